@@ -170,7 +170,7 @@ func TestAddAtTheEnd(t *testing.T) {
 			}
 			all.Wait()
 			if asked.Load() != 1+added.Load() {
-				t.Errorf("round %d: %d asked for, 1+%d added", round, asked.Load(), added.Load())
+				t.Errorf("round %d: %d requests, 1+%d added", round, asked.Load(), added.Load())
 			}
 			if err := f.Add(Entry{URL: mustParse(t, "http://late.example/")}); err != ErrEnd {
 				t.Errorf("after the end: %v", err)
@@ -215,7 +215,7 @@ func TestAllowAtTheEnd(t *testing.T) {
 			}
 			all.Wait()
 			if asked.Load() != 1+granted.Load() {
-				t.Errorf("%d asked for, 1+%d granted", asked.Load(), granted.Load())
+				t.Errorf("%d requests, 1+%d granted", asked.Load(), granted.Load())
 			}
 		})
 	}
@@ -234,7 +234,7 @@ func TestForeverEnds(t *testing.T) {
 		}
 		var asked atomic.Int64
 		if err := finished(t, f, &asked); err != ErrEnd || asked.Load() != 1 {
-			t.Errorf("%d asked for, then %v", asked.Load(), err)
+			t.Errorf("%d requests, then %v", asked.Load(), err)
 		}
 	})
 }

@@ -190,7 +190,7 @@ func TestAGoodHostIsSoonKnown(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("none is known before the first visits of the others have ended: %v", r.first)
+	t.Errorf("no good host is known before the first visits of the others have ended: %v", r.first)
 }
 
 // If no host is quick, no turns are kept back.

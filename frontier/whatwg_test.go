@@ -38,7 +38,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 		}
 		want, err := theirs.Parse(raw.String())
 		if err != nil {
-			t.Errorf("%q is no URL, we read %q", raw.String(), got)
+			t.Errorf("%q is no URL, ParseURL gives %q", raw.String(), got)
 			continue
 		}
 		if strings.HasSuffix(want.Hostname(), ".") {
@@ -49,7 +49,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 		want.SetPassword("")
 		compared++
 		if got.String() != want.Href(true) {
-			t.Errorf("%q is %q, we read %q", raw.String(), want.Href(true), got)
+			t.Errorf("%q is %q, ParseURL gives %q", raw.String(), want.Href(true), got)
 		}
 	}
 	if compared < 50_000 {

@@ -135,8 +135,8 @@ func TestStarGroupsCombine(t *testing.T) {
 // crawler (google/robotstxt).
 func TestStarVariants(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * all robots\nDisallow: /a\n", "wrenbot", "/a disallow")
-	for _, nobody := range []string{"*bot", "**", "", "?"} {
-		asks(t, RFC9309, "User-agent: "+nobody+"\nDisallow: /a\n", "wrenbot", "/a allow")
+	for _, token := range []string{"*bot", "**", "", "?"} {
+		asks(t, RFC9309, "User-agent: "+token+"\nDisallow: /a\n", "wrenbot", "/a allow")
 	}
 }
 

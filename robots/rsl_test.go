@@ -69,7 +69,7 @@ func TestRSL(t *testing.T) {
 		{"a whole URL", content("https://A.example:443/p", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
 		{"a site", content("https://a.example", `<license><prohibits>ai-train</prohibits></license>`), "ai-train=n"},
 		{"no URL", content("", `<license><prohibits>all</prohibits></license>`), ""},
-		{"an element of somebody else", content("/", `<x:license xmlns:x="https://x.example/"><x:prohibits>all</x:prohibits></x:license>`), ""},
+		{"an element of another namespace", content("/", `<x:license xmlns:x="https://x.example/"><x:prohibits>all</x:prohibits></x:license>`), ""},
 		{"another root", `<rss><content url="/"><license><prohibits>all</prohibits></license></content></rss>`, ""},
 		{"cut", `<rsl><content url="/"><license><prohibits>all</prohibits></license></content>`, ""},
 		{"no XML", `{}`, ""},

@@ -71,6 +71,6 @@ func TestWhatIsSaid(t *testing.T) {
 		}
 	}
 	if got.String() != string(want) {
-		t.Fatalf("%s goes on after what is said", said)
+		t.Fatalf("%s has lines after the last message", said)
 	}
 }
