@@ -32,7 +32,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 			if err != nil {
 				return err
 			}
-			return told(f(st))
+			return callbackError(f(st))
 		})
 		if err == nil && named != 0 {
 			err = v.misnamed()
@@ -50,7 +50,7 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 			if err != nil {
 				return err
 			}
-			if err := told(f(st)); err != nil {
+			if err := callbackError(f(st)); err != nil {
 				return err
 			}
 		}
@@ -118,7 +118,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 			if err != nil || db.book.pending.common[string(key)].After(due) {
 				return err
 			}
-			return told(f(frontier.CommonClock{Name: string(key), Due: due}))
+			return callbackError(f(frontier.CommonClock{Name: string(key), Due: due}))
 		})
 		for name, due := range db.book.pending.common {
 			if err != nil {
@@ -126,7 +126,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 			}
 			var is time.Time
 			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
-				err = told(f(frontier.CommonClock{Name: name, Due: due}))
+				err = callbackError(f(frontier.CommonClock{Name: name, Due: due}))
 			}
 		}
 		return err
@@ -164,7 +164,7 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	ended, again := 0, 0
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
-		stands := map[uint64]stance{}
+		queued := map[uint64]revisitState{}
 		for _, e := range s.ends {
 			if e.what == comesForward {
 				continue
@@ -180,15 +180,15 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 			case j.fate.Ends():
 				ended++
 			}
-			was, known := stands[e.fp]
+			was, known := queued[e.fp]
 			if !known {
-				if was, err = v.stance(n, &e, &j); err != nil {
+				if was, err = v.revisitState(n, &e, &j); err != nil {
 					return frontier.SiteState{}, err
 				}
 			}
-			is := was.and(&j)
+			is := was.after(&j)
 			again += is.count() - was.count()
-			stands[e.fp] = is
+			queued[e.fp] = is
 		}
 		if s.clocks != (place{}) {
 			j, err := v.change.journaled(s.clocks)
@@ -207,29 +207,30 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// A stance is the part of a queued entry that decides whether it is to be fetched again.
-type stance struct {
+// A revisitState is the part of a queued entry that decides whether it is to be fetched
+// again.
+type revisitState struct {
 	visited bool // it has visits
 	again   bool // it waits to be fetched again
 }
 
-func (s stance) count() int {
+func (s revisitState) count() int {
 	if s.again {
 		return 1
 	}
 	return 0
 }
 
-// and returns s after a completion.
-func (s stance) and(j *journaled) stance {
+// after returns s after a completion.
+func (s revisitState) after(j *journaled) revisitState {
 	s.visited = s.visited || j.visits != nil
 	s.again = j.fate.Waits() && s.visited && (j.visits != nil || j.tries == 0)
 	return s
 }
 
-// stance returns the stance of an entry by its row, without what is pending; the completion
-// j says where the row is.
-func (v *view) stance(n siteNum, e *pendingEnd, j *journaled) (s stance, err error) {
+// revisitState returns the state of an entry by its row, without what is pending; the
+// completion j says where the row is.
+func (v *view) revisitState(n siteNum, e *pendingEnd, j *journaled) (s revisitState, err error) {
 	num := e.num
 	if num == 0 && n != 0 {
 		num, _, err = seenNum(v.entries.Cursor(), n, e.fp)
@@ -252,7 +253,7 @@ func (v *view) stance(n siteNum, e *pendingEnd, j *journaled) (s stance, err err
 	if err != nil {
 		return s, err
 	}
-	return stance{wasVisited(raw), j.due != 0 && waitsAgain(raw)}, nil
+	return revisitState{wasVisited(raw), j.due != 0 && waitsAgain(raw)}, nil
 }
 
 // Read implements frontier.Backlog.
@@ -370,7 +371,7 @@ func (r *reader) take(key, value []byte, ready bool) error {
 // leave reports whether a row is that of an entry that is fetched after the pages and is
 // not out. It stays queued.
 func (r *reader) leave(key, value []byte) (bool, error) {
-	if r.hands.hold(r.num, lastNum(key)) {
+	if r.hands.isOut(r.num, lastNum(key)) {
 		return false, nil
 	}
 	e, err := rowEntry(r.site, r.num, key, value)

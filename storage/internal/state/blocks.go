@@ -114,7 +114,7 @@ func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered
 		for j < len(news) && (last || news[j].fp < next) {
 			j++
 		}
-		if err := putBlocks(bucket, n, first, mix(b, news[i:j]), most, a); err != nil {
+		if err := putBlocks(bucket, n, first, insertSorted(b, news[i:j]), most, a); err != nil {
 			return err
 		}
 		i = j
@@ -122,8 +122,8 @@ func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered
 	return nil
 }
 
-// mix returns b merged with news.
-func mix(b block, news []numbered) []byte {
+// insertSorted returns b merged with news.
+func insertSorted(b block, news []numbered) []byte {
 	out := make([]byte, 0, len(b)+len(news)*fingerSize)
 	at := 0
 	for _, n := range news {

@@ -269,7 +269,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 				}
 			}
 		}
-		c.see()
+		c.updateStates()
 		for _, name := range g.moment.Full {
 			if err := putFinished(tx, name, db.book.marks[name]); err != nil {
 				return err

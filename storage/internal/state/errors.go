@@ -78,8 +78,8 @@ func damaged(path string, err error, panicked any) error {
 // damaged.
 type callersError struct{ error }
 
-// told wraps an error of a callback; nil if err is nil.
-func told(err error) error {
+// callbackError wraps an error of a callback; nil if err is nil.
+func callbackError(err error) error {
 	if err == nil {
 		return nil
 	}

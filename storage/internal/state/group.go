@@ -147,7 +147,7 @@ func (db *DB) tell(g *commitGroup) error {
 	if err == nil && g.position <= after {
 		err = fmt.Errorf("Options.Log gave a group the position %d behind %d", g.position, after)
 	}
-	return told(err)
+	return callbackError(err)
 }
 
 func putPosition(meta *bbolt.Bucket, position uint64) error {

@@ -8,21 +8,21 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A row of the journal is some completions of one commit, each behind its
+// A row of the journal has some completions of one commit, each after its
 // length:
 //
-//	what there is of it (flags)
+//	flags of the parts that follow
 //	the site; its clocks; what was spent; why it is given up, or 0
 //	common clocks: how many; name and due of each
 //	the entry that ended: its fingerprint, where it was queued (rank, or due in
-//	Unix milliseconds), its tries, its fate; of one that is to be fetched again, when
-//	it ended first, how often it was seen since and had changed, where its body is
-//	the site of entries that are queued again after they were set aside; how many;
+//	Unix milliseconds), its tries, its fate; if it is to be fetched again, when it
+//	first ended, how often it was seen since and had changed, where its body is
+//	the site of entries that are requeued after they were set aside; how many;
 //	the fingerprint of each
 //	links: how many; of each a zero byte, or its site; the fingerprint; the
-//	entry behind its length
+//	entry after its length
 //	entries that are brought forward: how many; of each a zero byte, or its site; the
-//	fingerprint; when it was due, and when it is, in Unix milliseconds
+//	fingerprint; old and new due time, in Unix milliseconds
 //
 // An entry is identified by its site and fingerprint, not by the number that it gets when
 // it is merged: the encoding of a completion is the same in every file with the same seed.

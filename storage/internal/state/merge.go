@@ -18,7 +18,7 @@ import (
 type change struct {
 	db *DB
 	tx *bbolt.Tx
-	shelves
+	writeBuckets
 	readers
 
 	row   uint64            // number of the last row of the journal
@@ -40,8 +40,8 @@ type change struct {
 	payloadsMerged bool // also those in the payload journal
 }
 
-// shelves are the buckets that a change writes.
-type shelves struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
+// writeBuckets are the buckets that a change writes.
+type writeBuckets struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
 
 // readers are cursors of these buckets. They are reused, as making a cursor costs more than
 // a search; what a cursor finds is valid until something is written.
@@ -69,7 +69,7 @@ type mergedSite struct {
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	c := &change{
 		db: db, tx: tx, row: row, size: tx.Size(), rows: map[uint32][]byte{},
-		shelves: shelves{
+		writeBuckets: writeBuckets{
 			meta: tx.Bucket(bucketMeta), journal: tx.Bucket(bucketJournal), names: tx.Bucket(bucketNames),
 			states: tx.Bucket(bucketStates), entries: tx.Bucket(bucketEntries), common: tx.Bucket(bucketCommon),
 		},
@@ -149,8 +149,8 @@ func (c *change) merge(s *pendingSite) error {
 	return put(c.states, n.key(), r.value(c.arena.take(256)))
 }
 
-// see updates what is known of the sites that were changed.
-func (c *change) see() {
+// updateStates computes the new states of the sites that were changed, for the frontier.
+func (c *change) updateStates() {
 	c.db.hands.mu.Lock()
 	defer c.db.hands.mu.Unlock()
 	c.touched = make([]frontier.SiteState, 0, len(c.records))

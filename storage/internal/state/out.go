@@ -55,8 +55,8 @@ func (h *hands) take(n siteNum, num uint32, ready bool) bool {
 	return true
 }
 
-// hold marks an entry as out that the frontier does not have.
-func (h *hands) hold(n siteNum, num uint32) bool {
+// isOut reports whether an entry is out.
+func (h *hands) isOut(n siteNum, num uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sites[n].has(num)

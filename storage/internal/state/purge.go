@@ -26,7 +26,7 @@ func (o *Outline) Files() (f Files, err error) {
 		row, _ := tx.Bucket(bucketJournal).Cursor().First()
 		payload, _ := tx.Bucket(bucketPayloadJournal).Cursor().First()
 		if row != nil || payload != nil || tx.Bucket(bucketMeta).Get(keyOpen) != nil {
-			return told(ErrUnsettled)
+			return callbackError(ErrUnsettled)
 		}
 		f, err = getFiles(tx)
 		return err

@@ -42,7 +42,7 @@ func ReadRun(dir string) (*Run, error) {
 	return run, nil
 }
 
-// NameControl notes where the process that holds the crawl in dir listens. Only that
+// NameControl stores where the process that holds the crawl in dir listens. Only that
 // process may call it.
 func NameControl(dir, path string) error {
 	run, err := ReadRun(dir)
@@ -67,9 +67,9 @@ func Holder(dir string) (run *Run, ok bool) {
 	return run, true
 }
 
-// noteFull notes in run.json that this process ends for want of room on the disk. The file
-// grows in its place by a few bytes, for which a disk that is full mostly has room; where it
-// has none, the run is told as one that was killed.
+// noteFull writes to run.json that this process ends because the disk is full. The file
+// grows in place by a few bytes, for which a full disk usually has room; otherwise the run
+// is reported as killed.
 func noteFull(dir string) {
 	run, err := ReadRun(dir)
 	if err != nil {

@@ -189,7 +189,7 @@ func (db *DB) read(tx *bbolt.Tx) error {
 func (db *DB) first() error {
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
-			return told(err)
+			return callbackError(err)
 		}
 	}
 	db.begun.First, db.begun.Committed = true, time.Now()
@@ -221,7 +221,7 @@ func (db *DB) load(tx *bbolt.Tx) (err error) {
 	}
 	meta := tx.Bucket(bucketMeta)
 	if want := db.opts.Seed; want != 0 && want != db.seed {
-		return told(fmt.Errorf("the fingerprints of %s have another seed than Options.Seed", db.file.path()))
+		return callbackError(fmt.Errorf("the fingerprints of %s have another seed than Options.Seed", db.file.path()))
 	}
 	last, err := getCommit(meta)
 	if err != nil {

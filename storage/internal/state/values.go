@@ -35,7 +35,7 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 		}
 		c := meta.Cursor()
 		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
-			if err := told(f(string(k[len(p):]))); err != nil {
+			if err := callbackError(f(string(k[len(p):]))); err != nil {
 				return err
 			}
 		}
