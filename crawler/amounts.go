@@ -184,7 +184,7 @@ type unit struct {
 	bytes int64
 }
 
-// units are the units of sizes; the first one that fits is used to print a size.
+// units are the units of sizes. A size is printed in the first one that divides it.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }

@@ -67,7 +67,7 @@ func Batches[T any](
 			yield(nil, misuse)
 			return
 		}
-		newTray(c, max(1, n), cmp.Or(wait, time.Second), parse).loop(ctx, yield)
+		newBatcher(c, max(1, n), cmp.Or(wait, time.Second), parse).loop(ctx, yield)
 	}
 }
 
@@ -78,7 +78,7 @@ func Batches[T any](
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
-		t := newTray(c, 1, -1, itself)
+		t := newBatcher(c, 1, -1, itself)
 		t.keep = true
 		t.loop(ctx, func(pages []*Page, err error) bool {
 			if err != nil {
@@ -89,8 +89,8 @@ func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	}
 }
 
-// A tray collects parsed pages until the loop takes them. It is a Handler.
-type tray[T any] struct {
+// A batcher collects parsed pages until the loop takes them. It is a Handler.
+type batcher[T any] struct {
 	crawler *Crawler
 	n       int
 	wait    time.Duration // negative: not at all
@@ -121,14 +121,14 @@ type parsed struct {
 	came time.Time // when they were parsed
 }
 
-func newTray[T any](c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error)) *tray[T] {
-	t := &tray[T]{crawler: c, n: n, wait: wait, parse: parse, news: make(chan struct{}, 1)}
+func newBatcher[T any](c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error)) *batcher[T] {
+	t := &batcher[T]{crawler: c, n: n, wait: wait, parse: parse, news: make(chan struct{}, 1)}
 	t.changed.L = &t.mu
 	return t
 }
 
 // Handle implements Handler: it adds the rows of a page after its turn is back.
-func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
+func (t *batcher[T]) Handle(ctx context.Context, p *Page) error {
 	var rows []T
 	var err error
 	if panicked := safely("parse", func() { rows, err = t.parse(ctx, p) }); panicked != nil {
@@ -150,7 +150,7 @@ func (t *tray[T]) Handle(ctx context.Context, p *Page) error {
 }
 
 // fail ends the loop with an error of parse.
-func (t *tray[T]) fail(err error) {
+func (t *batcher[T]) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failed == nil {
@@ -160,7 +160,7 @@ func (t *tray[T]) fail(err error) {
 }
 
 // put waits for room and adds rows.
-func (t *tray[T]) put(p parsed, rows []T) {
+func (t *batcher[T]) put(p parsed, rows []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.rows) >= t.n && !t.closed {
@@ -173,7 +173,7 @@ func (t *tray[T]) put(p parsed, rows []T) {
 
 // ended is called by the run when no visit is running any more. It returns when the loop
 // has taken all rows; after an error at once.
-func (t *tray[T]) ended(err error) {
+func (t *batcher[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over = true; err != nil {
@@ -186,7 +186,7 @@ func (t *tray[T]) ended(err error) {
 }
 
 // tell signals the loop. The caller holds mu.
-func (t *tray[T]) tell() {
+func (t *batcher[T]) tell() {
 	select {
 	case t.news <- struct{}{}:
 	default:
@@ -203,7 +203,7 @@ type batch[T any] struct {
 }
 
 // loop runs the crawl and yields its batches.
-func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
+func (t *batcher[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	err := t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
 	switch {
 	case err == nil:
@@ -215,7 +215,7 @@ func (t *tray[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 }
 
 // hand runs the crawl and passes its batches to body, until that returns false.
-func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
+func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
 	// The run. It has ended when hand returns.
 	go func() {
@@ -250,13 +250,13 @@ func (t *tray[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 }
 
 // give calls body with rows.
-func (t *tray[T]) give(rows []T, body func([]T) bool) (more bool) {
+func (t *batcher[T]) give(rows []T, body func([]T) bool) (more bool) {
 	defer t.crawler.visits.notice(func() []any { return []any{"rows", len(rows)} })()
 	return body(rows)
 }
 
 // next waits for a batch.
-func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
+func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 	resting := false
 	for {
 		coming := 0
@@ -301,7 +301,7 @@ func (t *tray[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 }
 
 // cut removes a batch of rows. The caller holds mu.
-func (t *tray[T]) cut() (rows []T, pages []parsed) {
+func (t *batcher[T]) cut() (rows []T, pages []parsed) {
 	n := min(t.n, len(t.rows))
 	rows = slices.Clone(t.rows[:n])
 	t.rows = slices.Delete(t.rows, 0, n)
@@ -320,7 +320,7 @@ func (t *tray[T]) cut() (rows []T, pages []parsed) {
 }
 
 // take ends pages whose rows were taken.
-func (t *tray[T]) take(pages []parsed) {
+func (t *batcher[T]) take(pages []parsed) {
 	for _, p := range pages {
 		var links []frontier.Entry
 		var err error
@@ -335,7 +335,7 @@ func (t *tray[T]) take(pages []parsed) {
 }
 
 // close releases all visits that wait for the loop.
-func (t *tray[T]) close() {
+func (t *batcher[T]) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true

@@ -184,7 +184,7 @@ func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
 			}
 			before := s.web.Fetched("http://a.example/robots.txt")
 			s.crawl(func(o *crawler.Options) { o.Previous = s.dir(1) })
-			if p := s.last["/"]; !p.notModified || !strings.Contains(s.logs.String(), "asked for anew") || s.web.Fetched("http://a.example/robots.txt") != before+1 {
+			if p := s.last["/"]; !p.notModified || !strings.Contains(s.logs.String(), "is requested again") || s.web.Fetched("http://a.example/robots.txt") != before+1 {
 				t.Errorf("%s: %+v, %s", name, p, s.logs.String())
 			}
 		}

@@ -42,7 +42,7 @@ func (c *Crawler) carry() (copies int, err error) {
 }
 
 func (c *Crawler) notCarried(err error) {
-	c.opts.Logger.Warn("what sites asked for in the crawl before is not known in full: their robots.txt is asked for anew",
+	c.opts.Logger.Warn("the crawl before cannot be read in full: robots.txt of its sites is requested again",
 		"dir", c.opts.Previous, "error", err)
 }
 

@@ -21,7 +21,7 @@ type Job struct {
 	opts       Options    // checked
 	listed     bool       // only seeds are in scope
 	bySite     bool       // whether a link is wanted depends on its site only
-	tell       func(Skip) // is skipLink: made once
+	tell       func(Skip) // is skipLink: bound once
 	handler    Handler    // nil: none
 	programmed bool       // a program may keep the pages that it gets
 	digests    bool       // fates have the digests of bodies: a hook may read them

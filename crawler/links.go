@@ -81,12 +81,12 @@ type sorting struct {
 	tags map[string]string // of the page, by keys after Rewrite
 	own  string            // key of the page, see ownKey
 
-	found frontier.Entry // the last entry, found on page by hop
+	found frontier.Entry // scratch entry of the last link, found on page by hop
 	by    frontier.Hop
 	last  verdict
 }
 
-// A verdict is the verdict on the last link: the next one is often to the same site.
+// A verdict is the decision on the last link: the next one is often to the same site.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop

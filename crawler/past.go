@@ -45,7 +45,7 @@ func (o *Options) remember() (*remembered, error) {
 		return nil, err
 	}
 	if !past.Remembers() {
-		o.Logger.Warn("the crawl before has no archive: every page is asked for as if it were new", "dir", o.Previous)
+		o.Logger.Warn("the crawl before has no archive: every page is requested as if it were new", "dir", o.Previous)
 		return m, nil
 	}
 	m.past = past
@@ -142,9 +142,9 @@ func fromFuture(c *storage.Capture) bool {
 	return modified.After(sent.Add(time.Second)) // the time in a header is to the second
 }
 
-// stored returns the answer that a 304 refers to; nil if the exchange is not a 304. again
-// says that the stored answer cannot be used: the page must be requested once more, without
-// a condition. An error ends the crawl.
+// stored returns the answer that a 304 refers to; nil if x is not a 304 to a conditional
+// request. again says that the stored answer cannot be used: the page must be requested
+// once more, without a condition. An error ends the crawl.
 func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
 	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
 		return nil, false, nil
@@ -200,7 +200,7 @@ func (j *Job) unread(r *recollection, err error) {
 		of = "what this crawl has archived of a page"
 	}
 	if !said {
-		j.opts.Logger.Warn(of+" cannot be read: such pages are asked for as if they were new; the figures say how many there are",
+		j.opts.Logger.Warn(of+" cannot be read: such pages are requested as if they were new; the figures count them",
 			"dir", r.dir, "error", err)
 	}
 }

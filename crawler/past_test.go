@@ -252,7 +252,7 @@ func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
 				if p := s.last["/"]; got != c.requests || p.change != c.change || p.status != 200 || len(p.body) < 50<<10 {
 					t.Errorf("requests %q, want %q: %q, %d bytes", got, c.requests, p.change, len(p.body))
 				}
-				if told := strings.Count(s.logs.String(), "the figures say"); (s.sum.Unread > 0) != c.unread || (told == 1) != c.unread {
+				if told := strings.Count(s.logs.String(), "the figures count"); (s.sum.Unread > 0) != c.unread || (told == 1) != c.unread {
 					t.Errorf("%d unread, told %d times", s.sum.Unread, told)
 				}
 			})

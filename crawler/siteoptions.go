@@ -48,7 +48,7 @@ func (o *Options) CheckSite(s SiteOptions) error {
 		}
 	}
 	if more := o.loosened(&s); s.Reason == "" && len(more) > 0 {
-		return &OptionError{Field: "Site." + more[0].field, Reason: fmt.Sprintf("asks for more than of other sites (%s): say why, in Reason", more[0])}
+		return &OptionError{Field: "Site." + more[0].field, Reason: fmt.Sprintf("allows more requests than for other sites (%s): say why, in Reason", more[0])}
 	}
 	return nil
 }

@@ -50,13 +50,13 @@ type Skip struct {
 	Until  time.Time // of SkipWaits
 }
 
-// skipLink tells of a link that does not bring its URL into the crawl.
+// skipLink counts and reports a link that does not bring its URL into the crawl.
 func (j *Job) skipLink(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedLinks, s.Reason) })
 	j.skip(s)
 }
 
-// skipURL tells of a URL of the crawl that ended without a page.
+// skipURL counts and reports a URL of the crawl that ended without a page.
 func (j *Job) skipURL(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedURLs, s.Reason) })
 	j.skip(s)

@@ -38,7 +38,7 @@ type Counts struct {
 	Retries   int                 // pages queued for another try
 	Handler   int                 // errors of the handler
 	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // pages by what became of them since they were fetched before; those of which it is not known are not counted
+	Changes   map[ChangeClass]int // pages by their change since they were last fetched, without those whose change is unknown
 	Unread    int                 // pages with an archived capture that cannot be read
 	Cut       int                 // pages with more links than extract.MaxLinks, whose other links were left out
 	Sitemaps  SitemapCounts

@@ -25,14 +25,15 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 		return nil
 	}
 	s := c.Status()
-	s.Orders, s.Memory = nil, StatusMemory{} // the orders are told of by those that hold
+	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus has the orders in force
 	return c.db.Put(keyStatus, keptStatus{c.run, s})
 }
 
-// ReadStatus is the Status of a crawl that nobody runs, from its directory, and changes
-// nothing. The figures of the run are those of its end, and missing after a kill and after a full disk: what
-// was committed last is told then, and when. Of a crawl that has not begun only that is
-// told. The errors are those of storage.OpenReader, except *storage.NotBegunError.
+// ReadStatus returns the Status of a crawl that is not running, from its directory, and
+// changes nothing. The figures of the run are those of its end; after a kill and after a
+// full disk they are missing, and the Status has what was committed last, and when. For a
+// crawl that has not begun only that is set. It fails as storage.OpenReader does, except
+// with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *storage.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
@@ -89,8 +90,8 @@ func readStatus(dir string) (s Status, err error) {
 	return s, err
 }
 
-// lastStatus is what the last run has kept of itself, as far as it is of that run. In one of
-// version 1 some figures have other names, and are missing here.
+// lastStatus returns the status that the last run stored, if it did. In a status of
+// version 1 some figures have other names; they are missing here.
 func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)

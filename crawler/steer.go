@@ -67,7 +67,7 @@ func (c *Crawler) Exclude(of, reason string) error {
 	case of == "":
 		return &OptionError{Field: "Of", Reason: "is empty: name a site or a host; Stop ends the whole run"}
 	case strings.TrimSpace(reason) == "":
-		return &OptionError{Field: "Reason", Reason: "is empty: say why the site is excluded, for who looks at what is left"}
+		return &OptionError{Field: "Reason", Reason: "is empty: say why the site is excluded"}
 	}
 	return c.order(Order{Do: OrderExclude, Of: of, Reason: reason})
 }

@@ -307,7 +307,7 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 	long := strings.Repeat("x", 1001)
 	for want, err := range map[string]error{
 		"crawler: Of: is empty: name a site or a host; Stop ends the whole run":                              c.Exclude("", "x"),
-		"crawler: Reason: is empty: say why the site is excluded, for who looks at what is left":             c.Exclude("a.example", " "),
+		"crawler: Reason: is empty: say why the site is excluded":                                            c.Exclude("a.example", " "),
 		`crawler: Of: "http://a.example/x" is a part of a site: give the whole, http://a.example`:            c.Exclude("http://a.example/x", "x"),
 		`crawler: Of: "a.example:81" has a port: write http:// or https:// before it, or leave the port out`: c.Exclude("a.example:81", "x"),
 		`crawler: Of: "a b" is neither a site, as https://example.org, nor a host, as example.org`:           c.Slow("a b", time.Minute, ""),
