@@ -29,13 +29,16 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 	r.Sound = false
 	why := s.broken
 	var rest []provenance.Difference
-	if why == "" {
+	switch of := strange(s.differs); {
+	case why != "":
+		rest = s.differs
+	case of != nil: // then it says nothing of other files either
+		why, rest = of.File+" "+of.Why, ownDifferences(dir)
+	default:
 		var err error
 		if rest, err = p.restoreSealed(dir, r, s.differs); err != nil {
 			return err
 		}
-	} else {
-		rest = s.differs
 	}
 	for _, d := range rest {
 		if slices.Contains(frozenFiles, d.File) {
@@ -57,6 +60,17 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 		return nil
 	}
 	return r.PutAside(why+": put aside with all that was written with it", names...)
+}
+
+// strange returns a difference that shows that provenance.json is damaged, or is that of
+// another crawl: one of itself, or of a file that is as the sound state says.
+func strange(differs []provenance.Difference) *provenance.Difference {
+	for i, d := range differs {
+		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {
+			return &differs[i]
+		}
+	}
+	return nil
 }
 
 // restoreSealed has r make files as they were, and returns what differs still.

@@ -108,10 +108,18 @@ func (s *sealCheck) orphans() {
 			break
 		}
 	}
-	for _, err := range (series.Snapshot{Dir: s.dir}).Check() {
-		s.problem(&sealError{err})
-		s.differs = append(s.differs, provenance.Difference{File: filepath.Base(err.Path), Why: "is damaged: " + err.Err.Error()})
+	s.differs = ownDifferences(s.dir)
+	for _, d := range s.differs {
+		s.problem(&sealError{fmt.Errorf("%s %s", filepath.Join(s.dir, d.File), d.Why)})
 	}
+}
+
+// ownDifferences are those that the files of a snapshot show without a provenance.json.
+func ownDifferences(dir string) (differs []provenance.Difference) {
+	for _, err := range (series.Snapshot{Dir: dir}).Check() {
+		differs = append(differs, provenance.Difference{File: filepath.Base(err.Path), Why: "is damaged: " + err.Err.Error()})
+	}
+	return differs
 }
 
 // away reports whether the file is one of the WARC files that were moved away.

@@ -146,7 +146,7 @@ var varied = []struct {
 	{regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d):\d\d:\d\d(\.\d+)?Z`), "$1:MM:SSZ"},
 	// Files that have such times, or were compressed, are not the same twice.
 	{regexp.MustCompile(`"bytes": [1-9]\d*,\n(\s*)"sha256": "[0-9a-f]{64}"`), "\"bytes\": 1,\n$1\"sha256\": \"SHA-256\""},
-	{regexp.MustCompile(`"((?:settings|log|robots_copies|provenance)_sha256)": "[0-9a-f]{64}"`), `"$1": "SHA-256"`},
+	{regexp.MustCompile(`"((?:settings|log|robots_copies|provenance|file)_sha256)": "[0-9a-f]{64}"`), `"$1": "SHA-256"`},
 	{regexp.MustCompile("\\| \\d+ \\| `[0-9a-f]{64}` \\|"), "| N | `SHA-256` |"},
 	{regexp.MustCompile(`files, \d+ bytes`), "files, N bytes"},
 	{regexp.MustCompile(`"offset":[1-9]\d*`), `"offset":1`},

@@ -60,6 +60,10 @@ type Provenance struct {
 	Purge    *Purge    `json:"purge,omitempty"` // what was captured and taken out since; absences.jsonl has the URLs
 
 	Outputs []Output `json:"outputs"`
+
+	// FileSHA256 is the SHA-256 of this file with 64 zeros in the place of this value. Format 1
+	// has none.
+	FileSHA256 string `json:"file_sha256"`
 }
 
 // A Purge says of how many URLs what was captured was taken out, and when that was done

@@ -1,17 +1,21 @@
 package provenance_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -88,16 +92,16 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 		"a line of provenance.json less": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte { return []byte(strings.Replace(string(b), "  \"log_lost\": 0,\n", "", 1)) })
 			return nil
-		}, provenance.File, "has lines that are not those that were written"},
+		}, provenance.File, "is not what was written, by its file_sha256"},
 		"a setting that is another one": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
-				return []byte(strings.Replace(string(b), `"name": "delay"`, `"name": "relay"`, 1))
+				return summed(strings.Replace(string(b), `"name": "delay"`, `"name": "relay"`, 1))
 			})
 			return nil
 		}, provenance.File, "has settings that are not those of its settings_sha256"},
 		"a name that leads out": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
-				return []byte(strings.Replace(string(b), `"name": "crawl.log"`, `"name": "../crawl.log"`, 1))
+				return summed(strings.Replace(string(b), `"name": "crawl.log"`, `"name": "../crawl.log"`, 1))
 			})
 			return os.Remove(filepath.Join(dir, storage.LogFile))
 		}, "../crawl.log", "is no name of a file in the directory"},
@@ -233,6 +237,38 @@ func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
+// summed is a provenance.json with its digest of itself.
+func summed(text string) []byte {
+	field := regexp.MustCompile(`"file_sha256": "[0-9a-f]{64}"`)
+	with := func(sum string) string { return field.ReplaceAllString(text, `"file_sha256": "`+sum+`"`) }
+	sum := sha256.Sum256([]byte(with(strings.Repeat("0", 64))))
+	return []byte(with(hex.EncodeToString(sum[:])))
+}
+
+// Each bit of provenance.json counts.
+func TestEachFlippedBitOfAProvenanceIsNamed(t *testing.T) {
+	dir := crawled(t)
+	write(t, dir, provenance.Options{})
+	path := filepath.Join(dir, provenance.File)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(text); i += 1 + len(text)/200 {
+		for bit := range 8 {
+			spoilt := bytes.Clone(text)
+			spoilt[i] ^= 1 << bit
+			if err := os.WriteFile(path, spoilt, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			v, err := provenance.Verify(t.Context(), dir, provenance.Check{})
+			if err == nil && !slices.ContainsFunc(v.Differences, func(d provenance.Difference) bool { return d.File == provenance.File }) {
+				t.Errorf("byte %d, bit %d: %q: %+v", i, bit, text[max(0, i-20):i+20], v.Differences)
+			}
+		}
+	}
+}
+
 // The names of fields are never changed: programs of others read them.
 func TestTheFieldsOfAProvenanceKeepTheirNames(t *testing.T) {
 	text, err := json.Marshal(provenance.Provenance{Previous: &provenance.Previous{}, Purge: &provenance.Purge{}})
@@ -245,7 +281,7 @@ func TestTheFieldsOfAProvenanceKeepTheirNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"format", "version", "name", "written", "writer", "identity", "settings", "settings_sha256", "seeds", "runs", "killed", "log_lost", "builds",
-		"changes", "overrides", "orders", "figures", "robots", "absences", "audit", "previous", "purge", "outputs",
+		"changes", "overrides", "orders", "figures", "robots", "absences", "audit", "previous", "purge", "outputs", "file_sha256",
 	} {
 		if _, ok := fields[name]; !ok {
 			t.Errorf("there is no %s", name)

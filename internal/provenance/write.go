@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -302,12 +304,18 @@ func (w *writer) compare() error {
 	return nil // what cannot be read any more has none
 }
 
+// unsummed stands for the digest of provenance.json while that is computed.
+var unsummed = strings.Repeat("0", 2*sha256.Size)
+
 // writeFile writes provenance.json, and its signature.
 func (w *writer) writeFile() error {
+	w.FileSHA256 = unsummed
 	text, err := encode(w.Provenance, "  ")
 	if err != nil {
 		return err
 	}
+	w.FileSHA256 = digestOf(text)
+	copy(text[bytes.LastIndex(text, []byte(unsummed)):], w.FileSHA256)
 	files := map[string][]byte{File: text}
 	if w.Key != nil {
 		files[SignatureFile] = ed25519.Sign(w.Key, text)
