@@ -121,6 +121,18 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 	}
 }
 
+// The jitter is compared with 400 gaps, from the first run of 2026 on. Of six days a week with
+// seven runs the clock of Chicago shortens one gap, on 8 March: it is the last of 400, or the
+// one after that if the last day of 2025 has a run by UTC's new year.
+func TestTheJitterIsComparedWithTheGapsOfFourHundredRuns(t *testing.T) {
+	for minute, want := range map[string]bool{"0": true, "1": false} {
+		_, err := schedule.New(schedule.Spec{Every: minute + " 0-18/3 * * 0,2-6", Zone: "America/Chicago", Jitter: 150 * time.Minute})
+		if refused := err != nil; refused != want {
+			t.Errorf("minute %s: %v, want an error: %v", minute, err, want)
+		}
+	}
+}
+
 func TestParsePeriod(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for text, want := range map[string]time.Duration{

