@@ -110,7 +110,10 @@ func within(d float64, least, most time.Duration) time.Duration {
 	if most <= 0 {
 		most = Longest
 	}
-	return time.Duration(min(max(d, float64(least)), float64(most)))
+	if d >= float64(most) { // which may be rounded up
+		return most
+	}
+	return min(max(time.Duration(d), least), most)
 }
 
 // Rate is a Policy that keeps as many copies fresh as its requests allow: it derives the
