@@ -32,14 +32,14 @@ func (*Body) Close() error { return nil }
 func (c *Conn) frame(noBody bool) error {
 	resp, h := &c.resp, c.resp.Header
 	resp.keep = keeps(resp) && !resp.odd
-	resp.Length, c.body = 0, Body{c: c, done: true}
+	resp.Length, c.body = 0, Body{done: true}
 	coding, coded := h["Transfer-Encoding"]
 	current := resp.isCurrent()
 	if coded {
 		delete(h, "Transfer-Encoding")
 		resp.keep = resp.keep && current
 	}
-	if noBody || resp.Status/100 == 1 || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
+	if noBody || resp.Status == http.StatusSwitchingProtocols || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
 		return nil
 	}
 	if coded && current { // HTTP/1.0 has no Transfer-Encoding
@@ -59,10 +59,6 @@ func (c *Conn) frame(noBody bool) error {
 	length, err := parseLength(h["Content-Length"])
 	if err != nil {
 		return err
-	}
-	if length < 0 { // until the connection ends
-		resp.keep, resp.Length, c.body = false, -1, Body{c: c, left: -1}
-		return nil
 	}
 	resp.Length, c.body = length, Body{c: c, left: length, done: length == 0}
 	return nil

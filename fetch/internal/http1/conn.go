@@ -70,9 +70,7 @@ var buffers = sync.Pool{New: func() any {
 
 // New returns a Conn over a new connection. The caller sets the deadlines of the connection.
 func New(on io.ReadWriter) *Conn {
-	c := &Conn{on: on}
-	c.body.c = c
-	return c
+	return &Conn{on: on}
 }
 
 // Send writes a request that AppendRequest made. If it fails, the server may have answered
@@ -84,12 +82,8 @@ func (c *Conn) Send(request []byte) error {
 }
 
 func (c *Conn) begin() {
-	if c.buf == nil {
-		c.buf = buffers.Get().(*[]byte)
-	}
-	c.r, c.w, c.err, c.head = 0, 0, nil, nil
-	c.resp = Response{}
-	c.body = Body{c: c, done: true}
+	c.buf = buffers.Get().(*[]byte)
+	c.r, c.w, c.err = 0, 0, nil
 }
 
 // End ends the exchange. Afterwards nothing that Receive and Head returned may be used,
@@ -101,7 +95,7 @@ func (c *Conn) End() (again bool) {
 		buffers.Put(c.buf)
 	}
 	c.buf, c.head = nil, nil
-	c.resp, c.body = Response{}, Body{c: c, done: true}
+	c.resp, c.body = Response{}, Body{done: true}
 	return again
 }
 

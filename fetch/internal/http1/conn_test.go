@@ -219,6 +219,8 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"small chunks with extensions", chunks + fill(2_000_000, "1;xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n") + "0\r\n\r\n", "protocol"},
 		{"as much beside the content as may be", chunks + excess(16<<10) + "0\r\n\r\n", "whole"},
 		{"a byte more", chunks + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
+		{"as much after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10) + "0\r\n\r\n", "whole"},
+		{"a byte more after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
 		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes a line
 		{"a trailer with line ends of LF", chunks + "0\r\n" + fill(16<<10-4, "X: y\n") + "\r\n", "whole"},
 		{"a longer trailer", chunks + "0\r\n" + fill(16<<10, "X: y\r\n") + "X\r\n\r\n", "protocol"},
@@ -275,9 +277,11 @@ func TestErrorsOfTheConnection(t *testing.T) {
 			t.Errorf("%q: %v", answer, o)
 		}
 		// An error that comes with the last bytes is no loss of these.
-		on = &said{Reader: iotest.DataErrReader(strings.NewReader(answer))}
-		if got, want := exchange(on, false), exchange(says(answer, 0), false); got.String() != want.String() {
-			t.Errorf("%q: %v, want %v", answer, got, want)
+		for _, portion := range []int{0, 1} {
+			on = &said{Reader: iotest.DataErrReader(says(answer, portion))}
+			if got, want := exchange(on, false), exchange(says(answer, 0), false); got.String() != want.String() {
+				t.Errorf("%q: %v, want %v", answer, got, want)
+			}
 		}
 	}
 	c := New(struct {
@@ -376,6 +380,21 @@ func TestABodyIsReadAsItComes(t *testing.T) {
 		}
 		c.End()
 	}
+}
+
+// An error that has come with the content is returned with it.
+func TestAChunkWithoutASizeEndsTheReadBeforeIt(t *testing.T) {
+	c := New(says(ok+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\n", 0))
+	c.Send([]byte("x"))
+	resp, err := c.Receive(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 100)
+	if n, err := resp.Body.Read(p); string(p[:n]) != "hello" || !errors.Is(err, ErrProtocol) {
+		t.Errorf("%q, %v", p[:n], err)
+	}
+	c.End()
 }
 
 // What is no answer of HTTP may still have a head, which ends where it ends.

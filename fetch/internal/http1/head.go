@@ -199,7 +199,7 @@ const maxShared = 4 << 10
 // parseFields parses the fields of a head after its first line. odd says that it skipped a
 // line that is not a field.
 func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
-	if bytes.IndexByte(head, 0) >= 0 {
+	if bytes.ContainsRune(head, 0) {
 		return nil, false, malformed("a zero byte in the head")
 	}
 	p := fields{header: make(http.Header, min(bytes.Count(head, []byte("\n")), 32))}
@@ -321,7 +321,7 @@ func replaced(value string, from int) string {
 		switch {
 		case value[i] == '\n':
 			b = append(bytes.TrimRight(b, " \t"), ' ')
-			for i+1 < len(value) && isBlank(value[i+1]) {
+			for isBlank(value[i+1]) { // it does not end here: it is trimmed
 				i++
 			}
 		case isControl(value[i]):

@@ -99,7 +99,8 @@ func TestALookSeesWhatIsThere(t *testing.T) {
 			until(func() bool { n, err = l.Read(p); return err != errNothing })
 			return n, err
 		}
-		if n, err := l.Read(p); n != 0 || err != errNothing {
+		n, err := l.Read(p)
+		if timeout, ok := err.(net.Error); n != 0 || !ok || !timeout.Timeout() || err != errNothing || err.Error() != "nothing has come" {
 			t.Errorf("%s that is open: %d, %v", name, n, err)
 		}
 		io.WriteString(server, "hello")

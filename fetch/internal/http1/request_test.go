@@ -50,3 +50,63 @@ func TestWhatWouldNotBeOneRequestIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestKindsOfBytes(t *testing.T) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for i := range 256 {
+		b := byte(i)
+		if want := strings.IndexByte(letters, b) >= 0; isLetter(b) != want {
+			t.Errorf("%q is a letter: %v", b, !want)
+		}
+		if want := strings.IndexByte("0123456789", b) >= 0; isDigit(b) != want {
+			t.Errorf("%q is a digit: %v", b, !want)
+		}
+		if want := b == 127 || b < 32 && b != '\t'; isControl(b) != want {
+			t.Errorf("%q is a control character: %v", b, !want)
+		}
+		if want := b > 32 && b != 127; visible(string(b)) != want && b < 128 {
+			t.Errorf("%q is visible: %v", b, !want)
+		}
+	}
+}
+
+func TestValuesAreCleaned(t *testing.T) {
+	for value, want := range map[string]string{
+		"": "", " \t\r\n": "", " a b\t": "a b", "\x01a": "a", "a\x7fb": "a b", "a\x01": "a", "a\tb": "a\tb", "a\r\n b": "a b", "a \n \t b\n c": "a b c", "a\rb": "a b", "\x01\x02": "",
+	} {
+		if got := clean(value); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		base int64
+		want int64 // -1: none
+	}{
+		{"", 10, -1}, {"0", 10, 0}, {"9", 10, 9}, {"a", 10, -1}, {"+1", 10, -1}, {"10", 10, 10}, {"0012", 10, 12},
+		{"9223372036854775807", 10, 1<<63 - 1}, {"9223372036854775808", 10, -1}, {"92233720368547758070", 10, -1},
+		{"a", 16, 10}, {"F", 16, 15}, {"f", 16, 15}, {"g", 16, -1}, {"`", 16, -1}, {"@", 16, -1}, {"1a", 16, 26},
+		{"7fffffffffffffff", 16, 1<<63 - 1}, {"8000000000000000", 16, -1},
+	} {
+		if n, ok := parseInt(tc.text, tc.base); ok != (tc.want >= 0) || ok && n != tc.want {
+			t.Errorf("%q to the base %d: %d, %v", tc.text, tc.base, n, ok)
+		}
+	}
+	for _, tc := range []struct {
+		line                 string
+		major, minor, status int // 0: it is no status line
+	}{
+		{"HTTP/1 200", 1, 0, 200}, {"http/1.1 100", 1, 1, 100}, {"HTTP/1.1 099", 0, 0, 0}, {"HTTP/1.0  999 ", 1, 0, 999}, {"HTTP/1.1 20", 0, 0, 0},
+		{"HTTP/0.9 200", 0, 9, 200}, {"HTTP/2.0 200", 1, 1, 200}, {"HTTP/1.9 200", 1, 9, 200}, {"HTTP/1.1 200Z", 1, 1, 200}, {"HTTP/1.1 200\tx", 1, 1, 200},
+		{"HTTP/1.1 2000", 0, 0, 0}, {"HTTP/1.1200 OK", 0, 0, 0}, {"HTTP/11 200", 0, 0, 0}, {"HTTP/1. 200", 0, 0, 0}, {"HTTP/1.1 2x0", 0, 0, 0}, {"HTTP/x.1 200", 0, 0, 0},
+		{"HTTP 1.1 200", 0, 0, 0}, {"HTTP/1 20", 0, 0, 0}, {"", 0, 0, 0},
+	} {
+		major, minor, status, ok := parseStatus([]byte(tc.line))
+		if ok != (tc.status > 0) || ok && (major != tc.major || minor != tc.minor || status != tc.status) {
+			t.Errorf("%q: %d.%d %d, %v", tc.line, major, minor, status, ok)
+		}
+	}
+}
