@@ -34,7 +34,22 @@ type Options struct {
 	Server    *ServerLog             // the access log of a server that was asked, put beside crawl.log; nil: none
 	Quit      func() error           // asked now and then while Dir reads the log: an error ends the audit; nil: it goes on
 
-	mark func(kind byte, name string, t trace) error // for Together: called with each request that other crawls share something with
+	mark  func(kind byte, name string, t trace) error // for Together: called with each request that other crawls share something with
+	order func(temp string) order                     // nil: crawllog.NewOrder
+}
+
+// An order is a *crawllog.Order, or one of tests, that fails.
+type order interface {
+	Add(key, line []byte) error
+	Each(f func(key, line []byte) error) error
+	Close() error
+}
+
+func (o *Options) newOrder() order {
+	if o.order != nil {
+		return o.order(o.Temp)
+	}
+	return crawllog.NewOrder(o.Temp)
 }
 
 // A Crawl is the evidence: what Dir finds in a directory.
@@ -66,7 +81,7 @@ func (c Crawl) Audit(o Options) (*Report, error) {
 	if err := a.readRuns(); err != nil {
 		return nil, err
 	}
-	a.order = crawllog.NewOrder(o.Temp)
+	a.order = o.newOrder()
 	err := a.mark()
 	if err == nil {
 		err = a.server()
@@ -95,7 +110,7 @@ type auditor struct {
 	Crawl
 	Options
 	runs      *runsOf
-	order     *crawllog.Order
+	order     order
 	report    *Report
 	margins   map[frontier.Clock]*Margin
 	copiesSum hash.Hash

@@ -404,6 +404,107 @@ func TestCasesOfLogs(t *testing.T) {
 			w.set(len(w.lines)-1, "error", "dns")
 			w.ask(9010, "/2", 200)
 		}, []string{"evidence 3", "evidence 4", "evidence 5", "evidence 7", "evidence 0", "evidence 0", "no-robots 14", "no-robots 14", "back-off 14", "no-robots 16", "back-off 16"}, nil, ""},
+		{"a start that is not that of field 9", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			for i, by := range []time.Duration{-3 * time.Microsecond, -4 * time.Microsecond, 1002 * time.Microsecond, 1003 * time.Microsecond} {
+				line := w.ask(float64(3+2*i), "/", 200)
+				w.set(line, "start", w.lines[line].Start.Add(by).Format(crawllog.MicroForm))
+			}
+		}, []string{"evidence 4", "evidence 6"}, nil, ""},
+		{"a duration that is not that of field 9", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.lines[w.ask(3, "/", 200)].Duration -= 2 * time.Millisecond
+		}, []string{"evidence 3"}, nil, ""},
+		{"an answer that began after its end", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.set(w.ask(3, "/", 200), "ttfb", "0.100003")
+			w.set(w.ask(5, "/", 200), "ttfb", "0.100004")
+		}, []string{"evidence 4"}, nil, ""},
+		{"an end that is not that of field 1", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			line := w.ask(3, "/", 200)
+			w.lines[line].Time = w.lines[line].Time.Add(time.Second)
+		}, nil, []int64{3}, ""},
+		{"a robots.txt that leads on and on", func(w *written) {
+			w.run(0, "begin:clean")
+			for range 2 {
+				for i := range 14 {
+					n := len(w.lines)
+					w.hop(float64(2*n), fmt.Sprintf("http://a.example/%d", i), "10.0.0.1")
+					if i == 0 {
+						w.hop(float64(2*n), "http://a.example/robots.txt", "10.0.0.1")
+						w.lines = slices.Delete(w.lines, n, n+1)
+					}
+					w.lines[n].Status = 302
+				}
+			}
+			w.hop(100, "http://a.example/robots.txt", "10.0.0.1")
+			w.copies["http://a.example"] = []*robots.Snapshot{{URL: "http://a.example/robots.txt", Status: 200, Fetched: day}}
+		}, []string{"redirects 13", "redirects 27", "evidence 0"}, nil, ""},
+		{"a robots.txt that was asked for by many", func(w *written) {
+			w.run(0, "begin:clean")
+			for i := range 70 {
+				w.hop(float64(2*i+2), "http://b.example/robots.txt", "10.0.0.1")
+			}
+			for _, i := range []int{6, 7, 70} { // the first of them is forgotten
+				w.copies["http://a.example"] = append(w.copies["http://a.example"], &robots.Snapshot{URL: "http://a.example/robots.txt", Status: 200, Fetched: w.end(i)})
+			}
+		}, []string{"evidence 0"}, nil, ""},
+		{"copies that the lines of pages name", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			first := w.robots
+			w.copy(3, 200, all)
+			w.robots = first
+			w.ask(5, "/", 200)
+			w.robots = day.Add(10 * time.Second)
+			w.ask(7, "/1", 200)
+			w.robots = day.Add(6 * time.Second)
+			w.ask(9, "/2", 200)
+			w.run(10, "begin:unclean")
+			w.robots = day.Add(8 * time.Second)
+			w.ask(11, "/3", 200)
+		}, []string{"stale-robots 4", "no-robots 5", "no-robots 8"}, []int64{6}, ""},
+		{"what a kill has taken", func(w *written) {
+			w.killed = true
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(1.3, "begin:unclean")
+			w.hop(1.2, "http://www.a.example/robots.txt", "16.0.0.1")
+			w.hop(20, "http://b.example/robots.txt", "16.0.0.1")
+			w.copies["http://a.example"] = []*robots.Snapshot{{URL: "http://a.example/robots.txt", Status: 200, Fetched: day.Add(30 * time.Second)}}
+			w.robots = day.Add(30 * time.Second)
+			w.ask(31, "/", 200)
+			w.robots = day.Add(29 * time.Second)
+			w.ask(33, "/", 200)
+		}, []string{"gap 7"}, []int64{4, 0, 6, 7}, ""},
+		{"an address and a domain before the clock was set back", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(10, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(5, "begin:clean")
+			w.hop(6, "http://www.a.example/robots.txt", "16.0.0.1")
+		}, nil, nil, ""},
+		{"a setting that is not written as it is", func(w *written) {
+			w.settings = map[string]string{"alias": "newbot"}
+			w.run(0, "begin:clean", "changed:alias:none->new%62ot")
+			w.copy(1, 200, "User-agent: newbot\nDisallow: /\n")
+			w.ask(3, "/", 200)
+		}, []string{"disallowed 3"}, nil, ""},
+		{"clocks of lines", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			for i, clock := range []frontier.Clock{frontier.RetryAfterClock, frontier.BackOffClock, frontier.FailuresClock, frontier.RobotsClock, frontier.VisitTimeClock, frontier.OwnClock, frontier.CrawlDelayClock} {
+				w.ask(float64(3+2*i), "/", 200, "asked:5", "clock:"+string(clock))
+			}
+			w.ask(20, "/", 200, "asked:3.100004", "clock:own", "since:"+day.Add(16900*time.Millisecond).Format(crawllog.MicroForm))
+		}, []string{"retry-after 3", "back-off 4", "back-off 5", "back-off 6", "visit-time 7", "gap 8", "gap 9", "gap 10"}, nil, ""},
+		{"other names", func(w *written) { w.agents = []string{"one", "other"} }, []string{"identity 0", "identity 0"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")
 		}, nil, nil, "77 bytes of the log were removed or cut"},
@@ -437,6 +538,7 @@ func TestCasesOfLogs(t *testing.T) {
 			if !strings.Contains(strings.Join(r.Remarks, "\n"), tc.remark) {
 				t.Errorf("remarks %q", r.Remarks)
 			}
+			failAudit(t, w.crawl(w.log()), nil)
 		})
 	}
 	goldenText(t, "cases.txt", whole.String())
@@ -498,6 +600,8 @@ func TestLinesThatAreNoneAreNamed(t *testing.T) {
 		{"begin:clean", "begin:clean,changed:delay:1s", "crawl.log:1: a setting that changed before any run, or to nothing"},
 		{"begin:clean", "changed:delay", "crawl.log:1: a setting that changed before any run, or to nothing"},
 		{"begin:clean", "begin:clean,changed:delay:1s->soon", "crawl.log is damaged: setting delay is \"soon\""},
+		{"begin:clean", "begin:clean,changed:delay:1s->so%6fn", "crawl.log is damaged: setting delay is \"soon\""},
+		{"begin:clean", "begin:clean,changed:delay:1s->so%on", "crawl.log is damaged: setting delay is \"so%on\""},
 		{"begin:clean", "lost:some", "crawl.log:1: "},
 		{"begin:clean", "begin:clean,begin:unclean,committed:soon", "crawl.log:1: "},
 	} {

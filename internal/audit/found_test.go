@@ -45,15 +45,19 @@ func (e *evidence) clone() *evidence {
 }
 
 func (e *evidence) audit(t *testing.T) *audit.Report {
-	var log []byte
-	for i := range e.lines {
-		log = e.lines[i].Append(log)
-	}
-	r, err := e.crawl(log).Audit(audit.Options{Temp: t.TempDir()})
+	r, err := e.crawl(e.log()).Audit(audit.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// log is crawl.log.
+func (e *evidence) log() (log []byte) {
+	for i := range e.lines {
+		log = e.lines[i].Append(log)
+	}
+	return log
 }
 
 // crawl is the evidence with a log.

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -230,6 +231,11 @@ func TestGoldenTogether(t *testing.T) {
 		// Behind a proxy the address is not known.
 		{0, 95, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
 		{1, 95.5, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
+		// A pause that is as short as the machine may make it, and one that is shorter.
+		{0, 96, 0.1, "http://s.example", "16.4.0.1", ""},
+		{1, 97.0500005, 0.1, "http://s.example", "16.4.0.2", ""},
+		{0, 98.1000000, 0.1, "http://t.example", "16.4.0.3", ""},
+		{1, 99.1499995, 0.1, "http://t.example", "16.4.0.4", ""},
 		{0, 97, 0.1, "http://r.example", "", "error:dns"},
 		{1, 97, 0.1, "http://r.example", "", "error:dns"},
 	} {
@@ -247,15 +253,18 @@ func TestGoldenTogether(t *testing.T) {
 	}
 	all, joint, err := audit.AuditTogether(dirs, audit.Options{Temp: t.TempDir()}, func(dir string, o audit.Options) (*audit.Report, error) {
 		w := crawls[slices.Index(dirs, dir)]
-		var log []byte
-		for i := range w.lines {
-			log = w.lines[i].Append(log)
-		}
-		return w.crawl(log).Audit(o)
+		return w.crawl(w.log()).Audit(o)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	failEach(t, func(f *failing) error {
+		_, _, err := audit.AuditTogether(dirs, f.options(audit.Options{Temp: t.TempDir()}), func(dir string, o audit.Options) (*audit.Report, error) {
+			w := crawls[slices.Index(dirs, dir)]
+			return f.crawl(w.crawl(w.log())).Audit(o)
+		})
+		return err
+	})
 	text := ""
 	for i, r := range all {
 		text += dirs[i] + "\n" + brief(r)
@@ -339,17 +348,18 @@ func TestGoldenEvidence(t *testing.T) {
 			}
 		}
 		o := audit.Options{Temp: t.TempDir()}
+		var access []byte
 		if c.server != nil {
-			var access strings.Builder
 			for i := 0; i < len(c.server); i += 2 {
 				target, agent := c.server[i+1].(string), testIdentity.UserAgent()
 				if rest, other := strings.CutPrefix(target, "!"); other {
 					target, agent = rest, "otherbot/1"
 				}
-				fmt.Fprintf(&access, "a.example 192.0.2.1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"%s\"\n", day.Add(time.Duration(c.server[i].(int))*time.Second).Format("02/Jan/2006:15:04:05 -0700"), target, agent)
+				access = fmt.Appendf(access, "a.example 192.0.2.1 - - [%s] \"GET %s HTTP/1.1\" 200 1 \"-\" \"%s\"\n", day.Add(time.Duration(c.server[i].(int))*time.Second).Format("02/Jan/2006:15:04:05 -0700"), target, agent)
 			}
-			o.Server = &audit.ServerLog{Name: "access.log", Log: strings.NewReader(access.String())}
+			o.Server = &audit.ServerLog{Name: "access.log", Log: bytes.NewReader(access)}
 		}
+		failAudit(t, crawl, access)
 		r, err := crawl.Audit(o)
 		if err != nil {
 			t.Fatal(err)

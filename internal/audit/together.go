@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A Joint is what an audit of several crawls of one machine has found between them: such
@@ -45,7 +44,7 @@ func together(dirs []string, o Options, audit func(string, Options) (*Report, er
 		}
 		joint.Checks = append(joint.Checks, c)
 	}
-	order := crawllog.NewOrder(o.Temp)
+	order := o.newOrder()
 	defer func() { err = errors.Join(err, order.Close()) }()
 	for i, dir := range dirs {
 		of := o
