@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // DefaultMost is how many rows of each list a Result has.
@@ -28,6 +29,15 @@ type Options struct {
 	Begin  func(*Result) error
 	Change func(*Change) error
 	Effect func(*Effect) error
+
+	order func(temp string) order // in tests; nil: crawllog.NewOrder
+}
+
+// An order is a crawllog.Order.
+type order interface {
+	Add(key, line []byte) error
+	Each(f func(key, line []byte) error) error
+	Close() error
 }
 
 // Compare tells what has changed between the crawl in the directory was and the later one
@@ -41,6 +51,9 @@ func Compare(ctx context.Context, was, is string, o Options) (r *Result, err err
 	}
 	if o.Site == nil {
 		o.Site = func(frontier.Site) bool { return true }
+	}
+	if o.order == nil {
+		o.order = func(temp string) order { return crawllog.NewOrder(temp) }
 	}
 	c := &comparison{Options: o, ctx: ctx, sites: map[frontier.Site]*Counts{}, rules: map[frontier.Site]*Robots{}}
 	c.Result = &Result{Format: Format, First: map[Kind][]Change{}, Sites: []Site{}, Robots: []Robots{}}

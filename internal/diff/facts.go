@@ -8,7 +8,6 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // What a line of the order is of: the crawl, and what it says.
@@ -36,8 +35,8 @@ type fact struct {
 }
 
 // sorted puts what both crawls say into the order of SURT, then of URL.
-func (c *comparison) sorted() (*crawllog.Order, error) {
-	o := crawllog.NewOrder(c.Temp)
+func (c *comparison) sorted() (order, error) {
+	o := c.order(c.Temp)
 	for _, of := range []struct {
 		side byte
 		from *snapshot
@@ -51,7 +50,7 @@ func (c *comparison) sorted() (*crawllog.Order, error) {
 }
 
 // sort adds what one crawl says.
-func (c *comparison) sort(o *crawllog.Order, side byte, s *snapshot) error {
+func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	var key []byte
 	add := func(u frontier.URL, kind byte, f *fact) error {
 		if err := c.ctx.Err(); err != nil {

@@ -19,40 +19,36 @@ func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
 	}
-	err := r.state.Sites(func(st frontier.SiteState) error {
-		r.Again += int64(st.Again)
-		if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
-			r.NextAgain = next.UTC()
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	for site, err := range r.state.Names() {
+		if err == nil {
+			err = r.readSite(site)
+		}
 		if err != nil {
-			return err
-		}
-		st, err := r.state.State(site)
-		if err != nil {
-			return err
-		}
-		if st.Queued == 0 {
-			continue
-		}
-		held, err := r.account.Held(&st)
-		if err != nil {
-			return err
-		}
-		settings, err := r.account.Site(site)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readSite notes what is queued at a site.
+func (r *reporter) readSite(site frontier.Site) error {
+	st, err := r.state.State(site)
+	if err != nil {
+		return err
+	}
+	r.Again += int64(st.Again)
+	if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
+		r.NextAgain = next.UTC()
+	}
+	if st.Queued == 0 {
+		return nil
+	}
+	settings, err := r.account.Site(site)
+	held, err2 := r.account.Held(&st)
+	if err := cmp.Or(err, err2); err != nil {
+		return err
+	}
+	return errors.Join(r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
 }
 
 // A waiting is what is queued at a site. How long it takes is known when the lines of the

@@ -28,6 +28,15 @@ type Options struct {
 	// (crawler.Options.Previous), if there is one; where that cannot be read,
 	// Report.NotCompared says so.
 	Since string
+
+	order func(temp string) order // in tests; nil: crawllog.NewOrder
+}
+
+// An order is a crawllog.Order.
+type order interface {
+	Add(key, line []byte) error
+	Each(f func(key, line []byte) error) error
+	Close() error
 }
 
 // Dir reports on the crawl in a directory, and changes nothing. As long as it reads, the
@@ -77,10 +86,10 @@ type reporter struct {
 	rates  map[int]*histogram
 	stands map[crawler.Standing]int64
 
-	sites  *crawllog.Order // what is said of each site, see sites.go
-	urls   *crawllog.Order // what is said of each URL, see urls.go
-	found  *crawllog.Order // by the page that it was found on
-	bodies *crawllog.Order // by digest
+	sites  order // what is said of each site, see sites.go
+	urls   order // what is said of each URL, see urls.go
+	found  order // by the page that it was found on
+	bodies order // by digest
 
 	rows     top[SiteRow]
 	rules    top[Rules]
@@ -98,12 +107,15 @@ func newReporter(dir string, o Options) *reporter {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
+	if o.order == nil {
+		o.order = func(temp string) order { return crawllog.NewOrder(temp) }
+	}
 	return &reporter{
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
 		Options: o, dir: dir,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
 		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, stands: map[crawler.Standing]int64{},
-		sites: crawllog.NewOrder(o.Temp), urls: crawllog.NewOrder(o.Temp), found: crawllog.NewOrder(o.Temp), bodies: crawllog.NewOrder(o.Temp),
+		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),
 		rows: top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int {
 			return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Site, b.Site))
 		}},

@@ -1,0 +1,205 @@
+package diff_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/diff"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// changed are two crawls of a web of which everything has changed that is compared: first with
+// pages.jsonl, then with archives alone.
+func changed(t *testing.T) (pairs [][2]string) {
+	t.Helper()
+	web := func(text string) func(w *crawltest.Web) {
+		return func(w *crawltest.Web) {
+			to := func(path string) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, path, http.StatusMovedPermanently) }
+			}
+			s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no"+text).
+				Page("/", "<a href=/text></a><a href=/moved></a><a href=/away></a><a href=/no1></a>").
+				Page("/text", "<p>the text<!--"+text+"-->").Page("/no1", "no").Func("/away", to("/away"+text)).Page("/away1", "away").Page("/away2", "away")
+			if text == "1" {
+				s.Page("/moved", "<p>moved")
+			} else {
+				s.Func("/moved", to("/place")).Page("/place", "<p>moved<!---->")
+			}
+			w.Site("http://b.example").Robots("User-agent: *\nDisallow: /"+text).Page("/", "b"+text)
+		}
+	}
+	for _, with := range []crawler.Output{crawler.OutputPages, ""} {
+		a, b := two(t, web("1"), web("2"), func(o *crawler.Options) {
+			o.Seeds = append(o.Seeds, "http://b.example/")
+			o.Output = []crawler.Output{crawler.OutputWARC}
+			if with != "" {
+				o.Output = append(o.Output, with)
+			}
+		})
+		pairs = append(pairs, [2]string{a, b})
+	}
+	return pairs
+}
+
+func nothing() error { return nil }
+
+func same(_, value []byte) []byte { return value }
+
+func figures(t *testing.T, r *diff.Result) string {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// A temporary file that fails once, at any step, is an error, and so is one that is damaged.
+func TestASortThatFailsIsAnError(t *testing.T) {
+	broken := errors.New("no disk")
+	for _, dirs := range changed(t) {
+		last := 0 // the last call is that of Close: what is sorted is known by then
+		for n, calls := 1, 1; n <= calls; n++ {
+			calls = 0
+			var o diff.Options
+			o.Hook(func() error {
+				if calls++; calls == n {
+					return broken
+				}
+				return nil
+			}, same)
+			if r, err := diff.Compare(t.Context(), dirs[0], dirs[1], o); errors.Is(err, broken) == (r != nil) {
+				t.Errorf("call %d: %v, %v", n, r, err)
+			} else if err == nil {
+				last++
+			}
+		}
+		if last != 1 {
+			t.Errorf("%d calls fail in vain", last)
+		}
+		records := 0
+		var o diff.Options
+		o.Hook(nothing, func(_, value []byte) []byte { records++; return value })
+		if _, err := diff.Compare(t.Context(), dirs[0], dirs[1], o); err != nil {
+			t.Fatal(err)
+		}
+		for n := range records {
+			read := 0
+			o.Hook(nothing, func(_, value []byte) []byte {
+				if read++; read == n+1 {
+					return []byte("x")
+				}
+				return value
+			})
+			if r, err := diff.Compare(t.Context(), dirs[0], dirs[1], o); r != nil || err == nil {
+				t.Errorf("record %d is damaged: %v, %v", n, r, err)
+			}
+		}
+	}
+}
+
+// A comparison that is cancelled ends with the next URL, at whatever step.
+func TestACancelledComparisonEndsSoon(t *testing.T) {
+	dirs := changed(t)[0]
+	steps := 0
+	cancelled := func(at int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		steps = 0
+		step := func() error {
+			if steps++; steps == at {
+				cancel()
+			}
+			return nil
+		}
+		o := diff.Options{Begin: func(*diff.Result) error { return step() }, Change: func(*diff.Change) error { return step() }}
+		o.Hook(step, same)
+		_, err := diff.Compare(ctx, dirs[0], dirs[1], o)
+		return err
+	}
+	if err := cancelled(0); err != nil {
+		t.Fatal(err)
+	}
+	for n := range steps - 2 { // the last URL, and the end of the sort
+		if err := cancelled(n + 1); !errors.Is(err, context.Canceled) || steps > n+1+2 { // the sort is begun, and closed
+			t.Errorf("cancelled at step %d, it has made %d: %v", n+1, steps, err)
+		}
+	}
+}
+
+// spoil writes over a part of the state of a crawl.
+func spoil(t *testing.T, dir string, from, to int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(dir, storage.StateFile), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(to-from)), from)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// If any page of a state is damaged, or all of it at any step of the comparison, that is an
+// error, or nothing is told otherwise.
+func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
+	const page = 4096
+	for _, dirs := range changed(t)[1:] { // more is read of a state without pages.jsonl
+		steps := 0
+		step := func(do func()) (o diff.Options) {
+			steps = 0
+			next := func() { steps++; do() }
+			o.Begin = func(*diff.Result) error { next(); return nil }
+			o.Change = func(*diff.Change) error { next(); return nil }
+			o.Effect = func(*diff.Effect) error { next(); return nil }
+			o.Hook(func() error { next(); return nil }, func(_, value []byte) []byte { next(); return value })
+			return o
+		}
+		r, err := diff.Compare(t.Context(), dirs[0], dirs[1], step(func() {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, all, failed := figures(t, r), steps, 0
+		for _, dir := range dirs {
+			state := filepath.Join(dir, storage.StateFile)
+			whole, err := os.ReadFile(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func(o diff.Options, what string, n int) {
+				t.Helper()
+				r, err := diff.Compare(t.Context(), dirs[0], dirs[1], o)
+				if err != nil {
+					failed++
+				} else if got := figures(t, r); got != want {
+					t.Errorf("%s, %s %d: %s\nwant %s", dir, what, n, got, want)
+				}
+				if err := os.WriteFile(state, whole, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := 2; n < len(whole)/page; n++ { // the first two say where the others are
+				spoil(t, dir, int64(n)*page, int64(n+1)*page)
+				check(diff.Options{}, "page", n)
+			}
+			for n := range all {
+				check(step(func() {
+					if steps == n+1 {
+						spoil(t, dir, 2*page, int64(len(whole)))
+					}
+				}), "step", n)
+			}
+		}
+		if failed < 10 {
+			t.Errorf("%d errors", failed)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package diff
+
+import "github.com/permesso-crawler/permesso/storage/crawllog"
+
+// Hook makes sorts call before ahead of each method, which fails with its error, and return
+// what value makes of each value.
+func (o *Options) Hook(before func() error, value func(key, value []byte) []byte) {
+	o.order = func(temp string) order { return &hooked{crawllog.NewOrder(temp), before, value} }
+}
+
+type hooked struct {
+	*crawllog.Order
+	before func() error
+	value  func(key, value []byte) []byte
+}
+
+func (h *hooked) Add(key, line []byte) error {
+	if err := h.before(); err != nil {
+		return err
+	}
+	return h.Order.Add(key, line)
+}
+
+func (h *hooked) Each(f func(key, line []byte) error) error {
+	if err := h.before(); err != nil {
+		return err
+	}
+	return h.Order.Each(func(key, line []byte) error { return f(key, h.value(key, line)) })
+}
+
+func (h *hooked) Close() error {
+	h.Order.Close()
+	return h.before()
+}
+
+// Count makes open the number of sorts that are not closed.
+func (o *Options) Count(open *int) {
+	begin := o.order
+	o.order = func(temp string) order { *open++; return &counted{begin(temp), open} }
+}
+
+type counted struct {
+	order
+	open *int
+}
+
+func (c *counted) Close() error {
+	*c.open--
+	return c.order.Close()
+}

@@ -1,0 +1,64 @@
+package report_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/internal/report"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// openFiles is how many files this process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc to count files in: ", err)
+	}
+	return len(all)
+}
+
+// A report leaves no file open, be it made or not.
+func TestFilesOfAReportAreClosed(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	dirs, now := reported(t)
+	long := written(t, nil)
+	longLog(t, filepath.Join(long, storage.LogFile), 40_000) // sorted with temporary files
+	for _, dir := range append(dirs, long) {
+		for n, calls := 1, 1; n <= calls+1; n += 1 + calls/10 {
+			calls = 0
+			o := report.Options{Now: now}
+			o.Hook(func() error {
+				if calls++; calls == n {
+					return errors.New("no disk")
+				}
+				return nil
+			}, same)
+			before := openFiles(t)
+			_, err := report.Dir(dir, o)
+			if after := openFiles(t); after != before {
+				t.Errorf("%s, %v: %d files are open, and %d before", dir, err, after, before)
+			}
+		}
+	}
+}
+
+// The path of a crawl beside a directory that is gone is not known.
+func TestAReportWithoutAWorkingDirectory(t *testing.T) {
+	dir := written(t, nil)
+	here := filepath.Join(filepath.Dir(dir), "gone")
+	if err := os.Mkdir(here, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	if err := os.Remove(here); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.Dir(filepath.Join("..", filepath.Base(dir)), report.Options{}); !errors.Is(err, syscall.ENOENT) || errors.Is(err, storage.ErrNoCrawl) {
+		t.Error(err)
+	}
+}
