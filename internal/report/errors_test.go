@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -56,22 +60,49 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 // A temporary file that is damaged is an error of the report.
 func TestASortThatIsDamagedIsAnError(t *testing.T) {
 	dirs, now := reported(t)
-	for name, of := range map[string]func(key, value []byte) bool{
-		"a line of a site": func(_, value []byte) bool { return value[0] == 'a' },
-		"a line of a URL":  func(_, value []byte) bool { return value[0] == '2' && len(value) > 50 },
-		"a queue":          func(_, value []byte) bool { return value[0] == 'c' && value[1] == '{' },
-		"a body":           func(key, _ []byte) bool { return bytes.HasPrefix(key, []byte("sha1:")) },
+	cut := func(value []byte) []byte { return []byte{value[0], 'x'} }
+	for name, of := range map[string]func(key, value []byte) []byte{ // nil: another record
+		"a line of a site": func(_, value []byte) []byte {
+			if value[0] != 'a' {
+				return nil
+			}
+			return cut(value)
+		},
+		"a request of a site": func(_, value []byte) []byte {
+			if value[0] != 'a' || !bytes.Contains(value, []byte("start:")) {
+				return nil
+			}
+			return bytes.Replace(value, []byte("start:"), []byte("start:-"), 1)
+		},
+		"a line of a URL": func(_, value []byte) []byte {
+			if value[0] != '2' || len(value) < 50 {
+				return nil
+			}
+			return cut(value)
+		},
+		"a queue": func(_, value []byte) []byte {
+			if value[0] != 'c' || value[1] != '{' {
+				return nil
+			}
+			return cut(value)
+		},
+		"a body": func(key, value []byte) []byte {
+			if !bytes.HasPrefix(key, []byte("sha1:")) {
+				return nil
+			}
+			return cut(value)
+		},
 	} {
 		failed := false
 		for _, dir := range dirs {
 			spoilt := false
 			o := report.Options{Now: now}
 			o.Hook(func() error { return nil }, func(key, value []byte) []byte {
-				if spoilt || !of(key, value) {
-					return value
+				if bad := of(key, value); bad != nil && !spoilt {
+					spoilt = true
+					return bad
 				}
-				spoilt = true
-				return []byte{value[0], 'x'}
+				return value
 			})
 			if _, err := report.Dir(dir, o); (err != nil) != spoilt {
 				t.Errorf("%s of %s: %v", name, dir, err)
@@ -100,11 +131,33 @@ func spoil(t *testing.T, dir string, from, to int64) {
 	}
 }
 
+// manySites is a crawl whose state has pages for each of its tables.
+func manySites(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var links []frontier.Entry
+	for i := range 100 {
+		u, err := frontier.ParseURL(fmt.Sprintf("http://site%d.test/%s", i%10, strings.Repeat(fmt.Sprint(i%7), 200+i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, frontier.Entry{URL: u})
+	}
+	if err := errors.Join(db.Submit(frontier.Completion{Links: links}), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // If any page of the state is damaged, or all of it while a report is made, the report is an
 // error, or as it was.
 func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	dirs, now := reported(t)
-	for _, dir := range dirs {
+	for _, dir := range append(dirs[1:], manySites(t)) {
 		calls := 0
 		o := report.Options{Now: now}
 		o.Hook(func() error { calls++; return nil }, same)
@@ -167,6 +220,21 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 		}
 		if r, err := report.Dir(dir, report.Options{}); r != nil || err == nil || errors.Is(err, os.ErrInvalid) {
 			t.Errorf("%s, a link to itself: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// If the crawl before cannot be read, and that is neither damage nor its absence, it is an error.
+func TestACrawlBeforeThatCannotBeRead(t *testing.T) {
+	was, _ := twice(t)
+	_, is := twice(t, func(o *crawler.Options) { o.Previous = was })
+	path := filepath.Join(was, storage.PagesFile)
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for _, since := range []string{"", was} {
+		if r, err := report.Dir(is, report.Options{Since: since}); r != nil || err == nil {
+			t.Errorf("since %q: %+v, %v", since, r, err)
 		}
 	}
 }
