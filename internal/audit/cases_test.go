@@ -504,6 +504,20 @@ func TestCasesOfLogs(t *testing.T) {
 			}
 			w.ask(20, "/", 200, "asked:3.100004", "clock:own", "since:"+day.Add(16900*time.Millisecond).Format(crawllog.MicroForm))
 		}, []string{"retry-after 3", "back-off 4", "back-off 5", "back-off 6", "visit-time 7", "gap 8", "gap 9", "gap 10"}, nil, ""},
+		{"rests after a challenge and after a reset", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(3, "/1", 403, "error:challenge")
+			w.ask(5, "/2", -4, "error:reset")
+			w.ask(7, "/3", 503)
+			w.ask(9, "/4", 200)
+		}, []string{"back-off 4", "back-off 5", "back-off 6"}, nil, ""},
+		{"long rules", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: *\nDisallow: /"+strings.Repeat("x", 199)+"$\nDisallow: /"+strings.Repeat("y", 199)+"\n")
+			w.ask(3, "/"+strings.Repeat("x", 199), 200)
+			w.ask(5, "/"+strings.Repeat("y", 199), 200)
+		}, []string{"disallowed 3", "disallowed 4"}, nil, ""},
 		{"other names", func(w *written) { w.agents = []string{"one", "other"} }, []string{"identity 0", "identity 0"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")

@@ -122,7 +122,7 @@ type gap struct {
 // gapOf is the pause that rules ask for, the longer of the two ways to say it.
 func gapOf(g *robots.Group) gap {
 	asked := gap{}
-	if d, ok := g.CrawlDelay(); ok && d > 0 {
+	if d, ok := g.CrawlDelay(); ok && d > asked.pause {
 		asked = gap{pause: d, clock: frontier.CrawlDelayClock}
 	}
 	if d, ok := g.RequestRate(); ok && d > asked.pause {

@@ -184,7 +184,7 @@ func (a *auditor) passed(s *site, r *request) error {
 		return nil // within one tick: the copy is that of where it leads
 	}
 	g := s.copies.rules(&run.at(s.name).policy, r.end)
-	if asked := gapOf(g); asked.pause > 0 {
+	if asked := gapOf(g); asked.clock != frontier.NoClock {
 		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, s.copies.quoted(asked), true})
 	}
 	copy := s.copies.now

@@ -114,7 +114,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	}
 	// A copy counts, too, that has come since, by way of another site.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
-	if asked := gapOf(g); asked.pause > 0 && !r.robots {
+	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.quoted(asked), true})
 	}
 	return asks

@@ -95,6 +95,36 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 	}
 }
 
+// Of too many lines of one URL the first do not wait any longer.
+func TestManyLinesOfOneURL(t *testing.T) {
+	w := &written{evidence: evidence{agents: []string{testIdentity.UserAgent()}}}
+	w.run(0, "begin:clean")
+	w.hop(300, "http://a.example/robots.txt", "10.0.0.1")
+	line := fmt.Sprintf("a.example 192.0.2.1 - - [%s] \"GET /robots.txt HTTP/1.1\" 200 1 \"-\" %q\n", day.Add(300*time.Second).Format("02/Jan/2006:15:04:05 -0700"), testIdentity.UserAgent())
+	r, err := w.crawl(w.log()).Audit(audit.Options{Temp: t.TempDir(), Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader(strings.Repeat(line, 1001))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Server.Matched != 1 || r.Server.OnlyServer != 1000 || r.Server.OnlyCrawl != 0 {
+		t.Errorf("%+v", r.Server)
+	}
+	for i, want := range []string{"by line 1 of", "by line 3 of"} {
+		if got := r.Violations[i].Text; !strings.Contains(got, want) {
+			t.Errorf("violation %d: %s, want %s", i, got, want)
+		}
+	}
+	if n := len(r.Violations); n != 1000 {
+		t.Errorf("%d violations are listed", n)
+	}
+	r, err = w.crawl(w.log()).Audit(audit.Options{Temp: t.TempDir(), Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader(strings.Repeat(line, 1002))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.Violations); n != 1000 || r.Violated != 1001 || r.Server.OnlyServer != 1001 {
+		t.Errorf("%d of %d violations are listed", n, r.Violated)
+	}
+}
+
 // Crawls that share the clocks of their machine keep them between each other; those that
 // do not are named.
 func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {

@@ -186,12 +186,15 @@ func TestWhatALogSaysOfRatesAndRests(t *testing.T) {
 // and is not judged by what they have in common.
 func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	var log strings.Builder
-	for i := range 3 * mostNames {
-		fmt.Fprintf(&log, "h%d 192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET /robots.txt HTTP/1.1\" 200 1 \"-\" \"bot %d\"\n", i, i)
+	for i := range 3000 {
+		fmt.Fprintf(&log, "h%d 192.0.%d.%d - - [04/May/2026:00:00:00 +0000] \"GET /robots.txt HTTP/1.1\" 200 1 \"-\" \"bot %d\"\n", i, i/250, i%250, i)
 	}
 	v, err := Visitor{Agent: "bot", Delay: time.Minute}.Access("log", strings.NewReader(log.String()))
-	if err != nil || v.Violated != 0 || v.Hosts[0].Name != others || v.Hosts[0].Requests < mostNames || v.Names[0].Name != others || len(v.Names) != mostTold {
+	if err != nil || v.Violated != 0 || v.Hosts[0].Name != others || v.Hosts[0].Requests != 2000 || v.Hosts[0].AtOnce != 1000 || len(v.Hosts) != 20 {
 		t.Errorf("%+v, %v", v, err)
+	}
+	if rest := (Count{others, 2000}); v.Names[0] != rest || len(v.Names) != 20 || v.Addresses[0] != rest {
+		t.Errorf("%+v, %+v", v.Names, v.Addresses)
 	}
 	if !strings.Contains(strings.Join(v.Remarks, "\n"), "more than 1000 hosts") {
 		t.Error(v.Remarks)
@@ -305,4 +308,13 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 	if !slices.Equal(got, want) || v.Requests != 7 || v.Unread != 1 {
 		t.Errorf("%d requests\n%s", v.Requests, strings.Join(got, "\n"))
 	}
+	v, err = Visitor{}.Heritrix("crawl.log", strings.NewReader(log))
+	if err != nil || checked(v, TooEarly) != 0 || checked(v, Concurrent) != 6 {
+		t.Errorf("without a pause: %+v, %v", v, err)
+	}
+}
+
+// checked is how often a rule was held against something.
+func checked(v *Visited, code Code) int64 {
+	return v.Checks[slices.IndexFunc(v.Checks, func(c Check) bool { return c.Code == code })].Checked
 }
