@@ -48,6 +48,7 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`x [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "bot"`:                    "no address",
 		`x - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "bot"`:                  "no address",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1`:                          "no status",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200`:                     "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" ok 12 "-" "bot"`:         "is no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without the name",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without the name",

@@ -2,9 +2,11 @@ package provenance_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // What is said of files that cannot be opened, or not be read, and whether anything is written
@@ -165,6 +168,94 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 		}
 		if err := os.WriteFile(path, was, 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A failingOrder counts its steps, of which one fails.
+type failingOrder struct {
+	*crawllog.Order
+	steps *failing
+}
+
+type failing struct{ n, fails, open int }
+
+func (f *failing) step() error {
+	if f.n++; f.n == f.fails {
+		return errFull
+	}
+	return nil
+}
+
+func (f *failing) order(t *testing.T) *failingOrder {
+	f.open++
+	return &failingOrder{crawllog.NewOrder(t.TempDir()), f}
+}
+
+func (o *failingOrder) Add(key, line []byte) error {
+	return cmp.Or(o.steps.step(), o.Order.Add(key, line))
+}
+
+func (o *failingOrder) Each(f func(key, line []byte) error) error {
+	return cmp.Or(o.steps.step(), o.Order.Each(f))
+}
+
+func (o *failingOrder) Close() error {
+	o.steps.open--
+	return errors.Join(o.steps.step(), o.Order.Close())
+}
+
+// What cannot be sorted is an error, wherever that is.
+func TestWhatCannotBeSortedIsAnError(t *testing.T) {
+	dir := crawled(t)
+	for name, run := range map[string]func(f *failing) error{
+		"lists": func(f *failing) error {
+			err := provenance.ReadLists(dir, io.Discard, func() provenance.Order { return f.order(t) })
+			if f.open != 0 {
+				t.Errorf("%d orders are left open", f.open)
+			}
+			return err
+		},
+		"hosts": func(f *failing) error {
+			_, err := provenance.SpillAt(1, f.order(t), "http://a.example", "http://b.example", "http://c.example")
+			return err
+		},
+	} {
+		for n := 1; ; n++ {
+			f := &failing{fails: n}
+			err := run(f)
+			if f.n < n {
+				if err != nil || n < 5 {
+					t.Errorf("%s: %d steps, %v", name, f.n, err)
+				}
+				break
+			}
+			if !errors.Is(err, errFull) {
+				t.Errorf("%s: step %d of %d: %v", name, n, f.n, err)
+			}
+		}
+	}
+}
+
+func TestABitIsLookedForInShortFiles(t *testing.T) {
+	if !provenance.Unflipped(16<<10) || provenance.Unflipped(16<<10+1) || !provenance.Unflipped(1) {
+		t.Error("the bound is not 16 KiB")
+	}
+}
+
+// A key may have a text around it, up to 64 KiB.
+func TestTheFileOfAKeyIsBounded(t *testing.T) {
+	private, _ := keyFiles(t)
+	key, err := os.ReadFile(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for more, want := range []bool{true, false} {
+		if err := os.WriteFile(private, append(bytes.Clone(key), bytes.Repeat([]byte("\n"), 64<<10-len(key)+more)...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := provenance.ReadKey(private); (err == nil) != want {
+			t.Errorf("64 KiB and %d bytes: %v", more, err)
 		}
 	}
 }

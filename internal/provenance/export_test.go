@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -23,4 +24,45 @@ func WriteLists(dir string, out io.Writer, begun func() error) error {
 		}
 	}
 	return state.Close()
+}
+
+// Order sorts.
+type Order = order
+
+// ReadLists is WriteLists, and reads the log as well, with orders that f returns.
+func ReadLists(dir string, out io.Writer, f func() Order) error {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	w := newWriter(context.Background(), dir, state, Options{})
+	w.seeds, w.newOrder = &seedList{to: out}, func(string) order { return f() }
+	for _, step := range []func() error{w.begin, w.readLog, func() error { return w.writeRobots(out) }} {
+		if err := step(); err != nil {
+			return errors.Join(err, state.Close())
+		}
+	}
+	return state.Close()
+}
+
+// Unflipped reports whether a bit of a text of n bytes that has flipped is found.
+func Unflipped(n int) bool {
+	of := make([]byte, n)
+	text := make([]byte, n)
+	text[0] = 1
+	at, ok := unflip(text, Output{Bytes: int64(n), SHA256: digestOf(of)})
+	return ok && at == 0
+}
+
+// SpillAt is a count of hosts of which so many are held in memory.
+func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
+	h := newHostCounts(by)
+	h.most = most
+	for _, s := range sites {
+		if err := h.add(frontier.Site(s)); err != nil {
+			return nil, err
+		}
+	}
+	var f Figures
+	return &f, h.figures(&f)
 }

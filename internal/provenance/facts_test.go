@@ -262,7 +262,7 @@ func TestGoldenLog(t *testing.T) {
 		{[]crawler.Process{process(50, "", "", nil, "b1")}, 0, true},
 	} {
 		w := newWriter(t.Context(), dir, nil, Options{Now: at(0), Temp: t.TempDir()})
-		r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.Temp)}
+		r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 		if err := crawllog.Sift(bytes.NewReader(log), r.line, r.other); err != nil {
 			t.Fatal(err)
 		}

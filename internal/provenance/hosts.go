@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // mostCounted is how many sites are counted in memory; the counts of more are sorted in files.
@@ -16,11 +15,18 @@ const mostCounted = 4096
 type hostCounts struct {
 	most   int
 	counts map[frontier.Site]int64
-	order  *crawllog.Order // counts by host and site
+	order  order // counts by host and site
 }
 
-func newHostCounts(temp string) hostCounts {
-	return hostCounts{mostCounted, map[frontier.Site]int64{}, crawllog.NewOrder(temp)}
+// An order is a *crawllog.Order, or one of tests, that fails.
+type order interface {
+	Add(key, line []byte) error
+	Each(f func(key, line []byte) error) error
+	Close() error
+}
+
+func newHostCounts(by order) hostCounts {
+	return hostCounts{mostCounted, map[frontier.Site]int64{}, by}
 }
 
 func (h *hostCounts) close() error { return h.order.Close() }

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // The figures are the same however few sites are held in memory.
 func TestHostsAreCountedInBoundedMemory(t *testing.T) {
 	for _, most := range []int{1, 3, 10_000} {
-		h := newHostCounts(t.TempDir())
+		h := newHostCounts(crawllog.NewOrder(t.TempDir()))
 		defer h.close()
 		h.most = most
 		rng := rand.New(rand.NewPCG(1, 2))

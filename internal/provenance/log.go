@@ -42,7 +42,7 @@ const mostRuns = 10 * mostListed
 
 // readLog goes through crawl.log. One that is missing has no lines.
 func (w *writer) readLog() (err error) {
-	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.Temp)}
+	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 	defer func() { err = errors.Join(err, r.hosts.close()) }()
 	file, err := os.Open(filepath.Join(w.dir, storage.LogFile))
 	if errors.Is(err, fs.ErrNotExist) {

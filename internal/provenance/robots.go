@@ -3,12 +3,12 @@ package provenance
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A Copy is a line of robots.jsonl: a robots.txt that was in force, or what a try to get it
@@ -39,10 +39,10 @@ type Mining struct {
 }
 
 // writeRobots writes a line for each copy, sorted by site, and there by time.
-func (w *writer) writeRobots(out io.Writer) error {
-	sites := crawllog.NewOrder(w.Temp)
-	defer sites.Close()
-	err := w.state.Sites(func(st frontier.SiteState) error { return sites.Add([]byte(st.Site), nil) })
+func (w *writer) writeRobots(out io.Writer) (err error) {
+	sites := w.newOrder(w.Temp)
+	defer func() { err = errors.Join(err, sites.Close()) }()
+	err = w.state.Sites(func(st frontier.SiteState) error { return sites.Add([]byte(st.Site), nil) })
 	if err != nil {
 		return err
 	}

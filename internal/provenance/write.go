@@ -23,6 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // Options say how a provenance is written. The zero value is valid.
@@ -101,6 +102,8 @@ type writer struct {
 	seeds   *seedList
 	staged  []*stagedFile // in the order in which they get their names
 	sheet   Sheet
+
+	newOrder func(temp string) order
 }
 
 func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options) *writer {
@@ -122,7 +125,10 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 		Robots:   Robots{File: RobotsFile},
 		Absences: Absences{File: AbsencesFile, Fates: map[crawler.Standing]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
 	}
-	return &writer{Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state}
+	return &writer{
+		Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state,
+		newOrder: func(temp string) order { return crawllog.NewOrder(temp) },
+	}
 }
 
 // quit is why nothing more is to be read.
