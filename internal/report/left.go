@@ -33,22 +33,16 @@ func (r *reporter) readQueue() error {
 // readSite notes what is queued at a site.
 func (r *reporter) readSite(site frontier.Site) error {
 	st, err := r.state.State(site)
-	if err != nil {
-		return err
-	}
 	r.Again += int64(st.Again)
 	if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
 		r.NextAgain = next.UTC()
 	}
-	if st.Queued == 0 {
-		return nil
+	if err != nil || st.Queued == 0 {
+		return err
 	}
 	settings, err := r.account.Site(site)
 	held, err2 := r.account.Held(&st)
-	if err := cmp.Or(err, err2); err != nil {
-		return err
-	}
-	return errors.Join(r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
+	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
 }
 
 // A waiting is what is queued at a site. How long it takes is known when the lines of the

@@ -139,6 +139,66 @@ func TestASeriesOnAFullDisk(t *testing.T) {
 	}
 }
 
+// On a disk without room for all files of a snapshot, no snapshot is made.
+func TestASeriesOnADiskOfFewFiles(t *testing.T) {
+	made := 0
+	for files := 2; files < 10; files++ { // one is the root
+		dir := t.TempDir()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=64k,nr_inodes=%d", files)); err != nil {
+			t.Skipf("a small file system needs root: %v", err)
+		}
+		s := series.Series{Dir: filepath.Join(dir, "weekly")}
+		r, err := s.Begin(jobOf("one", "http://a.example/"), series.Moment{Now: monday})
+		if err == nil {
+			made++
+			if wrong := r.Check(); len(wrong) > 0 {
+				t.Errorf("%d files: %v", files, wrong)
+			}
+			end(t, r)
+		} else if all, err2 := s.Snapshots(); !errors.Is(err, syscall.ENOSPC) || len(all) > 0 || err2 != nil {
+			t.Errorf("%d files: %v, and there are %v, %v", files, err, all, err2)
+		}
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if made != 3 { // root, series, lock, snapshot and three files are seven
+		t.Errorf("%d snapshots were made", made)
+	}
+}
+
+// Files and directories may be read by others, as far as the umask allows it.
+func TestModesOfASeries(t *testing.T) {
+	root := t.TempDir()
+	s := series.Series{Dir: filepath.Join(root, "weekly")}
+	begin(t, s, jobOf("one", "http://a.example/"), series.Moment{Now: monday})
+	file, dir := filepath.Join(root, "file"), filepath.Join(root, "dir")
+	if err := errors.Join(s.NoteSince(monday), os.WriteFile(file, nil, 0o644), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	mode := func(path string) os.FileMode {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	seen := 0
+	err := filepath.WalkDir(s.Dir, func(path string, e os.DirEntry, err error) error {
+		like := file
+		if e.IsDir() {
+			like = dir
+		}
+		if seen++; mode(path) != mode(like) {
+			t.Errorf("%s has the mode %v, want %v", path, mode(path), mode(like))
+		}
+		return err
+	})
+	if err != nil || seen != 7 { // the series, its lock, its list of missed runs, a snapshot of three files
+		t.Errorf("%d files, %v", seen, err)
+	}
+}
+
 // openFiles is how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()

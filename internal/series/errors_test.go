@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -129,5 +130,23 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 		if refers, err := r.RefersBehind(time.Now()); refers || err == nil || errors.Is(err, os.ErrInvalid) {
 			t.Errorf("%s: %v, %v", name, refers, err)
 		}
+	}
+}
+
+// A snapshot that a process has open is running, and has begun.
+func TestASnapshotThatIsRunning(t *testing.T) {
+	r := begin(t, series.Series{Dir: t.TempDir()}, jobOf("", "http://a.example/"), series.Moment{Now: monday})
+	db, err := storage.Open(r.Dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := r.State(); !reflect.DeepEqual(state, series.State{Running: true, Begun: true}) || err != nil {
+		t.Errorf("%+v, %v", state, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := r.State(); !reflect.DeepEqual(state, series.State{}) || err != nil {
+		t.Errorf("no run has begun in it: %+v, %v", state, err)
 	}
 }
