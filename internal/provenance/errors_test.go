@@ -154,7 +154,7 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 		left -= len(line)
 	}
 	var damaged *storage.DamagedError
-	for _, keep := range []int64{2 << 12, 8 << 12} {
+	for _, keep := range []int64{2 << 12} {
 		path := filepath.Join(dir, storage.StateFile)
 		was, err := os.ReadFile(path)
 		if err != nil {
