@@ -10,15 +10,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// previous is the directory of the crawl before this one, as it was given; empty where
-// there was none.
-func (w *writer) previous() string {
-	if dir := w.asked["previous"]; dir != "none" {
-		return dir
-	}
-	return ""
-}
-
 // A before is what the crawl before knows of URLs.
 type before struct {
 	state *storage.Reader // nil: there is none, or it cannot be read
@@ -27,7 +18,7 @@ type before struct {
 
 // openBefore opens the crawl before this one, where that can be done.
 func (w *writer) openBefore() *before {
-	dir := w.previous()
+	dir := w.asked["previous"]
 	if dir == "" {
 		return &before{}
 	}

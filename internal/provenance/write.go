@@ -295,7 +295,7 @@ func (w *writer) judge(is audited) error {
 
 // compare names the crawl before this one.
 func (w *writer) compare() error {
-	dir := w.previous()
+	dir := w.asked["previous"]
 	if dir == "" {
 		return nil
 	}

@@ -89,6 +89,9 @@ func (o outcome) what() string {
 	case errors.Is(err, ErrHeadSize):
 		return "size"
 	case errors.Is(err, ErrProtocol):
+		if text := err.Error(); strings.Contains(text, "%!") || strings.HasSuffix(text, ": ") {
+			return "protocol, without a reason: " + text
+		}
 		return "protocol"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "cut"
@@ -379,6 +382,15 @@ func TestABodyIsReadAsItComes(t *testing.T) {
 			t.Errorf("%q: then %d, %v", came, n, err)
 		}
 		c.End()
+	}
+}
+
+// A line without a status is no beginning of an answer, even an empty one: more is not waited
+// for.
+func TestTooManyEmptyLinesAreNoAnswer(t *testing.T) {
+	more := errors.New("more is wanted")
+	if o := exchange(&said{Reader: io.MultiReader(strings.NewReader("\n\n\n\n\n"), iotest.ErrReader(more))}, false); o.what() != "protocol" {
+		t.Errorf("%v", o)
 	}
 }
 

@@ -46,10 +46,7 @@ func (c *Conn) Receive(noBody bool) (*Response, error) {
 			return nil, err
 		}
 		spent += len(c.head)
-		major, minor, status, ok := parseStatus(firstLine(c.head))
-		if !ok {
-			return nil, malformed("%.100q is no status line", firstLine(c.head))
-		}
+		major, minor, status, _ := parseStatus(firstLine(c.head)) // it is one: readHead has looked
 		if status/100 == 1 && status != http.StatusSwitchingProtocols {
 			continue
 		}
