@@ -382,6 +382,24 @@ func TestBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r, err := storage.OpenReader(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	state := filepath.Join(b, storage.StateFile)
+	whole, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, b, 2*4096, int64(len(whole)))
+	var damaged *storage.DamagedError
+	if dir, err := diff.Before(r); dir != "" || !errors.As(err, &damaged) {
+		t.Errorf("damaged: %q, %v", dir, err)
+	}
+	if err := os.WriteFile(state, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if before(a) != "" || before(b) != a || before(empty) != "" {
 		t.Errorf("%q, %q, %q", before(a), before(b), before(empty))
 	}

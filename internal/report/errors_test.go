@@ -157,7 +157,7 @@ func manySites(t *testing.T) string {
 // error, or as it was.
 func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	dirs, now := reported(t)
-	for _, dir := range append(dirs[1:], manySites(t)) {
+	for _, dir := range append(dirs, manySites(t)) {
 		calls := 0
 		o := report.Options{Now: now}
 		o.Hook(func() error { calls++; return nil }, same)
@@ -188,6 +188,9 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 			check(report.Options{Now: now}, "page", n)
 		}
 		for n := range calls {
+			if n > 20 && n < calls-20 { // the state is read before and after
+				continue
+			}
 			calls := 0
 			o := report.Options{Now: now}
 			o.Hook(func() error {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -214,5 +215,44 @@ func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// fill makes each figure n, each text one letter, and gives each list n elements.
+func fill(v reflect.Value, n int) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Date(2026, 5, 4, 10, 0, n, 0, time.UTC)))
+	case v.CanInt():
+		v.SetInt(int64(n))
+	case v.CanFloat():
+		v.SetFloat(float64(n))
+	case v.Kind() == reflect.String:
+		v.SetString("x")
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case v.Kind() == reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+		fallthrough
+	case v.Kind() == reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), n)
+		}
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	}
+}
+
+// The page of a crawl of which each figure is one, or two: the least that there is to tell.
+func TestGoldenLeastFigures(t *testing.T) {
+	for n, name := range []string{1: "ones", 2: "twos"} {
+		if n > 0 {
+			var r report.Report
+			fill(reflect.ValueOf(&r).Elem(), n)
+			golden(t, name, &r)
+		}
 	}
 }

@@ -118,7 +118,7 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		grouped(0): "0", grouped(999): "999", grouped(1234567): "1\u202f234\u202f567", grouped(-1234): "-1\u202f234",
 		short(0.0012): "0.0012", short(0.25): "0.25", short(12.34): "12.3", short(99.96): "100",
-		size(999): "999 B", size(1500): "1.5 kB", size(5e6): "5 MB", size(999_600): "1 MB",
+		size(999): "999 B", size(1500): "1.5 kB", size(5e6): "5 MB", size(999_600): "1 MB", size(999.4e3): "999 kB", size(999.5e3): "1 MB", size(1000): "1 kB", size(5e15): "5 PB", size(5e18): "5\u202f000 PB",
 		span(0): "0 s", span(47e-6): "47 µs", span(0.2): "200 ms", span(90): "90 s", span(600): "10 min", span(7200): "2 h", span(864000): "10 d",
 		visible("a\u202eb\x00c"): `a\u{202e}b\u{0}c`, visible("e\u0300\u0301\u0302"): "e\u0300\u0301", clip("abc", 2): "ab…", clip("ab", 2): "ab",
 	} {
@@ -270,5 +270,16 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
 			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
 		}
+	}
+}
+
+// The table of media types has 50 of them, and the picture 15.
+func TestTypesAreFew(t *testing.T) {
+	var r Report
+	for i := range 60 {
+		r.Types = append(r.Types, Type{Name: fmt.Sprint(i), Requests: 1, Bytes: 100})
+	}
+	if p := r.typesPlot(); len(p.Table.Rows) != mostSites || len(p.Marks) != mostBars || mostSites != 50 || mostBars != 15 {
+		t.Errorf("%d rows, %d bars", len(p.Table.Rows), len(p.Marks))
 	}
 }

@@ -115,7 +115,7 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 	} {
 		_, err := schedule.New(test.spec)
 		var wrong *schedule.FieldError
-		if !errors.As(err, &wrong) || wrong.Field != test.field || !strings.Contains(wrong.Text, test.text) {
+		if !errors.As(err, &wrong) || wrong.Field != test.field || !strings.Contains(wrong.Text, test.text) || err.Error() != wrong.Field+": "+wrong.Text {
 			t.Errorf("%+v: %v, want %s: ...%s...", test.spec, err, test.field, test.text)
 		}
 	}
