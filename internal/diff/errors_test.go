@@ -203,3 +203,25 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// If one of the crawls does not know where a URL leads, that has not changed.
+func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
+	web := func(to string) func(w *crawltest.Web) {
+		return func(w *crawltest.Web) {
+			w.Site("http://a.example").Robots("").Page("/1", "1").Page("/2", "2").
+				Func("/", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusMovedPermanently) })
+		}
+	}
+	nothing := func(o *crawler.Options) { o.Output = []crawler.Output{} }
+	for i, c := range []struct {
+		was, is func(*crawler.Options)
+		want    diff.Kind
+	}{{nil, nil, diff.Moved}, {nil, nothing, diff.NotModified}, {nothing, nil, diff.NotModified}, {nothing, nothing, diff.NotModified}} {
+		a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
+		crawl(t, a, web("/1"), c.was)
+		crawl(t, b, web("/2"), c.is)
+		if r := compare(t, a, b, diff.Options{}); r.Counts.Of(c.want) != 1 {
+			t.Errorf("%d: %v, want one %s", i, r.Counts, c.want)
+		}
+	}
+}

@@ -155,7 +155,7 @@ func TestGoldenAxes(t *testing.T) {
 		ticks(spans(of[0], of[1], 10, 90))
 	}
 	begin := time.Date(2026, 12, 31, 23, 50, 13, 0, time.UTC)
-	for _, step := range []float64{1, 2, 5, 6, 10, 60, 600, 3600, 7200, 86400, 10 * 86400} {
+	for _, step := range []float64{1, 2, 5, 6, 10, 60, 600, 3600, 7200, 86400, 3 * 86400, 10 * 86400} {
 		for _, n := range []int{1, 2, 60, 119} {
 			for _, at := range []time.Time{begin, begin.Add(-20 * time.Hour)} {
 				s := Series{Begin: at, Step: step, Points: make([]Point, n)}
