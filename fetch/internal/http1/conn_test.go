@@ -209,15 +209,15 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 	early := "HTTP/1.1 103 Early\r\n\r\n"
 	chunks := ok + "Transfer-Encoding: chunked\r\n\r\n"
 	for _, tc := range []struct{ name, answer, want string }{
-		{"a head", line(MaxHead), "whole"},
-		{"a head of a byte more", line(MaxHead + 1), "size"},
-		{"a head without end", ok + fill(MaxHead+10, "A: b\r\n"), "size"},
-		{"a status line without end", "HTTP/1.1 200 " + fill(MaxHead+10, "x"), "size"},
-		{"interim answers", fill(maxInterim*len(early), early) + ok + "\r\n", "whole"},
-		{"one more of them", fill((maxInterim+1)*len(early), early) + ok + "\r\n", "size"},
-		{"long ones", fill(5*(MaxHead-200)/4, "HTTP/1.1 103 Early\r\nA: "+strings.Repeat("x", 30_000)+"\r\n\r\n") + ok + "\r\n", "size"},
-		{"an extension", chunks + "2;" + strings.Repeat("x", maxSize-4) + "\r\nok\r\n0\r\n\r\n", "whole"},
-		{"an extension of a byte more", chunks + "2;" + strings.Repeat("x", maxSize-3) + "\r\nok\r\n0\r\n\r\n", "protocol"},
+		{"a head", line((256 << 10)), "whole"},
+		{"a head of a byte more", line((256 << 10) + 1), "size"},
+		{"a head without end", ok + fill((256<<10)+10, "A: b\r\n"), "size"},
+		{"a status line without end", "HTTP/1.1 200 " + fill((256<<10)+10, "x"), "size"},
+		{"interim answers", fill(64*len(early), early) + ok + "\r\n", "whole"},
+		{"one more of them", fill((64+1)*len(early), early) + ok + "\r\n", "size"},
+		{"long ones", fill(5*((256<<10)-200)/4, "HTTP/1.1 103 Early\r\nA: "+strings.Repeat("x", 30_000)+"\r\n\r\n") + ok + "\r\n", "size"},
+		{"an extension", chunks + "2;" + strings.Repeat("x", (4<<10)-4) + "\r\nok\r\n0\r\n\r\n", "whole"},
+		{"an extension of a byte more", chunks + "2;" + strings.Repeat("x", (4<<10)-3) + "\r\nok\r\n0\r\n\r\n", "protocol"},
 		{"small chunks", chunks + fill(2_000_000, "1\r\nx\r\n") + "0\r\n\r\n", "whole"},
 		{"small chunks with extensions", chunks + fill(2_000_000, "1;xxxxxxxxxxxxxxxxxxxxxxxxxxx\r\nx\r\n") + "0\r\n\r\n", "protocol"},
 		{"as much beside the content as may be", chunks + excess(16<<10) + "0\r\n\r\n", "whole"},
@@ -227,25 +227,34 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes a line
 		{"a trailer with line ends of LF", chunks + "0\r\n" + fill(16<<10-4, "X: y\n") + "\r\n", "whole"},
 		{"a longer trailer", chunks + "0\r\n" + fill(16<<10, "X: y\r\n") + "X\r\n\r\n", "protocol"},
-		{"a trailer of one line", chunks + "0\r\n" + fill(maxTrailer+100, "x"), "protocol"},
+		{"a trailer as long as may be", chunks + "0\r\n" + fill(16<<10-10, "X: y\r\n") + "XX: yy\r\n\r\n", "whole"},
+		{"a trailer of a byte more", chunks + "0\r\n" + fill(16<<10-10, "X: y\r\n") + "XX: yyy\r\n\r\n", "protocol"},
+		{"a trailer as long as may be, with line ends of LF", chunks + "0\r\n" + fill(16<<10-9, "X: y\n") + "XXX: y\n\r\n", "whole"},
+		{"a trailer of a byte more, with line ends of LF", chunks + "0\r\n" + fill(16<<10-9, "X: y\n") + "XXX: yy\n\r\n", "protocol"},
+		{"four empty lines before", "\n\r\n\n" + ok + "Content-Length: 0\r\n\r\n", "whole"},
+		{"a trailer of one line", chunks + "0\r\n" + fill(16<<10+100, "x"), "protocol"},
 	} {
 		if o := exchange(says(tc.answer, 0), false); o.what() != tc.want {
 			t.Errorf("%s is %s, want %s: %v", tc.name, o.what(), tc.want, o)
 		}
 	}
-	early64 := fill((maxInterim+1)*len(early), early)
+	early64 := fill((64+1)*len(early), early)
 	if o := exchange(says(early64, 0), false); o.head != "" {
 		t.Errorf("the head of an interim answer is that of none: %q", o.head)
 	}
-	if o := exchange(&said{Reader: silence{}}, false); !errors.Is(o.err, io.ErrNoProgress) {
-		t.Errorf("reads that bring nothing: %v", o)
+	reads := silence(0)
+	if o := exchange(&said{Reader: &reads}, false); !errors.Is(o.err, io.ErrNoProgress) || reads != 100 {
+		t.Errorf("%d reads that bring nothing: %v", reads, o)
 	}
 }
 
-// silence says nothing, again and again.
-type silence struct{}
+// silence says nothing, again and again, and counts how often.
+type silence int
 
-func (silence) Read([]byte) (int, error) { return 0, nil }
+func (s *silence) Read([]byte) (int, error) {
+	*s++
+	return 0, nil
+}
 
 // A control character is hidden in a value but where that is folded.
 func TestWhatIsHiddenInAValue(t *testing.T) {

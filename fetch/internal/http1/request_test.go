@@ -80,6 +80,24 @@ func TestValuesAreCleaned(t *testing.T) {
 	}
 }
 
+func TestLengths(t *testing.T) {
+	for values, want := range map[string]int64{ // -1: none, -2: an error
+		"": -1, "5": 5, " 5 ": 5, "5|5": 5, "5, 5": 5, "0|5": -2, "0|0": 0, "5|6": -2, "x": -1, "x|x": -2, "5,": -2, "-1": -1, "+5": -1, "9|": -2,
+	} {
+		var all []string
+		if values != "" {
+			all = strings.Split(values, "|")
+		}
+		n, err := parseLength(all)
+		if err != nil {
+			n = -2
+		}
+		if n != want {
+			t.Errorf("%q: %d, %v", all, n, err)
+		}
+	}
+}
+
 func TestNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		text string
