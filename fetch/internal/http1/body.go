@@ -94,7 +94,7 @@ func countChunked(values []string) (n int, err error) {
 			case strings.EqualFold(coding, "chunked"):
 				n++
 			case coding != "" && !strings.EqualFold(coding, "identity"):
-				return 0, malformed("the transfer coding %.100q was not asked for", coding)
+				return n, malformed("the transfer coding %.100q was not asked for", coding)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func parseLength(values []string) (int64, error) {
 		for one := range strings.SplitSeq(value, ",") {
 			n, ok := parseInt(trim(one), 10)
 			if !ok || length >= 0 && n != length {
-				return 0, malformed("the length %.100q", strings.Join(values, ", "))
+				return length, malformed("the length %.100q", strings.Join(values, ", "))
 			}
 			length = n
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -166,6 +167,37 @@ func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 		t.Error("a pipe that is closed is quiet")
 	}
 	client.Close()
+}
+
+// What is written to a pipe waits for a read of an answer: a look does not take it.
+func TestALookTakesNothingFromAPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		defer client.Close()
+		go io.WriteString(server, "x") // ends with the read below
+		synctest.Wait()
+		l := NewLine(wrapped{client})
+		if !New(l).Quiet(l) {
+			t.Error("a pipe is read")
+		}
+		p := make([]byte, 2)
+		if n, err := l.Read(p); string(p[:n]) != "x" || err != nil {
+			t.Errorf("%q, %v", p[:n], err)
+		}
+	})
+}
+
+// nowhere is a connection without an address.
+type nowhere struct{ net.Conn }
+
+func (nowhere) LocalAddr() net.Addr { return nil }
+
+func TestAConnectionMayHaveNoAddress(t *testing.T) {
+	client, server := net.Pipe()
+	l := NewLine(nowhere{client})
+	if server.Close(); New(l).Quiet(l) {
+		t.Error("a connection that is closed is quiet")
+	}
 }
 
 // Session tickets come behind the handshake, and whenever the server likes: they are no
