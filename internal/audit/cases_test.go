@@ -518,6 +518,20 @@ func TestCasesOfLogs(t *testing.T) {
 			w.ask(3, "/"+strings.Repeat("x", 199), 200)
 			w.ask(5, "/"+strings.Repeat("y", 199), 200)
 		}, []string{"disallowed 3", "disallowed 4"}, nil, ""},
+		{"another port of a host after a run with a longer delay", func(w *written) {
+			w.settings = map[string]string{"delay": "1s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(2, "begin:clean", "changed:delay:3s->1s")
+			w.hop(2.5, "http://a.example:8080/robots.txt", "16.0.0.1")
+		}, nil, nil, ""},
+		{"a site after a run with a longer delay", func(w *written) {
+			w.settings = map[string]string{"delay": "1s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(2, "begin:clean", "changed:delay:3s->1s")
+			w.hop(2.5, "http://a.example/robots.txt", "16.0.0.1")
+		}, []string{"gap 4"}, nil, ""},
 		{"other names", func(w *written) { w.agents = []string{"one", "other"} }, []string{"identity 0", "identity 0"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")
