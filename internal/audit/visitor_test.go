@@ -316,6 +316,19 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 	}
 }
 
+// All violations are counted, and a thousand are listed.
+func TestTheFirstViolationsAreListed(t *testing.T) {
+	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.RFC9309)
+	const line = "192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"bot\"\n"
+	for _, n := range []int{999, 1000, 1001} {
+		log := fmt.Sprintf(line, "/robots.txt") + strings.Repeat(fmt.Sprintf(line, "/no"), n)
+		v, err := Visitor{Agent: "bot", Host: "a.example", Robots: rules}.Access("log", strings.NewReader(log))
+		if err != nil || v.Violated != int64(n) || len(v.Violations) != min(n, 1000) {
+			t.Errorf("%d of %d: %v", len(v.Violations), v.Violated, err)
+		}
+	}
+}
+
 // checked is how often a rule was held against something.
 func checked(v *Visited, code Code) int64 {
 	return v.Checks[slices.IndexFunc(v.Checks, func(c Check) bool { return c.Code == code })].Checked
