@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,6 +86,10 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 			t.Errorf("%s: %+v, %d violations: %v", tc.name, b, r.Violated, r.Violations)
 		}
 	}
+	before := openFiles()
+	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return nil }}); err != nil || openFiles() > before {
+		t.Errorf("%d files are open, %d were: %v", openFiles(), before, err)
+	}
 	enough := errors.New("enough")
 	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return enough }}); !errors.Is(err, enough) {
 		t.Error(err)
@@ -93,6 +98,12 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 	if _, err := audit.Dir(dir, audit.Options{Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader("no log\n")}}); !errors.As(err, &line) || line.File != "access.log" {
 		t.Error(err)
 	}
+}
+
+// openFiles is how many files this process has open; 0 where the system does not say it.
+func openFiles() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
 }
 
 // Of too many lines of one URL the first do not wait any longer.

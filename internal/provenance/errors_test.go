@@ -259,3 +259,37 @@ func TestTheFileOfAKeyIsBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestAllFilesAreClosed(t *testing.T) {
+	dir := crawled(t)
+	private, public := keyFiles(t)
+	for name, step := range map[string]func() error{
+		"write": func() error {
+			_, err := provenance.Write(t.Context(), dir, provenance.Options{Now: settle})
+			return err
+		},
+		"verify":      func() error { _, err := provenance.Verify(t.Context(), dir, provenance.Check{}); return err },
+		"private key": func() error { _, err := provenance.ReadKey(private); return err },
+		"public key":  func() error { _, err := provenance.ReadPublicKey(public); return err },
+		"restore": func() error {
+			_, err := provenance.Restore(t.Context(), dir, []provenance.Difference{{File: provenance.AbsencesFile}}, provenance.Options{})
+			return err
+		},
+	} {
+		if name != "write" {
+			if _, err := os.Stat(filepath.Join(dir, provenance.File)); err != nil {
+				write(t, dir, provenance.Options{})
+			}
+		}
+		before := openFiles()
+		if err := step(); err != nil || openFiles() > before {
+			t.Errorf("%s: %d files are open, %d were: %v", name, openFiles(), before, err)
+		}
+	}
+}
+
+// openFiles is how many files this process has open; 0 where the system does not say it.
+func openFiles() int {
+	all, _ := os.ReadDir("/proc/self/fd")
+	return len(all)
+}

@@ -51,6 +51,9 @@ func TestAnOpenConnectionIsQuiet(t *testing.T) {
 	} {
 		client, server := pair(t)
 		l := NewLine(wrap(client))
+		if direct := name == "a socket" && canLook; (l.raw != nil) != direct {
+			t.Errorf("%s is read without waiting: %v", name, !direct)
+		}
 		c := New(l)
 		l.SetReadDeadline(time.Unix(1, 0)) // of an exchange that is over
 		for range 3 {
