@@ -283,3 +283,18 @@ func TestTypesAreFew(t *testing.T) {
 		t.Errorf("%d rows, %d bars", len(p.Table.Rows), len(p.Marks))
 	}
 }
+
+// When there are many groups of requests, new ones are counted together, except early ones.
+func TestDotsAreFew(t *testing.T) {
+	r := reporter{delays: map[delayBin]*closest{}}
+	for i := range mostNames {
+		r.dot(int64(i), delayBin{"own", i, 0}, time.Second, time.Second, false)
+	}
+	for i, early := range []bool{false, false, true} { // one that is known, two that are not
+		r.dot(1, delayBin{"own", 0, i}, time.Second, time.Second, early)
+	}
+	rest, first, early := r.delays[delayBin{clock: restName}], r.delays[delayBin{"own", 0, 0}], r.delays[delayBin{"own", 0, 2}]
+	if len(r.delays) != mostNames+2 || rest == nil || rest.Requests != 1 || first.Requests != 2 || early == nil || early.Early != 1 {
+		t.Errorf("%d groups: %+v, %+v, %+v", len(r.delays), rest, first, early)
+	}
+}
