@@ -532,6 +532,11 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(2, "begin:clean", "changed:delay:3s->1s")
 			w.hop(2.5, "http://a.example/robots.txt", "16.0.0.1")
 		}, []string{"gap 4"}, nil, ""},
+		{"a pause of nothing", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, "User-agent: *\nCrawl-delay: 0\n")
+			w.ask(3, "/", 200)
+		}, nil, nil, ""},
 		{"other names", func(w *written) { w.agents = []string{"one", "other"} }, []string{"identity 0", "identity 0"}, nil, ""},
 		{"a log that was cut", func(w *written) {
 			w.run(0, "begin:clean", "lost:77")

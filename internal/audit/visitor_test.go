@@ -329,6 +329,13 @@ func TestTheFirstViolationsAreListed(t *testing.T) {
 	}
 }
 
+func TestTheMostFrequentAreNamed(t *testing.T) {
+	c := counts{"a": 1, "b": 3, "c": 2, "d": 1}
+	if got, want := c.most(3), `"b" (3), "c" (2), "a" (1)`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // checked is how often a rule was held against something.
 func checked(v *Visited, code Code) int64 {
 	return v.Checks[slices.IndexFunc(v.Checks, func(c Check) bool { return c.Code == code })].Checked
