@@ -283,6 +283,9 @@ func againstRules() []spoiling {
 			}
 			newer := *all[0]
 			newer.Fetched = e.end(before)
+			if !newer.Fetched.After(all[0].Fetched) {
+				return 0, false // it came from another site in the microsecond in which the page before began
+			}
 			e.copies[e.site(i)] = append(all, &newer)
 			return i, true
 		}},
