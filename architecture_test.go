@@ -18,7 +18,7 @@ import (
 
 const plan = "docs/explain/architecture.md"
 
-// section is what stands in a document under a heading, up to the next of that kind.
+// section returns the text of a document under a heading, up to the next heading of level 2.
 func section(t *testing.T, document, heading string) string {
 	t.Helper()
 	raw, err := os.ReadFile(document)
@@ -33,7 +33,7 @@ func section(t *testing.T, document, heading string) string {
 	return text
 }
 
-// Each function, field, file and test that the plan names is there.
+// Each function, field, file and test that the plan names exists.
 func TestThePlanNamesWhatIsThere(t *testing.T) {
 	raw, err := os.ReadFile(plan)
 	if err != nil {
@@ -73,15 +73,15 @@ func TestThePlanNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// A way is told line by line: a function, and the file that it is in. What is
-// indented below a function it calls, in that order, and what a function of an
-// interface is done by has its name.
+// A way is a list of lines, each with a function and its file. Lines indented below a
+// function are the functions that it calls, in that order. The implementation of a method
+// of an interface has the same name.
 func TestTheWaysAreThoseOfTheCode(t *testing.T) {
 	type step struct {
 		depth  int
 		name   string
 		body   *ast.BlockStmt
-		behind token.Pos // of what it calls, the last that was told
+		behind token.Pos // position of the last call that was listed
 	}
 	known, lines := declarations(t), 0
 	for _, way := range strings.Split(section(t, plan, "Four ways"), "\n\n") {
@@ -98,7 +98,7 @@ func TestTheWaysAreThoseOfTheCode(t *testing.T) {
 				above = above[:len(above)-1]
 			}
 			if len(above) > 0 && !follows(&above[len(above)-1].behind, above[len(above)-1].body, above[len(above)-1].name, s.name) {
-				t.Errorf("%s: %s does not call %s, or not behind what is told before", plan, above[len(above)-1].name, s.name)
+				t.Errorf("%s: %s does not call %s after the calls listed before", plan, above[len(above)-1].name, s.name)
 			}
 			above = append(above, s)
 		}
@@ -108,11 +108,11 @@ func TestTheWaysAreThoseOfTheCode(t *testing.T) {
 	}
 }
 
-// follows reports whether the body of a function calls another one behind a place,
-// which is moved there.
+// follows reports whether the body of a function calls another one after the position
+// behind, and moves behind to that call.
 func follows(behind *token.Pos, body *ast.BlockStmt, by, name string) (found bool) {
 	_, name, _ = strings.Cut(name, ".")
-	if body == nil { // of an interface
+	if body == nil { // a method of an interface
 		return strings.HasSuffix(by, "."+name)
 	}
 	ast.Inspect(body, func(n ast.Node) bool {
@@ -132,7 +132,7 @@ func follows(behind *token.Pos, body *ast.BlockStmt, by, name string) (found boo
 	return found
 }
 
-// Each file of a large folder is on the map of that folder, once, and no other.
+// The map of a large folder lists each of its files once, and no other file.
 func TestTheMapsHaveEachFile(t *testing.T) {
 	maps := strings.Split(section(t, plan, "Maps of the large folders"), "\n### ")[1:]
 	for _, text := range maps {
@@ -159,7 +159,7 @@ func TestTheMapsHaveEachFile(t *testing.T) {
 	}
 }
 
-// Each lock has its line in the plan, and so has whatever starts a goroutine.
+// The plan has a line for each lock, and for each function that starts a goroutine.
 func TestThePlanHasAllLocksAndGoroutines(t *testing.T) {
 	locks, starts := map[string]bool{}, map[string]bool{}
 	for name, all := range declarations(t) {
@@ -198,10 +198,10 @@ func TestThePlanHasAllLocksAndGoroutines(t *testing.T) {
 	}
 }
 
-// A clock has a number in the state file, and words in the documents: those that a
-// request was made to wait by, where crawl.log is described.
+// Each clock has a number in the state file, and is described in the documents. The
+// description of crawl.log lists the clocks that delay requests.
 func TestEachClockHasItsPlaces(t *testing.T) {
-	queued := map[string]bool{"SiteClock": true, "RetryClock": true, "AgainClock": true} // they hold up the queue, and no request
+	queued := map[string]bool{"SiteClock": true, "RetryClock": true, "AgainClock": true} // they delay queued entries, not requests
 	outputs, err := os.ReadFile("docs/reference/outputs.md")
 	if err != nil {
 		t.Fatal(err)
@@ -250,16 +250,16 @@ func TestEachClockHasItsPlaces(t *testing.T) {
 	}
 }
 
-// A declaration is a function, a method, of an interface too, a field, or another
+// A declaration is a function, a method (also of an interface), a field, or another
 // name of a package.
 type declaration struct {
 	path string
-	body *ast.BlockStmt // nil: it has none
+	body *ast.BlockStmt // nil: no body
 	lock bool           // a field that is a lock
 }
 
-// declarations are those of all packages, but for tests: Type.Method, Type.field and
-// package.Name.
+// declarations returns the declarations of all packages, except tests, by name:
+// Type.Method, Type.field and package.Name.
 func declarations(t *testing.T) map[string][]declaration {
 	found := map[string][]declaration{}
 	eachFile(t, func(name string, file *ast.File) {
@@ -304,7 +304,7 @@ func declarations(t *testing.T) map[string][]declaration {
 	return found
 }
 
-// receiver is the type of a method, or the package of a function.
+// receiver returns the type of a method, or the package of a function.
 func receiver(file *ast.File, f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return file.Name.Name
@@ -319,7 +319,7 @@ func receiver(file *ast.File, f *ast.FuncDecl) string {
 	return of.(*ast.Ident).Name
 }
 
-// eachFile reads all Go files of the house, and of its nested modules.
+// eachFile calls do with each Go file of the repository, including nested modules.
 func eachFile(t *testing.T, do func(name string, f *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The comparison with other tools says how long programs are that may change: lines that
-// are neither blank nor comments. What else it says is measured by .ci/compare.
+// The comparison with other tools gives the current lengths of programs, in lines that are
+// neither blank nor comments. Its other figures are measured by .ci/compare.
 func TestTheComparisonCountsLines(t *testing.T) {
 	raw, err := os.ReadFile("docs/evidence/comparison.md")
 	if err != nil {
@@ -58,7 +58,7 @@ func linesOfCode(t *testing.T, path string) (n int) {
 	return n
 }
 
-// The README compares in three rows, with cells of the full tables.
+// The cells of the comparison in README.md are those of the full tables.
 func TestTheReadmeComparesAsTheTablesDo(t *testing.T) {
 	cells := func(line string) []string {
 		list := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")

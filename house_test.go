@@ -17,9 +17,9 @@ import (
 
 const module = "github.com/permesso-crawler/permesso/"
 
-// rank orders the rooms. A package imports packages of lower ranks, and of its own room.
-// Exceptions are tests that compare a room with a whole crawl, *_whole_test.go, and tests that
-// read with internal what a crawl has written.
+// rank orders the folders. A package may import packages of lower ranks, and of its own
+// folder. Exceptions are tests that compare a folder with a whole crawl, *_whole_test.go,
+// and tests that read the files of a crawl with packages of internal.
 var rank = map[string]int{
 	"robots": 0, "frontier": 0,
 	"fetch": 1, "storage": 1,
@@ -28,7 +28,7 @@ var rank = map[string]int{
 	"cmd":      4, "examples": 4,
 }
 
-// tools are the packages of internal that every room may import.
+// tools are the packages of internal that every folder may import.
 var tools = []string{"internal/outfile", "internal/temp", "internal/lines", "internal/extsort", "internal/schedule", "internal/devtest"}
 
 func TestArrowsOfTheHouse(t *testing.T) {
@@ -36,7 +36,7 @@ func TestArrowsOfTheHouse(t *testing.T) {
 	eachImport(t, func(path, target string) {
 		room, _, _ := strings.Cut(path, "/")
 		if _, known := rank[room]; !known {
-			t.Errorf("%s: %s is no room of the house", path, room)
+			t.Errorf("%s: %s is not a folder with a rank", path, room)
 			return
 		}
 		rooms[room] = true
@@ -45,19 +45,19 @@ func TestArrowsOfTheHouse(t *testing.T) {
 		to, _, _ = strings.Cut(to, "/")
 		switch {
 		case !ours && room == "robots" && !strings.HasSuffix(path, "_test.go") && strings.Contains(target, "."):
-			t.Errorf("%s imports %s: robots stands on the standard library alone", path, target)
+			t.Errorf("%s imports %s: robots may import only the standard library", path, target)
 		case tool, strings.HasSuffix(path, "_whole_test.go"), strings.HasSuffix(path, "_test.go") && to == "internal":
 		case ours && room != to && rank[to] >= rank[room]:
-			t.Errorf("%s imports %s: time belongs to frontier, the wire to fetch, the disk to storage, the law to robots, the story to crawler", path, target)
+			t.Errorf("%s imports %s: not a package of a lower rank", path, target)
 		}
 	})
 	if len(rooms) != len(rank) {
-		t.Errorf("rooms with Go files: %v, want those of %v", rooms, rank)
+		t.Errorf("folders with Go files: %v, want those of %v", rooms, rank)
 	}
 }
 
-// The arrows in docs/explain/architecture.md are those of the packages, each points down,
-// and of each package the promise is told.
+// The arrows in docs/explain/architecture.md are the imports of the packages, and each
+// points down. The document describes the promise of each package.
 func TestTheArrowsAreDrawn(t *testing.T) {
 	raw, err := os.ReadFile("docs/explain/architecture.md")
 	if err != nil {
@@ -102,7 +102,7 @@ func TestTheArrowsAreDrawn(t *testing.T) {
 	}
 }
 
-// eachImport calls f with each import of each Go file in a room.
+// eachImport calls f with each import of each Go file in a folder.
 func eachImport(t *testing.T, f func(file, target string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -133,7 +133,7 @@ func eachImport(t *testing.T, f func(file, target string)) {
 	}
 }
 
-// Who uses the library knows nothing of the flags of the command.
+// The texts of the library do not mention flags of the command.
 func TestTextsOfTheLibraryNameNoFlags(t *testing.T) {
 	flag := regexp.MustCompile(`(^|[^-\w])--[a-z]`)
 	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage"} {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// mostExported is how many names the packages export that programs can import, with methods.
-// It is never raised: a name that is exported is a promise.
+// mostExported is the number of names, with methods, that importable packages export.
+// Never raise it: an exported name is a promise.
 const mostExported = 1144
 
 func TestThePromiseDoesNotGrow(t *testing.T) {
@@ -60,8 +60,8 @@ func TestThePromiseDoesNotGrow(t *testing.T) {
 	}
 }
 
-// exported is how many names a declaration exports: functions, methods of exported types,
-// types, constants and variables.
+// exported returns the number of names that a declaration exports: functions, methods of
+// exported types, types, constants and variables.
 func exported(decl ast.Decl) (n int) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -87,7 +87,7 @@ func exported(decl ast.Decl) (n int) {
 	return n
 }
 
-// receiver is the name of the type of a receiver.
+// receiver returns the name of the type of a receiver.
 func receiver(e ast.Expr) *ast.Ident {
 	for {
 		switch of := e.(type) {

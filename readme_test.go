@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// Each promise of README.md, and each in the lists of docs/guide/site-owners.md, is quoted
-// word by word, after "For site owners:", in the comment of a test that fails if it is not
-// true.
+// Each promise of README.md, and of the lists of docs/guide/site-owners.md, is quoted word
+// for word, after "For site owners:", in the comment of a test that fails if it is not true.
 func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 	const owners = "docs/guide/site-owners.md"
 	proofs := proofs(t)
@@ -31,7 +30,7 @@ func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 		listed := 0
 		for _, s := range sentences(t, at.document, at.heading) {
 			if !s.listed {
-				continue // says how, and is tested with what it gives to be copied
+				continue // an instruction, which is tested with its code
 			}
 			listed++
 			if proofs[s.text] == "" {
@@ -50,19 +49,19 @@ func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
 	}
 }
 
-// A sentence is what is said to somebody.
+// A sentence is one sentence of a section.
 type sentence struct {
-	text   string // without what is linked to
+	text   string // without links in parentheses
 	listed bool   // in an item of a list
 }
 
 var linked = regexp.MustCompile(` \(\[[^]]*\]\([^)]*\)\)`)
 
-// sentences are those of a section: of its list items and paragraphs.
+// sentences returns the sentences of the list items and paragraphs of a section.
 func sentences(t *testing.T, path, heading string) (list []sentence) {
 	for _, item := range regexp.MustCompile(`\n\n+`).Split(strings.ReplaceAll(section(t, path, heading), "\n- ", "\n\n- "), -1) {
 		part := linked.ReplaceAllString(strings.Join(strings.Fields(strings.TrimPrefix(item, "- ")), " "), "")
-		if strings.HasSuffix(part, ":") { // says what follows
+		if strings.HasSuffix(part, ":") { // introduces a list
 			continue
 		}
 		for len(part) > 0 {
@@ -79,7 +78,7 @@ func sentences(t *testing.T, path, heading string) (list []sentence) {
 
 var sentenceEnd = regexp.MustCompile("[.] [A-Z0-9`*\"]")
 
-// proofs are the sentences that comments of tests quote, and where.
+// proofs returns the sentences that comments of tests quote, with the name of the test.
 func proofs(t *testing.T) map[string]string {
 	found := map[string]string{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -114,7 +113,7 @@ func proofs(t *testing.T) map[string]string {
 	return found
 }
 
-// What the plan names for a first reading is there.
+// Each function that the plan names for a first reading exists.
 func TestTheWayOfOneURLIsTrue(t *testing.T) {
 	way := section(t, plan, "Reading the source")
 	names := regexp.MustCompile("(?:-> |`|    )([A-Za-z]+[.][A-Za-z]+)[` \n]").FindAllStringSubmatch(way, -1)
@@ -131,8 +130,7 @@ func TestTheWayOfOneURLIsTrue(t *testing.T) {
 
 const behaviour = "docs/evidence/behaviour.md"
 
-// Each row of the table of behaviour is a probe that crawlbench knows, and names a test
-// that there is.
+// Each row of the table of behaviour is a probe of crawlbench, and names an existing test.
 func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	tests := map[string]bool{}
 	eachFile(t, func(name string, f *ast.File) {
@@ -167,7 +165,7 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	}
 }
 
-// Who reads the README for the first time reads it in a few minutes.
+// README.md can be read in a few minutes.
 func TestTheReadmeIsShort(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page about signals about use names tests, and each of them is there.
+// Each test that the page about usage signals names exists.
 func TestThePageOfUsageSignalsNamesTests(t *testing.T) {
 	raw, err := os.ReadFile("docs/reference/usage-signals.md")
 	if err != nil {

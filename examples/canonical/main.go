@@ -1,5 +1,5 @@
-// Command canonical prints each page of a site once, whatever its links add to the URL:
-// tracking parameters, session ids, the page's own name as another parameter.
+// Command canonical prints each page of a site once, even if links to it have tracking
+// parameters, session ids, or the page's name as a parameter.
 //
 //	go run ./examples/canonical https://example.org/
 package main
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// run tells of each page that is its own original.
+// run calls tell for each page that is its own original.
 func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) error {
 	opts.Rewrite = func(u frontier.URL) frontier.URL { return withoutIndex(crawler.StripTracking(u)) }
 	c, err := crawler.New(opts)
@@ -44,7 +44,7 @@ func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) err
 		if ref, has := doc.Find(`link[rel="canonical"]`).Attr("href"); has {
 			original, err := p.URL.Resolve(ref)
 			if err == nil && original.Key() != p.URL.Key() {
-				return p.Follow(ref) // which is told in its place
+				return p.Follow(ref) // tell is called when that page is visited
 			}
 		}
 		tell(p.URL)
@@ -52,8 +52,8 @@ func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) err
 	}))
 }
 
-// withoutIndex takes the name off that servers add to a directory. It is right for this
-// site alone: elsewhere /index.html may be another page than /.
+// withoutIndex removes the file name that servers add to a directory. It is right for this
+// site only: elsewhere /index.html may be another page than /.
 func withoutIndex(u frontier.URL) frontier.URL {
 	path, isIndex := strings.CutSuffix(u.Target(), "/index.html")
 	if !isIndex {

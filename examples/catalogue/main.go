@@ -2,7 +2,7 @@
 //
 //	go run ./examples/catalogue books https://shop.example/
 //
-// After a kill the same command goes on: no book is missing, some may be there twice.
+// After a kill the same command continues: no book is missing, some may be written twice.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 
 // run appends the books that a crawl finds to two files in dir.
 func run(ctx context.Context, dir string, opts crawler.Options) error {
-	opts.Sitemaps = crawler.SitemapsNone // they would find books first, and not say that these are such
+	opts.Sitemaps = crawler.SitemapsNone // sitemaps would find books first, without saying that they are books
 	c, err := crawler.New(opts)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o777)
@@ -61,7 +61,7 @@ func run(ctx context.Context, dir string, opts crawler.Options) error {
 			err = write(books, files[0], files[1])
 		}
 		if err != nil {
-			return err // these books are not lost: they come again
+			return err // these books are not lost: the next run delivers them again
 		}
 	}
 	return errors.Join(files[0].Close(), files[1].Close())
@@ -76,7 +76,7 @@ func parse(ctx context.Context, p *crawler.Page) (books []book, err error) {
 		}
 	}
 	pages := crawler.Tags{
-		"": nil, // lists have no more to say
+		"": nil, // nothing else is done with lists
 		"book": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 			doc, err := p.Doc()
 			if err == nil && p.Status == 200 {

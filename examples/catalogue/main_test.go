@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// shop has books on several pages, links that are none, and a sitemap, which does not
-// say what is a book.
+// shop has books on several pages, links that are not books, and a sitemap, which does not say
+// which pages are books.
 func shop(t *testing.T) (w *crawltest.Web, want []book) {
 	w = crawltest.New(t)
 	site := w.Site("https://shop.example").Robots("User-agent: *\nDisallow: /basket\nCrawl-delay: 3\nSitemap: /map.txt").
@@ -65,7 +65,7 @@ func read(t *testing.T, table, lines string) (inTable, inLines []book) {
 	return inTable, inLines
 }
 
-// All books are in both files, once, also when the run is another one that goes on.
+// Both files have all books once, also after a second run.
 func TestTheBooksOfAShop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, want := shop(t)
@@ -89,7 +89,7 @@ func TestTheBooksOfAShop(t *testing.T) {
 	})
 }
 
-// A list follows its items, and is none; a handler needs no crawl for that.
+// parse follows the items of a list. A list is not a book. No crawl is needed to test that.
 func TestParse(t *testing.T) {
 	ctx := context.Background()
 	list := crawltest.Page(t, "https://shop.example/", `<a href="/1" rel=item>1</a> <a href="/about">about</a>`)

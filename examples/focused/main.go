@@ -1,10 +1,9 @@
-// Command focused crawls what is about a topic, the most promising links first.
+// Command focused crawls pages about a topic, the most promising links first.
 //
 //	go run ./examples/focused https://example.org/ walnut oil
 //
-// A link counts as much as the words of the topic in its URL and on the page that it was
-// found on. What the score orders is the queue of each site; how often a site is
-// asked it does not change.
+// The score of a link is the number of topic words in its URL and on the page with the link.
+// The score orders the queue of each site; it does not make requests to a site more frequent.
 package main
 
 import (
@@ -32,7 +31,7 @@ func main() {
 	}
 }
 
-// run tells of each page and how often it has the words.
+// run calls tell for each page with the number of words found on it.
 func run(ctx context.Context, opts crawler.Options, words []string, tell func(p *crawler.Page, score int)) error {
 	for i := range words {
 		words[i] = strings.ToLower(words[i])
@@ -56,7 +55,7 @@ func run(ctx context.Context, opts crawler.Options, words []string, tell func(p 
 	}))
 }
 
-// count is how often the words stand in a text, in any case of letters.
+// count returns how often the words occur in a text, ignoring case.
 func count(text []byte, words []string) (n int) {
 	text = bytes.ToLower(text)
 	for _, w := range words {

@@ -9,8 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// What is about the topic comes first, however deep it stands, and at the pace of any
-// other crawl.
+// Pages about the topic come first, at any depth, at the pace of any other crawl.
 func TestTheMostPromisingComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

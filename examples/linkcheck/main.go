@@ -1,12 +1,11 @@
-// Command linkcheck names the links of a site that lead nowhere, those out of it, too:
-// of other sites it asks for the header only.
+// Command linkcheck prints the broken links of a site, including links to other sites, which
+// it requests with HEAD.
 //
 //	go run ./examples/linkcheck https://example.org/
 //
-// It exits with 1 where there are any. main_test.go shows how a job is tested with
-// crawltest: without a network, without waiting for the pauses that it keeps, and what
-// it asked for is judged. How what is made of one page is tested, without a crawl,
-// shows TestParse of examples/catalogue.
+// It exits with 1 if there are any. main_test.go shows how to test a job with crawltest:
+// without a network, without waiting for pauses, and with assertions on the requests.
+// TestParse of examples/catalogue shows how to test the handling of one page without a crawl.
 package main
 
 import (
@@ -36,7 +35,7 @@ func main() {
 	}
 }
 
-// A link that is broken, on the first page that has it.
+// A link is a broken link, on the first page that has it.
 type link struct {
 	on, to, why string
 }
@@ -48,15 +47,15 @@ func (l link) String() string {
 	return fmt.Sprintf("%s, on %s: %s", l.to, l.on, l.why)
 }
 
-// everywhere is the scope of all that is linked to. What it is made of is that of the
-// site, whose links are checked.
+// everywhere is the scope of all URLs. The embedded scope is that of the site whose links are
+// checked.
 type everywhere struct{ crawler.Scope }
 
 func (everywhere) Contains(frontier.Entry) bool { return true }
 
-// check crawls, and returns what is broken. What robots.txt forbids is nobody's mistake.
+// check crawls and returns the broken links. Links that robots.txt forbids are not broken.
 func check(ctx context.Context, opts crawler.Options) (broken []link, err error) {
-	var mu sync.Mutex // visits of several sites go on at the same time
+	var mu sync.Mutex // sites are visited concurrently
 	note := func(l link) {
 		mu.Lock()
 		defer mu.Unlock()

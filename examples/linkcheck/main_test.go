@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A web in memory, in virtual time: the real crawler runs, its pauses and tries take no
-// time, and what it did is looked up in the log of the web.
+// The real crawler runs on a web in memory in virtual time: pauses and retries take no time,
+// and the log of the web has its requests.
 func TestBrokenLinksAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -66,7 +66,7 @@ func TestBrokenLinksAreNamed(t *testing.T) {
 	})
 }
 
-// A site that does not answer is told, and is an error: nothing was checked.
+// A site that does not answer is listed, and check returns an error: nothing was checked.
 func TestASiteThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -29,10 +29,10 @@ import (
 
 const (
 	sites  = 40
-	failed = 3 // status of the program where it ends by an error of its own
+	failed = 3 // status of the program if it ends with an error of its own
 )
 
-// options are those of a crawl of a web at an address of this machine.
+// options returns the options of a crawl of a web at an address of this machine.
 func options(dir, address string) (crawler.Options, error) {
 	to, err := fetch.ParseConnectTo("::" + address)
 	opts := crawler.Options{
@@ -48,7 +48,7 @@ func options(dir, address string) (crawler.Options, error) {
 	return opts, err
 }
 
-// TestMain is the program that is killed, where it is asked to be.
+// TestMain runs the program to be killed if the environment says so.
 func TestMain(m *testing.M) {
 	asked := strings.Split(os.Getenv("PERMESSO_KILLED"), "|")
 	if len(asked) != 3 {
@@ -65,16 +65,16 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// A moment is one of those at which the program can be killed: a request comes, or has
-// its answer, or some bytes pass between it and the database.
+// A moment is a point at which the program can be killed: a request arrives or is answered, or
+// some bytes pass between the program and the database.
 type moments struct {
 	mu   sync.Mutex
-	left int // until it is killed
+	left int // moments until it is killed
 	kill func()
-	at   map[string]int // how often it was killed by what
+	at   map[string]int // number of kills by kind of moment
 }
 
-// pass reports whether the program still lives.
+// pass reports whether the program still runs.
 func (m *moments) pass(what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,12 +85,12 @@ func (m *moments) pass(what string) bool {
 	return m.left != 0
 }
 
-// A web has one more page behind each, until it is told that it is enough.
+// A web has one more page after each page, until it is told to stop.
 type web struct {
 	*moments
 	mu    sync.Mutex
 	grow  bool
-	pages map[string]string // bodies by URL, as they were served first: so they stay
+	pages map[string]string // bodies by URL, as they were first served; they do not change
 }
 
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -114,8 +114,8 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	io.WriteString(rw, w.pages[url])
 }
 
-// between hands on what the program and the database say, some bytes at a time. What
-// is on its way when the program is killed is lost.
+// between passes on the data between the program and the database, some bytes at a time. Data
+// in transit when the program is killed is lost.
 func between(l net.Listener, socket string, m *moments) {
 	for {
 		program, err := l.Accept()
@@ -140,15 +140,15 @@ func between(l net.Listener, socket string, m *moments) {
 				}
 			}
 		}
-		// Both end with the connection, and that with the program.
+		// Both goroutines end with the connection, which ends with the program.
 		go hand(database, program, "statement", 100)
 		go hand(program, database, "result", 20)
 	}
 }
 
-// The program is killed again and again, wherever it is: while it crawls, within a
-// transaction, and behind one that it does not know of yet. In the end each page that
-// the web has served stands in the table, once.
+// The program is killed again and again at any point: while it crawls, within a transaction,
+// and after one whose commit it has not seen yet. In the end each page that the web has served
+// is in the table, once.
 func TestKillsLoseNoPage(t *testing.T) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_POSTGRES_KILLS"), "100"))
 	if err != nil {
@@ -204,7 +204,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// runProgram kills the program after so many moments; negative: it is to come to its end.
+// runProgram kills the program after a number of moments; if it is negative, the program runs
+// to its end.
 func runProgram(t *testing.T, m *moments, asked string, moments int) {
 	t.Helper()
 	program := exec.Command(os.Args[0])
@@ -229,7 +230,7 @@ func runProgram(t *testing.T, m *moments, asked string, moments int) {
 	}
 }
 
-// contents is the table, by URL.
+// contents returns the table, by URL.
 func contents(t *testing.T, sockets string) map[string]row {
 	t.Helper()
 	db := connect(t, sockets)

@@ -2,8 +2,8 @@
 //
 //	go run . "host=/run/postgresql dbname=crawl" DIRECTORY https://example.org/
 //
-// Killed at any moment, or left alone by its database, it goes on with the same command:
-// each page comes at least once, and stands in the table once.
+// After a kill, or if the database fails, the same command continues: each page is delivered
+// at least once, and is in the table once.
 package main
 
 import (
@@ -38,7 +38,8 @@ type row struct {
 	status     int
 }
 
-// An index entry has 2,704 bytes at most, and a URL may have more: the key is its digest.
+// The key is a digest of the URL: an index entry has at most 2,704 bytes, and a URL may be
+// longer.
 const (
 	create = `CREATE TABLE IF NOT EXISTS pages (
 		key bytea PRIMARY KEY, url text NOT NULL, status integer NOT NULL, title text NOT NULL)`
@@ -46,7 +47,7 @@ const (
 		ON CONFLICT (key) DO UPDATE SET status = excluded.status, title = excluded.title`
 )
 
-// run puts the pages of a crawl into a database.
+// run writes the pages of a crawl into a database.
 func run(ctx context.Context, database string, opts crawler.Options) error {
 	db, err := pgx.Connect(ctx, database)
 	if err != nil {
@@ -65,19 +66,19 @@ func run(ctx context.Context, database string, opts crawler.Options) error {
 			err = insert(ctx, db, rows)
 		}
 		if err != nil {
-			return err // these rows are not lost: they come again
+			return err // these rows are not lost: the next run delivers them again
 		}
 	}
 	return nil
 }
 
-// parse makes the row of a page. PostgreSQL has no text with a zero byte.
+// parse returns the row of a page. PostgreSQL allows no zero byte in a text.
 func parse(_ context.Context, p *crawler.Page) ([]row, error) {
 	title := strings.ReplaceAll(p.Title(), "\x00", "\uFFFD")
 	return []row{{p.URL.String(), title, p.Status}}, nil
 }
 
-// insert sends a batch at once. It is one transaction: all of it, or nothing.
+// insert sends a batch in one transaction: all rows are stored, or none.
 func insert(ctx context.Context, db *pgx.Conn, rows []row) error {
 	var b pgx.Batch
 	for _, r := range rows {

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// crawl crawls a site of one home page.
+// crawl crawls a site that has only a home page.
 func crawl(t *testing.T, dir, database string, home http.HandlerFunc) error {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,11 +38,11 @@ func crawl(t *testing.T, dir, database string, home http.HandlerFunc) error {
 	return run(t.Context(), database, opts)
 }
 
-// Whatever a site has as URL or title finds its place, and another crawl of the same
-// pages changes their rows.
+// Any URL or title of a site can be stored, and another crawl of the same pages changes their
+// rows.
 func TestEachPageHasOneRow(t *testing.T) {
 	sockets := postgres(t)
-	var long strings.Builder // and such that it cannot be made much shorter
+	var long strings.Builder // which can hardly be compressed
 	for i := range 1320 {
 		fmt.Fprintf(&long, "%06x", i*i*7919%(1<<24))
 	}
@@ -77,7 +77,7 @@ func TestEachPageHasOneRow(t *testing.T) {
 	}
 }
 
-// What the database refuses ends the crawl, and comes again.
+// A row that the database refuses ends the crawl, and is delivered again.
 func TestWhatTheDatabaseRefusesComesAgain(t *testing.T) {
 	sockets := postgres(t)
 	dir := filepath.Join(t.TempDir(), "crawl")

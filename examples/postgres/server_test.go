@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// programs is the directory of PostgreSQL's own programs: that which the environment
-// names, which must have them, or Debian's newest.
+// programs returns the directory of PostgreSQL's programs: the one that the environment names,
+// which must have them, or Debian's newest.
 func programs(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("PERMESSO_POSTGRES"); dir != "" {
@@ -39,26 +39,26 @@ func programs(t *testing.T) string {
 	}))
 }
 
-// version is that in /usr/lib/postgresql/15/bin/initdb, or 0.
+// version returns the number in a path like /usr/lib/postgresql/15/bin/initdb, or 0.
 func version(initdb string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
 	return n
 }
 
-// postgres runs a server of its own for the test, and returns the directory of its
-// socket. Its superuser is permesso.
+// postgres runs a server for the test, and returns the directory of its socket. Its superuser
+// is permesso.
 func postgres(t *testing.T) (dir string) {
 	t.Helper()
 	bin := programs(t)
-	// Not that of the test: nobody but its owner may enter that, and the name of a
-	// socket is short.
+	// The directory of the test cannot be used: only its owner may enter it, and the name of a
+	// socket must be short.
 	dir, err := os.MkdirTemp("", "pg")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	as := &syscall.SysProcAttr{}
-	if os.Getuid() == 0 { // whom PostgreSQL does not serve
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		as.Credential = servant(t)
 		if err := os.Chown(dir, int(as.Credential.Uid), int(as.Credential.Gid)); err != nil {
 			t.Fatal(err)
@@ -66,7 +66,8 @@ func postgres(t *testing.T) (dir string) {
 	}
 	do := func(program string, args ...string) {
 		t.Helper()
-		// Where output is a pipe, the server has it, too, and it would not end.
+		// The output is a file: a pipe would also be open in the server, and reading it would
+		// not end.
 		log, err := os.CreateTemp(t.TempDir(), program)
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +83,13 @@ func postgres(t *testing.T) (dir string) {
 	}
 	data := filepath.Join(dir, "data")
 	do("initdb", "-D", data, "-U", "permesso", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
-	// It is the crawl that is killed: the server need not survive a power cut.
+	// The crawl is killed, not the server, which need not survive a power failure.
 	do("pg_ctl", "-D", data, "-l", filepath.Join(dir, "log"), "-w", "-o", "-k "+dir+" -c listen_addresses= -c fsync=off", "start")
 	t.Cleanup(func() { do("pg_ctl", "-D", data, "-m", "immediate", "stop") })
 	return dir
 }
 
-// servant is the user of Debian's PostgreSQL, or nobody.
+// servant returns the user postgres of Debian, or else the user nobody.
 func servant(t *testing.T) *syscall.Credential {
 	t.Helper()
 	for _, name := range []string{"postgres", "nobody"} {

@@ -1,5 +1,5 @@
-// Command readwarc prints status, URL and title of the pages in WARC files, of a crawl or
-// of anybody's.
+// Command readwarc prints status, URL and title of the pages in WARC files, of permesso or of
+// any other crawler.
 //
 //	go run ./examples/readwarc example.crawl/warc/*.warc.gz
 package main
@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxBody is how much of a page is read, in bytes.
+// maxBody is the largest part of a body that is read, in bytes.
 const maxBody = 16 << 20
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// read prints the pages of one file. What is wrong with one record costs no other.
+// read prints the pages of one file. A bad record does not affect the others.
 func read(in io.Reader, out io.Writer) error {
 	var wrong []error
 	r := warc.NewReader(in)
@@ -61,7 +61,7 @@ func read(in io.Reader, out io.Writer) error {
 	}
 }
 
-// page makes the page of a record that a handler would have been given.
+// page returns the page of a record, as a handler would have got it.
 func page(rec *warc.Record) (*crawler.Page, error) {
 	u, err := frontier.ParseURL(rec.TargetURI())
 	if err != nil {
@@ -78,7 +78,7 @@ func page(rec *warc.Record) (*crawler.Page, error) {
 	defer body.Close()
 	x := &fetch.Exchange{URL: u, Status: resp.StatusCode, Header: resp.Header, Truncated: rec.Header.Get(warc.FieldTruncated)}
 	if x.Body, err = io.ReadAll(io.LimitReader(body, maxBody)); err != nil && x.Truncated == "" {
-		return nil, err // a body that broke off when it was fetched is read as far as it came
+		return nil, err // a body that was cut when it was fetched is read up to the cut
 	}
 	return crawler.NewPage(frontier.Entry{URL: u}, x, ""), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// The pages of a crawl are read from its archive, compressed ones, too.
+// The pages of a crawl are read from its archive, including compressed ones.
 func TestThePagesOfAnArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -66,7 +66,7 @@ func TestThePagesOfAnArchive(t *testing.T) {
 	})
 }
 
-// A record with a body that cannot be decoded is named, and costs no other one.
+// A record whose body cannot be decoded is reported, and the other records are read.
 func TestARecordThatIsWrong(t *testing.T) {
 	record := func(url, head, body string) string {
 		block := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + head + "\r\n" + body

@@ -1,10 +1,10 @@
-// Command revisit tells what changes in the news. It does not end: front pages are fetched
-// every half hour, articles by how often they are found changed.
+// Command revisit prints changes in the news. It does not end: front pages are fetched every
+// half hour, articles as often as they are found changed.
 //
 //	go run ./examples/revisit news.crawl https://example.org/ https://example.com/
 //
-// It can be stopped with Ctrl-C, or killed; the same command goes on, and knows what it has
-// seen before.
+// It can be stopped with Ctrl-C, or killed; the same command continues, and remembers the
+// pages that it has fetched.
 package main
 
 import (
@@ -36,10 +36,10 @@ func main() {
 	}
 }
 
-// An article is fetched sooner where it is found changed: between an hour and a month.
+// article fetches an article sooner if it was found changed: between an hour and a month.
 var article = revisit.Rate{Mean: 24 * time.Hour, Least: time.Hour, Most: 30 * 24 * time.Hour}
 
-// policy tells front pages, which are the seeds, from what they link to.
+// policy distinguishes front pages, which are the seeds, from the articles they link to.
 func policy(v revisit.Visit) time.Duration {
 	if v.Depth == 0 {
 		return 30 * time.Minute
@@ -47,10 +47,10 @@ func policy(v revisit.Visit) time.Duration {
 	return article.Next(v)
 }
 
-// run tells of each article that is new, has another text, or is gone.
+// run calls tell for each article that is new, has another text, or is gone.
 func run(ctx context.Context, opts crawler.Options, tell func(line string)) error {
 	opts.Revisit = revisit.PolicyFunc(policy)
-	opts.Depth = 1 // front pages, and what they link to
+	opts.Depth = 1 // front pages, and the pages that they link to
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func run(ctx context.Context, opts crawler.Options, tell func(line string)) erro
 	return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 		at := p.Exchange.Started.UTC().Format("2006-01-02 15:04")
 		switch change := p.Change(); {
-		case p.Entry.Depth == 0: // it changes with each article
+		case p.Entry.Depth == 0: // a front page changes with each article
 		case p.Status == 404 || p.Status == 410:
 			if before := p.Entry.Visits; before != nil && before.Last.Status != p.Status {
 				tell(fmt.Sprint(at, " gone ", p.URL))

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A new article is found within half an hour, and a correction and a removal within days,
-// at the pace of any other crawl.
+// A new article is found within half an hour, and a correction or removal within days, at the
+// pace of any other crawl.
 func TestWhatChangesIsTold(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

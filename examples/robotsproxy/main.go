@@ -1,9 +1,9 @@
-// Command robotsproxy is a proxy through which nothing passes that robots.txt forbids.
+// Command robotsproxy is an HTTP proxy that refuses requests that robots.txt forbids.
 //
 //	go run ./examples/robotsproxy examplebot &
 //	http_proxy=http://localhost:8118 wget --user-agent=examplebot http://example.org/
 //
-// It keeps no pauses, which is for who asks, and refuses tunnels: it could not look inside.
+// It keeps no pauses: the client must do that. It refuses tunnels, as it cannot look inside.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 
 type proxy struct {
 	policy  robots.Policy
-	client  http.Client // asks for robots.txt
+	client  http.Client // fetches robots.txt
 	forward httputil.ReverseProxy
 	sites   sync.Map // *rules by the URL of robots.txt
 }
@@ -50,13 +50,13 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the User-Agent must begin with "+p.policy.Token, http.StatusForbidden)
 		return
 	}
-	// What is sent is what is matched: path and query, as they were written.
+	// The path and query are matched as they are sent, as they were written.
 	switch v := p.group(r.Context(), at).MatchURL(r.URL.String()); v.Access {
 	case robots.Allow:
 		p.forward.ServeHTTP(w, r)
 	case robots.Disallow:
 		http.Error(w, fmt.Sprintf("robots.txt forbids it: %s, line %d: %v", v.Reason, v.Rule.Line, v.Rule), http.StatusForbidden)
-	default: // nobody knows: that is no permission
+	default: // the rules are unknown: that is no permission
 		w.Header().Set("Retry-After", fmt.Sprintf("%.0f", max(1, time.Until(v.Until).Seconds())))
 		http.Error(w, "robots.txt cannot be had: "+v.Reason.String(), http.StatusServiceUnavailable)
 	}

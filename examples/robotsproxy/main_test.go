@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// through is a proxy to a web in memory.
+// through returns a proxy to a web in memory.
 func through(t *testing.T, w *crawltest.Web) *proxy {
 	out := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(address)
@@ -38,8 +38,8 @@ func ask(p *proxy, method, url, agent string) *httptest.ResponseRecorder {
 	return w
 }
 
-// What robots.txt forbids to the token does not pass, and what is said is why. It is
-// asked for once, before all else, and by the name that asks for the rest.
+// The proxy refuses requests that robots.txt forbids to the token, and says why. robots.txt is
+// fetched once, before anything else, and under the name used for the rest.
 func TestOnlyWhatIsAllowedPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -78,7 +78,7 @@ func TestOnlyWhatIsAllowedPasses(t *testing.T) {
 	})
 }
 
-// A site whose robots.txt fails is asked for nothing; then for that alone, when it is time.
+// A site whose robots.txt fails gets no page requests; robots.txt is requested again later.
 func TestASiteWhoseRulesCannotBeHad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -11,13 +11,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// rules are those of one site.
+// rules are the rules of one site.
 type rules struct {
-	mu   sync.Mutex // held to ask for them, so that nobody else does
+	mu   sync.Mutex // held while they are fetched, so that they are fetched once
 	last *robots.Snapshot
 }
 
-// group is the group of a robots.txt that counts now.
+// group returns the group of robots.txt that applies now.
 func (p *proxy) group(ctx context.Context, at string) *robots.Group {
 	site, _ := p.sites.LoadOrStore(at, &rules{})
 	r := site.(*rules)

@@ -1,10 +1,10 @@
-// Command service crawls what it is given while it runs, and tells how it fares.
+// Command service crawls URLs that it is given while it runs, and publishes metrics.
 //
 //	go run ./examples/service DIRECTORY https://example.org/ &
 //	curl -d url=https://example.net/ localhost:8120/seeds
 //	curl localhost:8120/metrics
 //
-// An interrupt stops it when the visits under way have ended; the same command goes on.
+// An interrupt stops it after the running visits have ended; the same command continues.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// serve crawls, and answers, until ctx ends.
+// serve crawls, and answers requests, until ctx ends.
 func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
 	c, err := crawler.New(opts)
 	if err == nil {
@@ -51,10 +51,10 @@ func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
 	}
 	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
-	// The server. It ends before serve does, and the crawl with it.
+	// The server. It ends before serve returns, and then the crawl is stopped.
 	go func() { served <- server.Serve(l); c.Stop() }()
 	defer context.AfterFunc(ctx, c.Stop)()
-	err = c.Run(context.WithoutCancel(ctx), nil) // pages are in the directory
+	err = c.Run(context.WithoutCancel(ctx), nil) // pages are stored in the directory
 	end, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	err = errors.Join(err, server.Shutdown(end))
@@ -64,7 +64,7 @@ func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
 	return err
 }
 
-// handler takes seeds from programs, and from no page in a browser.
+// handler accepts seeds from programs, but not from pages in a browser.
 func handler(c *crawler.Crawler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /seeds", func(w http.ResponseWriter, r *http.Request) {

@@ -54,7 +54,7 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// A service under test: it runs until stop, and ended has its error.
+// A service is a service under test: it runs until stop, and ended has its error.
 type service struct {
 	t      *testing.T
 	client http.Client
@@ -77,7 +77,7 @@ func start(t *testing.T, w *crawltest.Web, dir string) *service {
 	return s
 }
 
-// metrics are the lines that Prometheus would take, without their comments.
+// metrics returns the lines that Prometheus would read, without comments.
 func (s *service) metrics() string {
 	s.t.Helper()
 	resp, err := s.client.Get("http://service/metrics")
@@ -127,8 +127,9 @@ func (s *service) add(seed string, header ...string) (status int) {
 	return resp.StatusCode
 }
 
-// It crawls what it is given, hours later, too, and tells how it fares; stopped, it ends
-// what it has begun, and the next one asks for none of it again.
+// The service crawls URLs that it is given, even hours later, and publishes metrics. When it
+// is stopped it finishes the running visits, and the next one requests none of these pages
+// again.
 func TestWhatItIsGivenIsCrawled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -151,7 +152,7 @@ func TestWhatItIsGivenIsCrawled(t *testing.T) {
 			t.Errorf("the figures are\n%s, want\n%s", got, figures)
 		}
 		s.add("https://slow.example/")
-		time.Sleep(70 * time.Second) // robots.txt took 20, and then it rests for 40
+		time.Sleep(70 * time.Second) // robots.txt took 20 s, and then the site rests for 40 s
 		if got := s.metrics(); !strings.Contains(got, "crawl_visits 1\n") || !strings.Contains(got, "crawl_queued_urls 1\n") {
 			t.Errorf("while a visit is under way:\n%s", got)
 		}
@@ -189,7 +190,7 @@ crawl_skipped_links_total{reason="out of scope"} 1
 crawl_skipped_urls_total{reason="robots disallowed"} 1
 `
 
-// Without its server it is no service: the crawl ends, and says why.
+// If its server ends, the crawl ends with that error.
 func TestAServerThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

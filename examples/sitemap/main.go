@@ -1,5 +1,5 @@
-// Command sitemap lists the pages that a site's sitemaps name, with their titles, and
-// follows no link.
+// Command sitemap lists the pages that a site's sitemaps name, with their titles. It follows
+// no links.
 //
 //	go run ./examples/sitemap https://example.org/
 package main
@@ -23,8 +23,8 @@ func main() {
 	}
 }
 
-// list tells of each page that is in a sitemap, one page of a site after the other. The
-// sitemaps are those of robots.txt: a site that names none has but its seed.
+// list calls tell for each page of the sitemaps that robots.txt names, pages of one site one
+// after the other. If a site names no sitemap, only its seed is fetched.
 func list(ctx context.Context, opts crawler.Options, tell func(line string)) error {
 	opts.Sitemaps = crawler.SitemapsOnly
 	c, err := crawler.New(opts)

@@ -1,16 +1,16 @@
-// Command sitesettings crawls sites, some of them by settings of their own.
+// Command sitesettings crawls sites, some of them with their own settings.
 //
 //	go run ./examples/sitesettings sites.json https://slow.example/ https://mine.example/
 //
-// The file says what holds for which host, or for which single site:
+// The file has settings by host, or by site:
 //
 //	{
 //	  "slow.example": {"delay": "10s", "pages": 100},
 //	  "https://mine.example": {"robots-forbidden": "allow", "reason": "it is ours"}
 //	}
 //
-// A delay only makes pauses longer. What asks more of a site than of the others, and has
-// no reason, is an error, before anything is asked for.
+// A delay only makes pauses longer. A setting that allows more requests to a site than to
+// others, without a reason, is an error, and no request is sent.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// A row is what a file says of one host, or site.
+// A row has the settings of one host or site in the file.
 type row struct {
 	Delay  string `json:"delay"`
 	Pages  int    `json:"pages"`
@@ -49,7 +49,7 @@ type row struct {
 	Reason string `json:"reason"`
 }
 
-// run crawls by the settings in file, and tells of each page.
+// run crawls with the settings in file, and calls tell for each page.
 func run(ctx context.Context, opts crawler.Options, file []byte, tell func(*crawler.Page)) error {
 	var rows map[string]row
 	if err := json.Unmarshal(file, &rows); err != nil {

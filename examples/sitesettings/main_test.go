@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Each site is asked by what the file says of it, and the others as usual.
+// Each site is crawled with its settings in the file, and the others as usual.
 func TestSitesHaveSettingsOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -43,7 +43,7 @@ func TestSitesHaveSettingsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// What the file says wrongly is told by the key, and nothing is asked for.
+// An invalid setting in the file is reported with its key, and no request is sent.
 func TestAFileThatIsNotValid(t *testing.T) {
 	for file, want := range map[string]string{
 		`{`:                              "unexpected end",
