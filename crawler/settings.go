@@ -55,11 +55,11 @@ type Effect string
 
 // The effects.
 const (
-	FromNowOn Effect = "counts from now on, for what is queued, too"
-	SortsURLs Effect = "what is queued and no longer wanted is put aside, and queued again once it is wanted; links that were refused come back with a rescan"
-	SortsLink Effect = "counts for the links of pages from now on; links that were refused come back with a rescan"
-	NeedsNew  Effect = "is refused: it takes a new crawl"
-	ThisRun   Effect = "belongs to one run, and is not compared"
+	FromNowOn Effect = "applies from now on, also to queued URLs"
+	SortsURLs Effect = "queued URLs that are no longer wanted are put aside, and queued again when they are wanted; refused links come back with a rescan"
+	SortsLink Effect = "applies to the links of pages from now on; refused links come back with a rescan"
+	NeedsNew  Effect = "is refused: a new crawl is needed"
+	ThisRun   Effect = "applies to one run only, and is not compared"
 )
 
 // Settings returns the options that have a text form, bound to o: Set on one changes o. For
@@ -67,7 +67,7 @@ const (
 func (o *Options) Settings() []Setting {
 	return []Setting{
 		{Name: "scope", Field: "Scope", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: scopes(&o.Scope),
-			Help: "URLs of the crawl: the seeds alone (list), what begins like one up to its last slash (prefix), their hosts, their registrable domains, or any"},
+			Help: "URLs of the crawl: only the seeds (list), URLs that begin with a seed up to its last slash (prefix), the hosts of the seeds, their registrable domains, or any"},
 		{Name: "include", Field: "Include", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Include},
 			Help: "follow only URLs that match this regular expression"},
 		{Name: "exclude", Field: "Exclude", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: pattern{&o.Exclude},
@@ -75,21 +75,21 @@ func (o *Options) Settings() []Setting {
 		{Name: "depth", Field: "Depth", Group: GroupScope, Unit: "links", Larger: Wider, Resume: SortsURLs, Value: count(&o.Depth, 0, 0),
 			Help: "links from a seed that are followed (0: no limit)"},
 		{Name: "requisites", Field: "Requisites", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: either(&o.Requisites, "none", "page"),
-			Help: "what pages are shown with: none, or page (images, scripts, style sheets and what these name, beyond the scope, too)"},
+			Help: "requisites of pages to fetch, in any scope: none, or page (images, scripts, style sheets and the files that these name)"},
 		{Name: "sitemaps", Field: "Sitemaps", Group: GroupScope, Larger: Other, Resume: SortsLink, Value: sitemaps(&o.Sitemaps),
-			Help: "sitemaps that robots.txt names: read beside the links of pages (also), in their place (only), or not (none)"},
+			Help: "sitemaps that robots.txt names: read in addition to the links of pages (also), instead of them (only), or not at all (none)"},
 		{Name: "forms", Field: "Forms", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: yesNo(&o.Forms),
-			Help: "follow forms that send nothing but a query, without what a reader would fill in"},
+			Help: "follow forms that send only a query, without filling them in"},
 		{Name: "nofollow", Field: "FollowNoFollow", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: either(&o.FollowNoFollow, "obey", "ignore"), CodeOnly: true,
-			Help: "what becomes of links that are marked nofollow"},
+			Help: "whether links that are marked nofollow are followed"},
 		{Name: "traps", Field: "FollowTraps", Group: GroupScope, Larger: Wider, Resume: SortsLink, Value: either(&o.FollowTraps, "refuse", "follow"),
-			Help: "what becomes of links that have the pattern of a space without an end: repeated segments, calendars, session ids"},
+			Help: "whether links with the pattern of an endless space are followed: repeated segments, calendars, session ids"},
 		{Name: "same", Field: "Same", Group: GroupScope, Larger: Other, Resume: SortsLink, Value: sameness{o},
-			Help: "which URLs are one page, of which only the first is requested: index (index.html and the like stand for their directory), query-order, tracking (utm_source, session ids and their kin)"},
+			Help: "treat URLs as one page, and request only the first: index (index.html and the like mean their directory), query-order, tracking (utm_source, session ids and the like)"},
 		{Name: "clean-param", Field: "CleanParam", Group: GroupScope, Larger: Other, Resume: SortsLink, Value: yesNo(&o.CleanParam),
 			Help: "links of a site that differ only in parameters which a Clean-param line of its robots.txt names are one page"},
 		{Name: "rescan", Field: "Rescan", Group: GroupScope, Larger: Wider, Resume: ThisRun, Value: yesNo(&o.Rescan),
-			Help: "read the links of the archived pages again, and queue what was refused and is in scope now"},
+			Help: "read the links of the archived pages again, and queue those that were refused and are in scope now"},
 		{Name: "purpose", Field: "Purpose", Group: GroupScope, Larger: Other, Resume: FromNowOn, Value: purposes(&o.Purpose),
 			Help: "what the crawl is for: a page whose owner refuses it is not requested, or not kept (none: not declared)"},
 
@@ -98,7 +98,7 @@ func (o *Options) Settings() []Setting {
 		{Name: "ip-delay", Field: "IPDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.IPDelay, 250*time.Millisecond, 0),
 			Help: "least time between two starts at a public address (0: none)"},
 		{Name: "domain-delay", Field: "DomainDelay", Group: GroupPace, Larger: Tighter, Resume: FromNowOn, Value: span(&o.DomainDelay, 0, 0),
-			Help: "least pause of a registrable domain, whose sites are then asked one at a time (0: none)"},
+			Help: "least pause of a registrable domain, whose sites then get one request at a time (0: none)"},
 		{Name: "concurrency", Field: "Concurrency", Group: GroupPace, Unit: "visits", Larger: Wider, Resume: FromNowOn, Value: count(&o.Concurrency, DefaultConcurrency, 1),
 			Help: "visits at once, each to another site"},
 		{Name: "lift", Field: "Lift", Group: GroupPace, Larger: Other, Resume: ThisRun, Value: hosts{&o.Lift},
@@ -109,13 +109,13 @@ func (o *Options) Settings() []Setting {
 			Help: "bytes per second of all sites together, as in 500kB or 2MB (0: no limit)"},
 
 		{Name: "limit", Field: "Limit", Group: GroupEnd, Unit: "pages", Larger: Wider, Resume: FromNowOn, Value: count(&o.Limit, 0, 0),
-			Help: "pages of the whole crawl, not counting what they are shown with (0: no limit)"},
+			Help: "pages of the whole crawl, not counting requisites (0: no limit)"},
 		{Name: "max-bytes", Field: "MaxBytes", Group: GroupEnd, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxBytes, 0, 0),
 			Help: "bytes of answers of the whole crawl (0: no limit)"},
 		{Name: "max-time", Field: "MaxTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxTime, 0, 0),
 			Help: "stop the run after this time; requests still running 10s later are cancelled (0: no limit)"},
 		{Name: "max-host-pages", Field: "MaxHostPages", Group: GroupEnd, Unit: "pages", Larger: Wider, Resume: FromNowOn, Value: count(&o.MaxHostPages, DefaultHostPages, 0),
-			Help: "pages of one site, not counting what they are shown with (0: no limit)"},
+			Help: "pages of one site, not counting requisites (0: no limit)"},
 		{Name: "max-host-bytes", Field: "MaxHostBytes", Group: GroupEnd, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxHostBytes, 0, 0),
 			Help: "bytes of answers of one site (0: no limit)"},
 		{Name: "max-host-time", Field: "MaxHostTime", Group: GroupEnd, Larger: Wider, Resume: FromNowOn, Value: span(&o.MaxHostTime, 0, 0),
@@ -123,14 +123,14 @@ func (o *Options) Settings() []Setting {
 		{Name: "patience", Field: "Patience", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: wait(&o.Patience, 2*time.Minute),
 			Help: "end the run when nothing falls due within this time (0: when nothing is due, forever: when nothing waits)"},
 		{Name: "revisit", Field: "Revisit", Group: GroupEnd, Larger: Other, Resume: FromNowOn, Value: policy{o},
-			Help: "fetch pages again, and do not end: each after the same time (fixed:7d), sooner where it had changed (adaptive:1h-30d), by how often it changes (rate:7d), and by what servers say (hints:7d)"},
+			Help: "fetch pages again, and do not end: each after the same time (fixed:7d), sooner if it had changed (adaptive:1h-30d), by how often it changes (rate:7d), and by what servers say (hints:7d)"},
 
 		{Name: "robots-forbidden", Field: "AllowForbidden", Group: GroupRobots, Larger: Wider, Resume: FromNowOn, Value: either(&o.AllowForbidden, "deny", "allow"),
 			Help: "what a robots.txt with status 401, 402, 403 or 451 means"},
 		{Name: "dialect", Field: "Dialect", Group: GroupRobots, Larger: Other, Resume: FromNowOn, Value: dialects(&o.Dialect),
-			Help: "text to read robots.txt by"},
+			Help: "specification by which robots.txt is read"},
 		{Name: "alias", Field: "Aliases", Group: GroupRobots, Larger: Other, Resume: FromNowOn, Value: aliases{&o.Aliases},
-			Help: "further product token of this crawler, such as an old name, whose groups count, too; may be repeated"},
+			Help: "further product token of this crawler, such as an old name, whose groups also apply; may be repeated"},
 
 		{Name: "header", Field: "Header", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: fields{&o.Header},
 			Help: "\"Name: value\" to be sent with every request; may be repeated"},
@@ -139,7 +139,7 @@ func (o *Options) Settings() []Setting {
 		{Name: "max-size", Field: "MaxSize", Group: GroupWire, Unit: "bytes", Larger: Wider, Resume: FromNowOn, Value: size(&o.MaxSize, fetch.DefaultMaxSize, 1),
 			Help: "largest body, decompressed; the rest is cut and marked"},
 		{Name: "body-budget", Field: "BodyBudget", Group: GroupWire, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.BodyBudget, DefaultBodyBudget, 1),
-			Help: "memory for the bodies of all requests together; the others wait in temporary files"},
+			Help: "memory for the bodies of all requests together; other bodies are in temporary files"},
 		{Name: "allow-private", Field: "AllowPrivate", Group: GroupWire, Larger: Wider, Resume: FromNowOn, Value: yesNo(&o.AllowPrivate),
 			Help: "talk to private and loopback addresses, too"},
 		{Name: "connect-to", Field: "ConnectTo", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: detours{&o.ConnectTo},
@@ -152,7 +152,7 @@ func (o *Options) Settings() []Setting {
 		{Name: "previous", Field: "Previous", Group: GroupWire, Larger: Other, Resume: FromNowOn, Value: directory{&o.Previous},
 			Help: "directory of the crawl before this one: pages in its archive are fetched only if they have changed, and each page is marked as new, modified, or the same"},
 		{Name: "text-digest", Field: "TextDigest", Group: GroupOutput, Larger: Other, Resume: FromNowOn, Value: yesNo(&o.TextDigest),
-			Help: "keep a digest of what readers see of each page, by which it can be told whether its text has changed"},
+			Help: "keep a digest of the visible text of each page, which shows whether the text has changed"},
 		{Name: "max-archive", Field: "MaxArchive", Group: GroupOutput, Unit: "bytes", Larger: Other, Resume: FromNowOn, Value: size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,
 			Help: "bytes of a WARC file, after which the next is begun"},
 	}
