@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A desk is a worker slot: the memory of one visit. Only that visit uses it, until the next
+// A slot is a worker slot: the data of one visit. Only that visit uses it, until the next
 // one takes the slot.
-type desk struct {
+type slot struct {
 	number int         // its number in the log
 	db     *storage.DB // the storage of the visit: used by the visit only; nil: none
 
@@ -20,28 +20,28 @@ type desk struct {
 	nth   int // number of the visit, counting all
 }
 
-// desks are what Heritrix's log calls threads: numbers for concurrent visits. They are used
-// in turn, so that the log shows the order of visits.
-type desks struct {
+// slots hands out worker slots in turn, so that the log shows the order of visits. Heritrix's
+// log calls their numbers threads.
+type slots struct {
 	most int // usual number; there are more if more visits run at once
 
-	mu     sync.Mutex // guards the fields below, and all of a desk except the results of its visit
-	all    []*desk
+	mu     sync.Mutex // guards the fields below, and all of a slot except the results of its visit
+	all    []*slot
 	visits int
 }
 
 // take returns a free slot for a visit: the one that has been free for longest.
-func (d *desks) take(site frontier.Site) *desk {
+func (d *slots) take(site frontier.Site) *slot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var one *desk
+	var one *slot
 	for _, o := range d.all {
 		if o.site == "" && (one == nil || o.nth < one.nth) {
 			one = o
 		}
 	}
 	if one == nil || len(d.all) < d.most {
-		one = &desk{number: len(d.all)}
+		one = &slot{number: len(d.all)}
 		d.all = append(d.all, one)
 	}
 	d.visits++
@@ -49,28 +49,28 @@ func (d *desks) take(site frontier.Site) *desk {
 	return one
 }
 
-func (d *desks) leave(one *desk) {
+func (d *slots) leave(one *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one.site = ""
 }
 
-// A paper is the scratch memory of a visit, used after there is an answer.
-type paper struct {
+// A scratch is the memory in which a visit reads its answer.
+type scratch struct {
 	found *findings
 	own   Page           // used if no program sees the page
 	links []extract.Link // of own
 }
 
-// papers are unused scratch memories. They are pooled, as the one used last is still in the
+// scratches has unused memories. They are pooled, as the one used last is still in the
 // processor's cache.
-var papers = sync.Pool{New: func() any { return &paper{found: newFindings()} }}
+var scratches = sync.Pool{New: func() any { return &scratch{found: newFindings()} }}
 
-// maxPaper is how many links a pooled paper keeps room for.
-const maxPaper = 1 << 10
+// maxScratch is the most links for which a pooled scratch keeps memory.
+const maxScratch = 1 << 10
 
 // page returns memory for the page of the visit. It is new if a program may keep the page.
-func (p *paper) page(programmed bool) *Page {
+func (p *scratch) page(programmed bool) *Page {
 	if programmed {
 		return new(Page)
 	}
@@ -79,9 +79,9 @@ func (p *paper) page(programmed bool) *Page {
 }
 
 // clear removes the data of the visit, after its turn was given back.
-func (p *paper) clear() {
+func (p *scratch) clear() {
 	p.found.clear()
-	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxPaper {
+	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxScratch {
 		clear(links)
 		p.links = links[:0]
 	}
@@ -89,7 +89,7 @@ func (p *paper) clear() {
 }
 
 // oldest returns the site and the start of the longest-running visit.
-func (d *desks) oldest() (site frontier.Site, since time.Time, ok bool) {
+func (d *slots) oldest() (site frontier.Site, since time.Time, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, one := range d.all {

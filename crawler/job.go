@@ -38,7 +38,7 @@ type Job struct {
 	told      told         // the sitemaps that were queued: every visit adds those of its robots.txt
 	sitemaps  sitemapTally // the figures of sitemaps: every visit of one adds to them
 	unreadUse atomic.Int64 // number of documents about use that could not be read
-	desks     desks        // of the running visits
+	slots     slots        // of the running visits
 }
 
 // Rooms are the dependencies that a Job borrows, since they outlive it or are shared. The
@@ -75,7 +75,7 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 	j := &Job{
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), rooms: rooms,
-		desks: desks{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
+		slots: slots{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.tell = &sites{opts: &j.opts}, j.skipLink
 	if rooms.ownSites {
@@ -115,9 +115,9 @@ func (j *Job) Counts() Counts {
 	return n
 }
 
-// Oldest returns the longest-running visit, and its start; ok is false if there is none. It
-// may be called at any time, from any goroutine.
-func (j *Job) Oldest() (site frontier.Site, since time.Time, ok bool) { return j.desks.oldest() }
+// Oldest returns the longest-running visit, and its start; ok is false if no visit is running.
+// It may be called at any time, from any goroutine.
+func (j *Job) Oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
 // db returns the storage of a site's visits; nil: none.
 func (j *Job) db(site frontier.Site) *storage.DB {

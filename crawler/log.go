@@ -50,8 +50,8 @@ func (c *Crawler) logStart(s Start) error {
 
 // logVisit writes a line for each request of a visit, or one for an entry that ended
 // without one; p is nil if there is no page.
-func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page) error {
-	if desk.db == nil {
+func (j *Job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page) error {
+	if slot.db == nil {
 		return nil
 	}
 	var errs []error
@@ -59,8 +59,8 @@ func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page)
 		l := exchangeLines.Get().(*exchangeLine)
 		defer exchangeLines.Put(l)
 		for _, x := range res.Exchanges {
-			l.of(desk.number, e, x, res, p)
-			if err := desk.db.Log().Write(&l.Line); err != nil {
+			l.of(slot.number, e, x, res, p)
+			if err := slot.db.Log().Write(&l.Line); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -69,7 +69,7 @@ func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page)
 	if fate := res.Outcome.Fate; len(res.Exchanges) == 0 && !res.Outcome.Again && fate.Code != frontier.Undecided {
 		l := &crawllog.Line{
 			Time: time.Now(), Status: fateStatus(fate), Size: -1, URL: e.URL.String(), Hops: e.Hops, Via: e.Via,
-			Worker: desk.number, Tag: e.Tag,
+			Worker: slot.number, Tag: e.Tag,
 		}
 		switch fate.Code {
 		case frontier.RobotsDisallowed:
@@ -81,7 +81,7 @@ func (j *Job) logVisit(desk *desk, e frontier.Entry, res *fetch.Result, p *Page)
 		default:
 			l.Annotations = []string{"error:" + fate.Detail}
 		}
-		errs = append(errs, desk.db.Log().Write(l))
+		errs = append(errs, slot.db.Log().Write(l))
 	}
 	return errors.Join(errs...)
 }

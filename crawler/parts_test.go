@@ -24,7 +24,7 @@ import (
 
 var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 
-// What was not known to the last run was as it usually is.
+// A setting that the last run did not know counts as the default.
 func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	o := Options{Delay: 3 * time.Second, Rescan: true}
 	told := fmt.Sprint(asked{}.changes(&o))
@@ -36,7 +36,8 @@ func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	}
 }
 
-// What a file server sent is kept as a file, what a web server sent as messages.
+// The answer of an FTP server is archived as a resource, that of an HTTP server as its
+// messages.
 func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/x")
 	if err != nil {
@@ -87,7 +88,7 @@ func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 	}
 }
 
-// The log says of a request what is known of it, and nothing else.
+// The line of a request has what is known about the request, and nothing else.
 func TestTheLineOfARequest(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/x")
 	if err != nil {
@@ -96,7 +97,7 @@ func TestTheLineOfARequest(t *testing.T) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)
 	e := frontier.Entry{URL: u, Hops: "L", Via: "http://a.example/", Tag: "t"}
 	broken := func(s fetch.Stage) *fetch.Error { return &fetch.Error{Stage: s} }
-	var l exchangeLine // the same for all
+	var l exchangeLine // reused for all
 	for name, test := range map[string]struct {
 		x     fetch.Exchange
 		page  bool
@@ -156,8 +157,8 @@ func TestTheLineOfARequest(t *testing.T) {
 	}
 }
 
-// A clock that strikes when more was allowed, or none is kept, ends nothing; when
-// the time is up it ends the run once.
+// The timer of a run has no effect after the time was raised or its limit lifted. When the
+// time is up it ends the run once.
 func TestTheClockOfARunStrikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
@@ -170,7 +171,7 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var mu sync.Mutex // the last strike comes from the timer's goroutine
+			var mu sync.Mutex // the last call comes from the timer's goroutine
 			var told []error
 			why := func() []error {
 				mu.Lock()
@@ -202,21 +203,21 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 	})
 }
 
-// Desks are taken in turn, and more are made where all are taken.
-func TestDesksAreTakenInTurn(t *testing.T) {
+// Slots are used in turn, and more are made if all are in use.
+func TestSlotsAreTakenInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := desks{most: 2}
+		d := slots{most: 2}
 		oldest := func(want frontier.Site) {
 			t.Helper()
 			if site, since, ok := d.oldest(); site != want || ok != (want != "") || ok && time.Since(since) < time.Second {
 				t.Errorf("the oldest is %q since %v, want %q", site, since, want)
 			}
 		}
-		take := func(site frontier.Site, want int) *desk {
+		take := func(site frontier.Site, want int) *slot {
 			t.Helper()
 			one := d.take(site)
 			if one.number != want {
-				t.Errorf("%s has desk %d, want %d", site, one.number, want)
+				t.Errorf("%s has slot %d, want %d", site, one.number, want)
 			}
 			time.Sleep(time.Second)
 			return one
@@ -241,7 +242,7 @@ func TestDesksAreTakenInTurn(t *testing.T) {
 	})
 }
 
-// A line says how a run ended, and of no more than three sites what is the matter.
+// A summary line says how a run ended, and names at most three sites.
 func TestASummaryInALine(t *testing.T) {
 	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, SkippedURLs: map[Reason]int{SkipRobots: 3}, SkippedLinks: map[Reason]int{SkipDepth: 2}}}, Left: map[Reason]int{SkipWaits: 7, SkipBudget: 1}}
 	for i, detail := range []string{"", "b down", "c down", "", "e down", "f down"} {
@@ -254,7 +255,7 @@ func TestASummaryInALine(t *testing.T) {
 	}
 }
 
-// Site owners must be able to write to who crawls, or to read about it.
+// A contact must be an address or a page by which site owners can reach the operator.
 func TestContacts(t *testing.T) {
 	for contact, want := range map[string]struct{ agent, from string }{
 		"https://example.org/~me!":       {"https://example.org/~me!", ""},
@@ -289,8 +290,8 @@ func TestContacts(t *testing.T) {
 	}
 }
 
-// What cannot be written, or read, is an error of whatever wants to.
-func TestWhatIsClosedIsAnError(t *testing.T) {
+// Every function that reads or writes returns the error of a closed file.
+func TestErrorsOfClosedFilesAreReturned(t *testing.T) {
 	c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +312,7 @@ func TestWhatIsClosedIsAnError(t *testing.T) {
 	c.opts.OnStart = func(Start) { told++ }
 	c.db.Log().Close()
 	if err := errors.Join(c.logStart(Start{}), c.resume()); err != nil || told != 1 {
-		t.Errorf("nothing is to be said, and told %d times: %v", told, err)
+		t.Errorf("nothing has changed, and OnStart was called %d times: %v", told, err)
 	}
 	c.opts.Delay = 3 * time.Second
 	for name, f := range map[string]func() error{
@@ -319,7 +320,7 @@ func TestWhatIsClosedIsAnError(t *testing.T) {
 		"requeued": func() error { return c.logStart(Start{Requeued: 1}) }, "resume": c.resume,
 	} {
 		if err := f(); err == nil || told != 1 {
-			t.Errorf("%s, with a log that is closed: %v, told %d times", name, err, told)
+			t.Errorf("%s, with a closed log: %v, OnStart was called %d times", name, err, told)
 		}
 	}
 	c.db.Close()
@@ -327,12 +328,12 @@ func TestWhatIsClosedIsAnError(t *testing.T) {
 		"resume": c.resume, "widen": func() error { _, err := c.widen(); return err }, "plant": func() error { return c.plant(c.seeds) },
 	} {
 		if err := f(); err == nil || told != 1 {
-			t.Errorf("%s, with all that is closed: %v, told %d times", name, err, told)
+			t.Errorf("%s, with all files closed: %v, OnStart was called %d times", name, err, told)
 		}
 	}
 }
 
-// How long a run waits for what falls due.
+// The time that a run waits for entries that fall due.
 func TestPatience(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, -1: 0, -time.Hour: 0, 1: 1, time.Hour: time.Hour, frontier.Forever: frontier.Forever} {
 		if got := (&Limits{Patience: given}).patience(); got != want {
@@ -341,8 +342,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// Where only the site counts, what is said of a site once is what would be said of each
-// link.
+// If the decision depends on the site only, one decision for a site is the same as one for
+// each of its links.
 func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
 	seed, _ := frontier.ParseURL("http://a.example/dir/page")
 	elsewhere := []string{"/x", "http://a.example:81/y", "http://b.a.example/", "https://a.example/z", "http://b.example/", "ftp://a.example/f", "http://c.example/?q"}
@@ -405,12 +406,12 @@ func TestNotOnlyTheSiteOfALinkCounts(t *testing.T) {
 	}
 }
 
-func TestAPageThatNoProgramSeesIsMemoryForTheNext(t *testing.T) {
+func TestMemoryOfUnseenPagesIsReused(t *testing.T) {
 	u, _ := frontier.ParseURL("http://a.example/")
 	links := func(n int) []extract.Link {
 		return slices.Repeat([]extract.Link{{URL: u, Where: "a/href"}}, n)
 	}
-	d := paper{found: newFindings()}
+	d := scratch{found: newFindings()}
 	first := d.page(false)
 	first.URL, first.html.Links = u, links(3)
 	d.clear()
@@ -423,10 +424,10 @@ func TestAPageThatNoProgramSeesIsMemoryForTheNext(t *testing.T) {
 	if third := d.page(false); cap(third.html.Links) < 3 {
 		t.Error("the room for links is lost")
 	} else {
-		third.html.Links = links(maxPaper + 1)
+		third.html.Links = links(maxScratch + 1)
 		d.clear()
 	}
-	if n := cap(d.page(false).html.Links); n > maxPaper {
+	if n := cap(d.page(false).html.Links); n > maxScratch {
 		t.Errorf("room for %d links is kept", n)
 	}
 	mine := d.page(true)

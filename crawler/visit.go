@@ -20,9 +20,9 @@ import (
 // then.
 func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
-	desk := j.desks.take(turn.Site())
-	defer j.desks.leave(desk)
-	desk.db = j.db(turn.Site())
+	slot := j.slots.take(turn.Site())
+	defer j.slots.leave(slot)
+	slot.db = j.db(turn.Site())
 	reason, err := j.narrowedSince(e)
 	if err != nil {
 		_, ferr := turn.Finish(frontier.Outcome{Again: true})
@@ -32,11 +32,11 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		res := fetch.Result{Outcome: frontier.Outcome{
 			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
 		}}
-		err := j.logVisit(desk, e, &res, nil)
+		err := j.logVisit(slot, e, &res, nil)
 		_, ferr := j.finish(turn, &res)
 		return errors.Join(err, ferr)
 	}
-	before := j.recall(desk.db, e)
+	before := j.recall(slot.db, e)
 	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
 	defer res.Release()
 	j.lookAtUse(&res)
@@ -54,18 +54,18 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		}
 	}
 	if err != nil {
-		lerr := j.logVisit(desk, e, &res, nil)
+		lerr := j.logVisit(slot, e, &res, nil)
 		_, ferr := turn.Finish(frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter})
 		return errors.Join(err, lerr, ferr)
 	}
 	if res.Page == nil {
-		err := j.store(desk.db, e, &res, nil, &before)
+		err := j.store(slot.db, e, &res, nil, &before)
 		err = errors.Join(err, j.again(e, &res, nil, &before))
-		err = errors.Join(j.logVisit(desk, e, &res, nil), err)
+		err = errors.Join(j.logVisit(slot, e, &res, nil), err)
 		_, ferr := j.finish(turn, &res)
 		return errors.Join(err, ferr)
 	}
-	return j.visitPage(ctx, turn, desk, &res, answer, &before)
+	return j.visitPage(ctx, turn, slot, &res, answer, &before)
 }
 
 // settleAnswer returns the answer from which a page is made: that of the server, or, if
@@ -93,11 +93,11 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 }
 
 // visitPage continues with an answer that is a page, from the server or the archive.
-func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
+func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
-	sheet := papers.Get().(*paper)
-	page := newPage(sheet.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
+	memory := scratches.Get().(*scratch)
+	page := newPage(memory.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
 	if page.Exchange = res.Page; answer != res.Page {
 		page.kept = before.capture
 	}
@@ -116,10 +116,10 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 			turn.Finish(undecided)
 		}
 	}()
-	if err := errors.Join(j.logVisit(desk, page.Entry, res, page), j.keep(desk.db, page, res, before), j.again(page.Entry, res, page, before)); err != nil {
+	if err := errors.Join(j.logVisit(slot, page.Entry, res, page), j.keep(slot.db, page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
-	found, err := j.hand(ctx, page, res, sheet.found)
+	found, err := j.hand(ctx, page, res, memory.found)
 	if err == nil {
 		res.Outcome.Changes, err = j.sooner(page)
 	}
@@ -139,8 +139,8 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, desk *desk, re
 	if err == nil && turn.Held() {
 		page.held(turn)
 	}
-	sheet.clear()
-	papers.Put(sheet)
+	memory.clear()
+	scratches.Put(memory)
 	return err
 }
 
