@@ -31,7 +31,7 @@ var rank = map[string]int{
 // tools are the packages of internal that every folder may import.
 var tools = []string{"internal/outfile", "internal/temp", "internal/lines", "internal/extsort", "internal/schedule", "internal/devtest"}
 
-func TestArrowsOfTheHouse(t *testing.T) {
+func TestImportsFollowTheRanks(t *testing.T) {
 	rooms := map[string]bool{}
 	eachImport(t, func(path, target string) {
 		room, _, _ := strings.Cut(path, "/")

@@ -59,7 +59,7 @@ func TestBrokenLinksAreNamed(t *testing.T) {
 		w.AssertNeverFetched("https://a.example/private/x", "https://b.example/never", "https://b.example/closed")
 		for _, r := range w.Log() {
 			if head := r.Site == "https://b.example" && r.Target != "/robots.txt"; head != (r.Method == http.MethodHead) && r.URL() != "https://b.example/old" {
-				t.Errorf("%s was asked for with %s", r.URL(), r.Method)
+				t.Errorf("%s was requested with %s", r.URL(), r.Method)
 			}
 		}
 		t.Logf("%d requests in %v", len(w.Log()), time.Since(began))

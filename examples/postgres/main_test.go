@@ -78,7 +78,7 @@ func TestEachPageHasOneRow(t *testing.T) {
 }
 
 // A row that the database refuses ends the crawl, and is delivered again.
-func TestWhatTheDatabaseRefusesComesAgain(t *testing.T) {
+func TestRefusedRowsAreDeliveredAgain(t *testing.T) {
 	sockets := postgres(t)
 	dir := filepath.Join(t.TempDir(), "crawl")
 	home := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<title>Home</title>") }

@@ -61,7 +61,7 @@ func TestThePagesOfAnArchive(t *testing.T) {
 			t.Errorf("got\n%q, want\n%q", got, want)
 		}
 		if err := read(bytes.NewReader(raw[:len(raw)-40]), io.Discard); err == nil {
-			t.Error("an archive that was cut is none the worse for it")
+			t.Error("no error for an archive that was cut")
 		}
 	})
 }
@@ -74,7 +74,7 @@ func TestARecordThatIsWrong(t *testing.T) {
 			"WARC-Date: 2026-05-01T12:00:00Z\r\nWARC-Target-URI: " + url + "\r\nContent-Type: application/http;msgtype=response\r\n" +
 			"Content-Length: " + strconv.Itoa(len(block)) + "\r\n\r\n" + block + "\r\n\r\n"
 	}
-	in := record("https://a.example/1", "Content-Encoding: br\r\n", "no brotli at all, whatever the header says") +
+	in := record("https://a.example/1", "Content-Encoding: br\r\n", "not brotli, though the header says so") +
 		record("https://a.example/2", "", "<title>Two</title>")
 	var out strings.Builder
 	err := read(strings.NewReader(in), &out)

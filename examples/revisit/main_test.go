@@ -14,7 +14,7 @@ import (
 
 // A new article is found within half an hour, and a correction or removal within days, at the
 // pace of any other crawl.
-func TestWhatChangesIsTold(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -40,7 +40,7 @@ func ask(p *proxy, method, url, agent string) *httptest.ResponseRecorder {
 
 // The proxy refuses requests that robots.txt forbids to the token, and says why. robots.txt is
 // fetched once, before anything else, and under the name used for the rest.
-func TestOnlyWhatIsAllowedPasses(t *testing.T) {
+func TestForbiddenRequestsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").
@@ -79,7 +79,7 @@ func TestOnlyWhatIsAllowedPasses(t *testing.T) {
 }
 
 // A site whose robots.txt fails gets no page requests; robots.txt is requested again later.
-func TestASiteWhoseRulesCannotBeHad(t *testing.T) {
+func TestASiteWhoseRobotsTxtFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Flaky("/robots.txt", "", "600", 503, 503).Page("/", "home")
@@ -91,7 +91,7 @@ func TestASiteWhoseRulesCannotBeHad(t *testing.T) {
 			time.Sleep(5*time.Minute + time.Second)
 		}
 		if n := w.Fetched("http://a.example/robots.txt"); n != 3 {
-			t.Errorf("robots.txt was asked for %d times", n)
+			t.Errorf("robots.txt was requested %d times", n)
 		}
 		w.AssertPolite()
 		p.forward.Transport.(*http.Transport).CloseIdleConnections()

@@ -130,7 +130,7 @@ func (s *service) add(seed string, header ...string) (status int) {
 // The service crawls URLs that it is given, even hours later, and publishes metrics. When it
 // is stopped it finishes the running visits, and the next one requests none of these pages
 // again.
-func TestWhatItIsGivenIsCrawled(t *testing.T) {
+func TestGivenURLsAreCrawled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("https://a.example").Page("/", `<a href="/gone">1</a>`)
@@ -171,7 +171,7 @@ func TestWhatItIsGivenIsCrawled(t *testing.T) {
 		w.AssertFetched("https://slow.example/2")
 		for _, r := range w.Log() {
 			if n := w.Fetched(r.URL()); n != 1 && !strings.HasSuffix(r.URL(), "/robots.txt") {
-				t.Errorf("%s was asked for %d times", r.URL(), n)
+				t.Errorf("%s was requested %d times", r.URL(), n)
 			}
 		}
 		w.AssertPolite()
