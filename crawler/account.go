@@ -90,9 +90,9 @@ func (a *Account) OwnSites(f func(frontier.Site, SiteSettings) error) error { re
 // Stored returns the options of the last run; ok is false if no run has begun.
 func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
 
-// Account returns an Account of the running crawl, from what is committed: a visit appears
-// a few hundredths of a second after its end. Its methods read in steps, each of which
-// holds up the run for some milliseconds. It fails with ErrEnded if no run is active.
+// Account returns an Account of the running crawl, from what is committed: a visit appears a
+// few hundredths of a second after its end. Its methods read in steps that each hold up the
+// run for some milliseconds. It fails with ErrEnded if no run is active.
 func (c *Crawler) Account() (*Account, error) {
 	c.mu.Lock()
 	goes, db := c.queue != nil, c.db

@@ -149,8 +149,8 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 }
 
 // before returns the body of the record that a revisit refers to, if that is not the last
-// answer of its URL in this crawl: it may be an earlier one, or be in an earlier crawl. If
-// it is not found, the error is none.
+// answer of its URL in this crawl: it may be an earlier one, or be in an earlier crawl. If it
+// is not found, before returns the error none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	c, err := storage.PastOf(a.dir).Original(rec)
 	if err != nil {

@@ -21,7 +21,7 @@ func (o *Options) archive() *storage.Archive {
 	if !o.writes(OutputWARC) {
 		return nil
 	}
-	hostname, _ := os.Hostname() // empty if there is none
+	hostname, _ := os.Hostname() // empty if unknown
 	return &storage.Archive{
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{
@@ -43,7 +43,7 @@ func partOf(dir string) string {
 }
 
 // store writes the result of a visit: the answers, including those for robots.txt, and the
-// page; p is nil if there is none.
+// page; p may be nil.
 //
 // db is the storage of the visit, nil for none; before is what is known of e from earlier.
 func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {

@@ -22,8 +22,8 @@ func ChangeClasses() []ChangeClass {
 	return []ChangeClass{ChangeNew, ChangeModified, ChangeSameText, ChangeNotModified}
 }
 
-// TextDigest returns extract.TextDigest of the body; empty if there is none to read: for an
-// answer to HEAD, or with a status other than 2xx.
+// TextDigest returns extract.TextDigest of the body. It is empty without a body to read: for
+// an answer to HEAD, or with a status other than 2xx.
 func (p *Page) TextDigest() string {
 	if p.Exchange.Head || p.Status/100 != 2 || p.refused != "" {
 		return ""

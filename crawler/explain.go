@@ -39,7 +39,7 @@ type Explanation struct {
 
 	// If the URL has not entered the crawl:
 
-	Near     frontier.URL // a URL that has, and differs in scheme, www or the last slash; zero if there is none
+	Near     frontier.URL // a URL that has, and differs in scheme, www or the last slash; or zero
 	Links    []LinkFact   // the first links of pages to it
 	HasLinks bool         // the crawl records links, so that Links is complete up to its bound
 }
@@ -124,7 +124,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	return x, a.trace(x)
 }
 
-// near returns a URL of the crawl that is easily confused with u; zero if there is none.
+// near returns a URL of the crawl that is easily confused with u, or zero.
 func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	scheme, rest, _ := strings.Cut(u.String(), "://")
 	bare, www := strings.CutPrefix(rest, "www.")

@@ -18,18 +18,18 @@ type Rules struct {
 	Status  int
 	Failure string    // why there was no answer
 	Copy    time.Time // fetch time of the file in force, if it is an earlier one
-	Digest  string    // of that file: "sha1:" and base 32; empty if there is none
+	Digest  string    // of that file: "sha1:" and base 32; empty without a file
 	Expires time.Time
 
 	Agent     []string // User-agent lines of the group that applies
 	GroupLine int
 	Verdict   robots.Verdict // with the rule that decides, if one does
-	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if there is none
+	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if no such rule matches
 	Nearest   robots.Rule    // if no rule matches: the one that shares the longest prefix with the URL
 }
 
-// rules returns the rules for u, whose fate says by which copy of robots.txt it was judged;
-// nil if there is none.
+// rules returns the rules for u, or nil if robots.txt was never requested. fate says by which
+// copy of robots.txt u was judged.
 func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	var s *robots.Snapshot
 	for next, err := range a.from.Snapshots(u.Site()) {

@@ -27,7 +27,7 @@ type OptionError struct {
 	Field  string
 	Site   string // of Options.Site: which site, or key of a table; empty otherwise
 	Reason string
-	Err    error // the cause, such as a *frontier.URLError of a seed; nil if there is none
+	Err    error // the cause, such as a *frontier.URLError of a seed, or nil
 }
 
 // Unwrap returns the cause.

@@ -76,7 +76,7 @@ type Options struct {
 	Output []Output // what is written to Dir besides state and log; nil: OutputWARC and OutputPages, empty: nothing
 
 	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
-	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: there is none
+	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: none
 	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
 	Requisites bool     // also fetch requisites: what pages include, in any scope, up to MaxEmbeds hops from the page
 	Sitemaps   Sitemaps // which are read, and whether links of pages are followed besides
@@ -93,7 +93,7 @@ type Options struct {
 	ConnectTo      []fetch.ConnectTo // other servers to connect to instead of hosts
 	Network        fetch.Network     // nil: this machine's
 	Shared         frontier.Shared   // clocks that crawls share, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
-	Proxy          fetch.ProxyFunc   // nil: none, whatever the environment says; sites behind a proxy get the delay of public addresses
+	Proxy          fetch.ProxyFunc   // nil: none, and the environment is ignored; sites behind a proxy get the delay of public addresses
 	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
 	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	RootCAs        *x509.CertPool    // to verify servers with; nil: the system's

@@ -48,9 +48,9 @@ func (l *OptOutList) Has(place string) bool {
 // maxOptOutLine is how long a line may be, in bytes.
 const maxOptOutLine = 64 << 10
 
-// ReadOptOutList reads a list. Each line has a host, which stands for all hosts below it,
-// and for every scheme and port: example.org; or a URL, which stands for all URLs of its
-// site that begin with it: https://example.org/~joe/. Text after a # at the beginning of a
+// ReadOptOutList reads a list. A line has a host, such as example.org, which includes all
+// hosts below it, and every scheme and port; or a URL, such as https://example.org/~joe/,
+// which includes all URLs of its site that begin with it. Text after a # at the beginning of a
 // line or after a blank is a comment.
 //
 // The error lists each invalid line, by name and number: a list that is not understood must
@@ -129,11 +129,10 @@ func hostOf(text string) string {
 	return strings.TrimSuffix(u.Host(), ".")
 }
 
-// Why returns the line that keeps u from being requested; "" if there is none. It is an
-// Options.OptOut.
+// Why returns the line that keeps u from being requested, or "". It is an Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).told }
 
-// find returns the line that names u; without a place if there is none.
+// find returns the line that names u, or a line without a place.
 func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	if u.IsZero() {
 		return none

@@ -28,7 +28,7 @@ type Page struct {
 	Body       []byte            // decompressed
 	Truncated  string            // why Body is incomplete, as Exchange.Truncated; empty if it is complete
 	Type       string            // media type, lower case, without parameters
-	Location   frontier.URL      // target of a redirect; zero if there is none
+	Location   frontier.URL      // target of a redirect, or zero
 	Directives robots.Directives // of X-Robots-Tag and meta elements
 	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if there is one
 	Exchange   *fetch.Exchange   // the request, its times and addresses
@@ -73,7 +73,7 @@ type statements struct {
 	licenses  robots.Licenses
 	signals   robots.Signals
 	signalled bool   // signals is valid
-	refused   string // the statement because of which nothing of it is kept
+	refused   string // the statement that keeps the page from being stored
 }
 
 // wishes are the requests of the handler.
@@ -176,14 +176,14 @@ func (p *Page) Text() []byte {
 // Title returns the title of an HTML page, white space folded.
 func (p *Page) Title() string { return p.html.Title }
 
-// Canonical returns the URL that the page declares for itself: link rel=canonical of its
-// head or of its header (RFC 6596), relative to its base. It is zero if there is none, and
-// if there are several that differ, as search engines ignore these, too. The owner may have
-// written any URL there.
+// Canonical returns the URL that the page declares for itself: link rel=canonical of its head
+// or of its header (RFC 6596), relative to its base. It is zero if the page declares none, or
+// several that differ, as search engines ignore these, too. The owner may have written any URL
+// there.
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
 // OpenGraphURL returns the URL for sharing the page: the first og:url of its meta elements
-// (The Open Graph protocol); zero if there is none.
+// (The Open Graph protocol), or zero.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
 // Links returns the links of an HTML page that was fetched with a 2xx status, including

@@ -52,9 +52,8 @@ func (j *Job) bodySum(p *Page) uint64 {
 	return xxh3.HashSeed(p.Body, j.sumSeed)
 }
 
-// repeats counts the pages of a site with the same body, for recently seen bodies: in two
-// generations, of which the older is dropped when the younger is full. Repeats are not
-// forgotten.
+// repeats counts the pages of a site with the same body, for recently seen bodies. It has two
+// generations; the older one is dropped when the younger is full. Repeats are not forgotten.
 type repeats struct {
 	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body

@@ -127,7 +127,7 @@ func (s *sites) contains(e *frontier.Entry) bool {
 	return a.Scope == nil || a.Scope.Contains(*e)
 }
 
-// optedOut returns why u must not be requested, whatever else allows it.
+// optedOut returns why u must not be requested, even if all else allows it.
 func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	if why, err = s.opts.optedOut(u); why != "" || err != nil {
 		return why, err

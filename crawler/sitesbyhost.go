@@ -9,14 +9,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// SitesByHost returns an Options.Site for a table. A key is a host, which stands for all
-// hosts below it, and for every scheme and port: example.org; or one site:
+// SitesByHost returns an Options.Site for a table. A key is a host, such as example.org, which
+// includes all hosts below it, and every scheme and port; or one site, such as
 // http://localhost:8080. For a site only the closest key applies: the site itself, then the
 // longest name. Sites without a key have no settings of their own. The function is safe for
 // concurrent use if the scopes in table are; table may be changed afterwards.
 //
-// The error is an *OptionError whose Site is the key, as it is written, that is neither a
-// host nor a site, or that means the same as another one. The options are not checked:
+// The error is an *OptionError whose Site is the key, as it is written, that is neither a host
+// nor a site, or that means the same as another one. The options are not checked:
 // Options.CheckSite does that, and each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}

@@ -12,10 +12,10 @@ import (
 // decides: URLs in a sitemap of robots.txt have no tag, unless Options.Links sets one or
 // SitemapsNone leaves them to the pages.
 //
-// The Handler of "" is for the pages without a tag, and for those whose tag has no Handler.
-// A nil Handler ignores its pages. A page whose tag has none, if there is none for ""
-// either, is a *TagError: counted, logged and passed to Options.OnError like an error of
-// any Handler, so that a misspelled tag does not lose pages silently.
+// The Handler of "" is for the pages without a tag, and for those whose tag has no Handler. A
+// nil Handler ignores its pages. A page without any Handler is a *TagError: counted, logged
+// and passed to Options.OnError like an error of any Handler, so that a misspelled tag does
+// not lose pages silently.
 //
 // It must not be changed while a crawl runs.
 type Tags map[string]Handler

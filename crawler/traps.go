@@ -193,7 +193,7 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 }
 
 // month returns the first year in text with a month after it, and its position: 2031-05,
-// 2031/5, 203105, 20310531, or year=2031&month=5. at is -1 if there is none.
+// 2031/5, 203105, 20310531, or year=2031&month=5. at is -1 if not found.
 func month(text string) (year, month, at int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
@@ -242,7 +242,7 @@ func digitsOf(s string) int {
 	return n
 }
 
-// number returns the value of a few digits; 0 if there is none.
+// number returns the value of a few digits; 0 for "".
 func number(digits string) int {
 	n := 0
 	for i := 0; i < len(digits) && i < 9; i++ {
@@ -286,7 +286,7 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	return ""
 }
 
-// repeatedPair returns a name with its value that occurs too often; empty if there is none.
+// repeatedPair returns a name with its value that occurs too often, or "".
 func repeatedPair(query string) string {
 	if strings.Count(query, "&") < maxPairs-1 {
 		return ""

@@ -75,8 +75,8 @@ func New(t testing.TB) *Web {
 	return w
 }
 
-// Site returns the site of an origin such as "https://a.example:8443"; "http://" may be left
-// out. It makes the site if there is none.
+// Site returns the site of an origin such as "https://a.example:8443", and makes it if needed;
+// "http://" may be left out.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	name := w.origin(origin)
@@ -184,7 +184,7 @@ func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, err
 	}
 }
 
-// listener returns the listener of an address, and starts its server if there is none.
+// listener returns the listener of an address, and starts its server if needed.
 func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,7 +21,7 @@
 //   - og:url of meta, and url in JSON-LD (scripts that are data blocks, 4.12.1);
 //   - action of form, with Options.Forms (4.10.3).
 //
-// With Options.Embeds it finds with frontier.HopEmbed the parts of which a page is composed:
+// With Options.Embeds it finds with frontier.HopEmbed the parts that a page is composed of:
 //
 //   - src of img, source, script, video, audio, track, embed and of input with
 //     type=image, srcset of img and source, poster of video, data of object
@@ -95,8 +95,8 @@ func langOf(value string) string {
 type Document struct {
 	Title      string            // of the first title element, blanks folded
 	Links      []Link            // in the order of the document
-	Canonical  frontier.URL      // link rel=canonical; zero if there is none, or several that differ
-	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if there is none
+	Canonical  frontier.URL      // link rel=canonical; zero if missing, or if several differ
+	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if missing
 	Directives robots.Directives // meta elements that address robots, or the token
 	TDM        robots.TDM        // meta elements about text and data mining
 	Terms      []*robots.RSL     // license documents in script elements, the first 16

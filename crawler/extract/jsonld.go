@@ -195,7 +195,7 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends a string, or -1 if there is none.
+// stringEnd returns the offset of the quote that ends a string, or -1.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

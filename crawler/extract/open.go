@@ -20,8 +20,8 @@ func newMarkup(body []byte, mediaType string, embeds bool) markup {
 	}
 }
 
-// next reads the next start tag, and reports whether there is one. There is none if the stack
-// of open elements is lost.
+// next reads the next start tag, and reports whether there is one. It returns false if the
+// stack of open elements is lost.
 func (m *markup) next() bool {
 	for !m.open.lost {
 		switch m.z.next() {

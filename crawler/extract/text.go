@@ -73,8 +73,8 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 	}
 }
 
-// nextMarkup moves past the next "<" that begins markup and returns its offset, or the length
-// of the input if there is none. The input must not end with "<".
+// nextMarkup moves past the next "<" that begins markup and returns its offset, or else the
+// length of the input. The input must not end with "<".
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')

@@ -507,7 +507,7 @@ func (z *tokenizer) skipBlanks() {
 // has reports whether the tag has an attribute.
 func (z *tokenizer) has(n name) bool { return z.set&(1<<n) != 0 }
 
-// raw returns the value of an attribute as written, or nil if there is none.
+// raw returns the value of an attribute as written, or nil.
 func (z *tokenizer) raw(n name) []byte {
 	if !z.has(n) {
 		return nil
@@ -516,7 +516,7 @@ func (z *tokenizer) raw(n name) []byte {
 	return z.buf[v.start:v.end]
 }
 
-// value returns the decoded value of an attribute, or "" if there is none.
+// value returns the decoded value of an attribute, or "".
 func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
 
 // selfClosing reports whether the start tag that was read ends with a slash that is not part

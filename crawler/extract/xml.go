@@ -314,7 +314,7 @@ func (x *xmlScanner) readAttrs() {
 	}
 }
 
-// attr returns the value of an attribute with any prefix, or "" if there is none.
+// attr returns the value of an attribute with any prefix, or "".
 func (x *xmlScanner) attr(name string) string {
 	for _, a := range x.attrs {
 		if a.name == name {

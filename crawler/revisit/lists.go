@@ -36,7 +36,7 @@ func (h Hinted) list(v Visit) time.Duration {
 // the list was made or requested.
 type Dates struct {
 	read   time.Time
-	common time.Time // the date of more than half of the pages, which is not believed; zero if there is none
+	common time.Time // the date of more than half of the pages, which is not believed, or zero
 }
 
 // alike is the largest difference of two dates that count as one: making a list, and all of

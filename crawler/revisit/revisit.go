@@ -163,7 +163,7 @@ func gain(rate, frequency float64) float64 {
 }
 
 // bestPause returns the time between two visits at which a page of this rate gains as much by
-// one more request as others do. ok is false if there is none.
+// one more request as others do. ok is false if no request is worth it.
 func bestPause(rate float64) (pause float64, ok bool) {
 	if rate <= 0 {
 		return math.Inf(1), true
