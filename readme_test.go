@@ -14,7 +14,7 @@ import (
 
 // Each promise of README.md, and of the lists of docs/guide/site-owners.md, is quoted word
 // for word, after "For site owners:", in the comment of a test that fails if it is not true.
-func TestSiteOwnersAreToldWhatIsTested(t *testing.T) {
+func TestPromisesToSiteOwnersAreTested(t *testing.T) {
 	const owners = "docs/guide/site-owners.md"
 	proofs := proofs(t)
 	said := map[string]bool{}

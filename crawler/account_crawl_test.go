@@ -13,13 +13,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// An account is one of a crawl that is over, or of one that runs.
+// Accounts can be made from the directory of a crawl, and from a running crawl.
 var (
 	_ crawler.Records = (*storage.Reader)(nil)
 	_ crawler.Records = (*storage.DB)(nil)
 )
 
-// accountOf is an account of the crawl in dir. It ends with the test.
+// accountOf returns the account of the crawl in dir, which is closed at the end of the test.
 func accountOf(t *testing.T, dir string) *crawler.Account {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
@@ -34,7 +34,8 @@ func accountOf(t *testing.T, dir string) *crawler.Account {
 	return a
 }
 
-// standings are how the URLs of a site stand, in the order in which they were found.
+// standings returns the standings of the URLs of a site, in the order in which they were
+// found.
 func standings(t *testing.T, a *crawler.Account, site frontier.Site) (all []string) {
 	t.Helper()
 	for l, err := range a.List(site) {
@@ -42,15 +43,15 @@ func standings(t *testing.T, a *crawler.Account, site frontier.Site) (all []stri
 			t.Fatal(err)
 		}
 		if !slices.Contains(crawler.Standings(), l.Standing) {
-			t.Errorf("%s stands as %q, which is no standing", l.URL, l.Standing)
+			t.Errorf("%s has the standing %q, which is unknown", l.URL, l.Standing)
 		}
 		all = append(all, fmt.Sprintf("%s %s %s", l.URL.Target(), l.Standing, l.Reason))
 	}
 	return all
 }
 
-// The budget, the limits and the defaults are those of the last run, as it was told.
-func TestWhatIsLeftStandsByTheSettingsOfTheLastRun(t *testing.T) {
+// The budget, the limits and the defaults are those of the last run.
+func TestStandingsDependOnTheSettingsOfTheLastRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
 		want   string
@@ -84,7 +85,7 @@ func TestWhatIsLeftStandsByTheSettingsOfTheLastRun(t *testing.T) {
 	}
 }
 
-// Who holds a crawl that runs can ask the same, and nobody waits for the other.
+// A running crawl can give account, and neither waits for the other.
 func TestARunningCrawlGivesAccount(t *testing.T) {
 	dir := t.TempDir()
 	db, err := storage.Open(dir, storage.Options{})

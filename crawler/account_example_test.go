@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Why a URL was not fetched, of a crawl that is over.
+// Account.Explain says why a URL was not fetched, after the crawl has ended.
 func ExampleAccount_Explain() {
 	const dir = "news.crawl"
 	r, err := storage.OpenReader(dir)

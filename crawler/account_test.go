@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// How an entry stands is said by what is held against itself, then against its site,
-// then against the crawl.
+// The standing of an entry depends first on the entry itself, then on its site, then on the
+// crawl.
 func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	later, latest := now.Add(time.Minute), now.Add(time.Hour)

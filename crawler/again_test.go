@@ -28,8 +28,8 @@ const (
 // weekly fetches each page once in 7 days.
 var weekly = revisit.Fixed{Every: 7 * days}
 
-// A crawl that does not end asks for each page again when the policy says, with a
-// condition where its archive has the page, and tells what became of it.
+// A crawl without an end requests each page again when the policy says so, with a condition if
+// its archive has the page, and reports how it has changed.
 func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in a directory %v", kept), func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 					15 * days: func() { shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`}) },
 				})
 				sameText := "same-text"
-				if !kept { // only the bytes are known
+				if !kept { // only its digest is known
 					sameText = "modified"
 				}
 				e.expect("/", "0 200 new, 7 200 not-modified, 14 200 modified, 21 200 not-modified, 28 200 not-modified")
@@ -65,7 +65,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 						requests = "-----"
 					}
 					if got := shelf.requests(target); got != requests {
-						t.Errorf("%s was asked for %s, want %s", target, got, requests)
+						t.Errorf("%s was requested as %s, want %s", target, got, requests)
 					}
 				}
 				if e.sum.End != crawler.EndTime || e.sum.Pages != 27 || e.sum.Frontier.Spent.Pages != 6 || e.sum.Frontier.Again != 6 || len(e.sum.Left) != 0 || len(e.left) != 0 {
@@ -83,9 +83,9 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 	}
 }
 
-// What was refused or has failed is asked for again, and what is fetched once stands as
-// fetched, with when it is due again.
-func TestWhatFailsIsAskedForAgain(t *testing.T) {
+// A URL that was refused or has failed is requested again. A URL that was fetched once has the
+// standing fetched, and the time when it is due again.
+func TestFailedURLsAreRequestedAgain(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		site := e.web.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n")
 		shelf.put("/", resource{body: filler + pages("/no", "/broken")})
@@ -111,7 +111,7 @@ func TestWhatFailsIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// A site that is down for days is asked once a day, and goes on when it is back.
+// A site that is down for days is requested once a day, and is crawled again when it is back.
 func TestACrawlWithoutEndWaitsForASiteThatIsDown(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		site := e.web.Site("http://a.example")
@@ -145,7 +145,7 @@ func TestACrawlWithoutEndWaitsForASiteThatIsDown(t *testing.T) {
 	})
 }
 
-// Once its budget of pages is spent a site has those fetched again that it has.
+// After the budget of pages of a site is spent, its fetched pages are still fetched again.
 func TestPagesAreFetchedAgainBeyondTheBudget(t *testing.T) {
 	for name, bound := range map[string]func(*crawler.Options){
 		"of the site": func(o *crawler.Options) { o.MaxHostPages = 2 }, "of the crawl": func(o *crawler.Options) { o.Limit = 2 },
@@ -169,8 +169,8 @@ func TestPagesAreFetchedAgainBeyondTheBudget(t *testing.T) {
 	}
 }
 
-// A later run without a policy asks for nothing before it is due, ends by its patience, and
-// has what is due then fetched for the last time.
+// A later run without a policy requests nothing before it is due, ends by its patience, and
+// fetches what is due by then for the last time.
 func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
@@ -186,7 +186,7 @@ func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 		e.expect("/", "0 200 new, 0 200 not-modified")
 		e.expect("/2", "0 200 new, 0 200 not-modified")
 		if e.sum.End != crawler.EndDone || shelf.requests("/2") != "-c" {
-			t.Errorf("%s, /2 was asked for %s", e.sum.End, shelf.requests("/2"))
+			t.Errorf("%s, /2 was requested as %s", e.sum.End, shelf.requests("/2"))
 		}
 		for target, l := range listedIn(t, e.dir) {
 			if l.Standing != crawler.StandsFetched || !l.Again.IsZero() {
@@ -196,7 +196,7 @@ func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 	})
 }
 
-// What a run has learnt of its pages holds in the next one.
+// A run knows the history of pages from earlier runs.
 func TestHistoryOutlivesARun(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})
@@ -207,13 +207,13 @@ func TestHistoryOutlivesARun(t *testing.T) {
 		// After 1, 2, 4, 8, 16 and 32 days.
 		e.expect("/", "0 200 new, 1 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified")
 		if got := shelf.requests("/"); got != "-cccccc" {
-			t.Errorf("it was asked for %s", got)
+			t.Errorf("it was requested as %s", got)
 		}
 	})
 }
 
-// A body that many pages have is counted once for each, however often they are fetched.
-func TestAPageIsNoRepeatOfItself(t *testing.T) {
+// A body that many pages share is counted once for each page, however often they are fetched.
+func TestARefetchedPageIsNotARepeat(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
 		e.run(150*days, revisit.Fixed{Every: days}, nil)
@@ -223,7 +223,7 @@ func TestAPageIsNoRepeatOfItself(t *testing.T) {
 	})
 }
 
-// A loop over pages is given each of their visits, and none is lost or twice.
+// A loop over Pages gets each visit of each page once.
 func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 	})
 }
 
-// A run that has a patience fetches what is due, and ends; the next one goes on.
+// A run with a patience fetches what is due, and ends; the next run continues.
 func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		e.opts = func(o *crawler.Options) { o.Patience = 2 * time.Minute }
@@ -272,13 +272,13 @@ func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
 			time.Sleep(4 * days)
 		}
 		if shelf.requests("/") != "-cc" || shelf.requests("/2") != "-cc" {
-			t.Errorf("they were asked for %s and %s", shelf.requests("/"), shelf.requests("/2"))
+			t.Errorf("they were requested as %s and %s", shelf.requests("/"), shelf.requests("/2"))
 		}
 	})
 }
 
-// A crawl that knows the one before knows its pages by that at their first visit, and by its
-// own archive from then on.
+// At the first visit a page is compared with the previous crawl, after that with the crawl's
+// own archive.
 func TestACrawlWithoutEndThatKnowsTheOneBefore(t *testing.T) {
 	before := t.TempDir()
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
@@ -293,12 +293,12 @@ func TestACrawlWithoutEndThatKnowsTheOneBefore(t *testing.T) {
 		})
 		e.expect("/", "0 200 not-modified, 7 200 not-modified, 14 200 modified, 21 200 not-modified")
 		if got := shelf.requests("/"); got != "-c-cc" {
-			t.Errorf("it was asked for %s", got)
+			t.Errorf("it was requested as %s", got)
 		}
 	})
 }
 
-// A sitemap is fetched again, and what it names by then is found.
+// A sitemap is fetched again, and new URLs in it are found.
 func TestSitemapsAreFetchedAgain(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		plain := http.Header{"Content-Type": {"text/plain"}}
@@ -315,7 +315,7 @@ func TestSitemapsAreFetchedAgain(t *testing.T) {
 	})
 }
 
-// What is archived and cannot be read costs a request, never a page.
+// A damaged capture costs a request, but no page is lost.
 func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,13 +341,14 @@ func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
 		})
 		e.expect("/", "0 200 new, 6 200 modified")
 		if e.sum.Unread != 1 || shelf.requests("/") != "--" {
-			t.Errorf("%d unread, it was asked for %s", e.sum.Unread, shelf.requests("/"))
+			t.Errorf("%d unread, it was requested as %s", e.sum.Unread, shelf.requests("/"))
 		}
 	})
 }
 
-// What is fetched with HEAD is fetched again so, and its status is all that changes.
-func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
+// A page that was fetched with HEAD is fetched again with HEAD; only a change of its status is
+// a change.
+func TestPagesFetchedWithHEADAreFetchedAgainWithHEAD(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		var changed []bool
 		e.opts = func(o *crawler.Options) {
@@ -363,13 +364,13 @@ func TestWhatIsOnlyLookedAtIsLookedAtAgain(t *testing.T) {
 		})
 		e.expect("/2", "0 200 , 7 200 , 14 404 ")
 		if shelf.requests("/2") != "---" || !slices.Equal(changed, []bool{false, false, false, false, false, true}) {
-			t.Errorf("it was asked for %s; changed: %v", shelf.requests("/2"), changed)
+			t.Errorf("it was requested as %s; changed: %v", shelf.requests("/2"), changed)
 		}
 	})
 }
 
-// Each visit has its capture: in the index, and in what is exported. The last answer has its
-// body also where it only repeats an earlier one, and there is no index to find that by.
+// Each visit has its capture in the index and in exports. The body of the last answer is found
+// even if the answer is a revisit and there is no index.
 func TestEachVisitHasItsCapture(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
@@ -428,7 +429,7 @@ func TestEachVisitHasItsCapture(t *testing.T) {
 	})
 }
 
-// With the smallest bounds, a slow disk and several sites nothing is lost, and nothing comes
+// With the smallest bounds, a slow disk and several sites nothing is lost, and no request is
 // too early.
 func TestACrawlWithoutEndWithTheSmallestBounds(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
@@ -462,8 +463,8 @@ func TestACrawlWithoutEndWithTheSmallestBounds(t *testing.T) {
 	})
 }
 
-// What tells of a space without an end is known of a page that is fetched again, too.
-func TestASpaceWithoutEndIsNoneTheSecondTime(t *testing.T) {
+// The pattern of an endless space is also known for a page that is fetched again.
+func TestEndlessSpacesAreKnownForRefetchedPages(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		e.web.Site("http://a.example").Default(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -480,7 +481,7 @@ func TestASpaceWithoutEndIsNoneTheSecondTime(t *testing.T) {
 	})
 }
 
-// What is bounded by bytes, or by time, ends there: every answer counts.
+// Limits of bytes and time count every answer.
 func TestBytesAndTimeCountEachTime(t *testing.T) {
 	for name, row := range map[string]struct {
 		bound func(*crawler.Options)

@@ -22,8 +22,8 @@ const (
 	endlessPages = 5 // of each site
 )
 
-// killedEndless is a crawl without an end; where the file enough is beside its directory it
-// is a run of it that has one.
+// killedEndless is a crawl without an end. If the file enough exists beside its directory, it
+// is a run that ends.
 func killedEndless(dir, address string) error {
 	o, err := killedOptions(endlessSites, dir, address)
 	if err != nil {
@@ -36,8 +36,8 @@ func killedEndless(dir, address string) error {
 	return sayPages(o)
 }
 
-// A restlessWeb has pages that are the same each time, and says so to who asks, but for the
-// first of each site, which is never the same.
+// A restlessWeb has pages that never change, and answers 304 to conditional requests, except
+// the first page of each site, which changes each time.
 type restlessWeb struct {
 	mu   sync.Mutex
 	sent int
@@ -65,8 +65,8 @@ func (w *restlessWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, `%s <a href="/%d">x</a>`, strings.Repeat(r.Host+r.URL.Path, 20), n+1)
 }
 
-// A crawl without an end is killed again and again. What it knows of its pages in the end is
-// what its files have: no visit that is written is forgotten but the one under way.
+// A crawl without an end is killed again and again. In the end its state agrees with its
+// files: no written visit is forgotten, except the running one.
 func TestKillsLoseNoVisit(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a.crawl")
@@ -104,14 +104,15 @@ func TestKillsLoseNoVisit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	total, again := 0, 0 // that were written, and for a second time
+	total, again := 0, 0 // visits in the files; of these, later visits of a page
 	for s := range endlessSites {
 		for n := range endlessPages {
 			e, ok, err := r.Entry(mustURL(t, fmt.Sprintf("http://s%d.test/%d", s, n)))
 			if err != nil || !ok || e.Visits == nil {
 				t.Fatalf("s%d/%d: %+v, %v, %v", s, n, e, ok, err)
 			}
-			// The last visit, without a policy, ends the entry and adds nothing to its history.
+			// The last visit, without a policy, ends the entry and adds nothing to its
+			// history.
 			url, v := e.URL.String(), e.Visits
 			if visits := v.Seen + 2; visits > lines[url] {
 				t.Errorf("%s: %d visits are known, %d are written", url, visits, lines[url])
@@ -124,7 +125,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 			total += lines[url]
 		}
 	}
-	if most := k.kills * endlessSites; again > most { // that were under way
+	if most := k.kills * endlessSites; again > most { // visits that were running at a kill
 		t.Errorf("%d visits are written and not known, want %d at most", again, most)
 	}
 	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {

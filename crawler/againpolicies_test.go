@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 )
 
-// Policies differ in what they spend on pages that change often and on those that do not.
+// Policies differ in the requests that they spend on pages that change often or seldom.
 func TestPoliciesOverMonths(t *testing.T) {
 	for text, want := range map[string]struct{ still, busy [2]int }{
 		"fixed:7d":        {[2]int{13, 13}, [2]int{13, 13}},
@@ -70,7 +70,7 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 	})
 }
 
-// A policy may panic, too, where it is asked whether a list is believed.
+// A policy that panics in Believes ends the crawl, and nothing is lost.
 func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		list := kindsOfLists["RSS"]
@@ -92,13 +92,13 @@ func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
 	})
 }
 
-// afraid panics when it is asked about a list.
+// afraid panics in Believes.
 type afraid struct{ closely }
 
 func (afraid) Believes(string) (time.Duration, bool) { panic("no") }
 
-// A policy may tell pages apart.
-func TestAPolicyKnowsWhichPageItIs(t *testing.T) {
+// A policy may distinguish pages.
+func TestAPolicyMayDistinguishPages(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		e.opts = func(o *crawler.Options) { o.Seeds = []string{"http://a.example/\tnews"} }
 		shelf.put("/", resource{body: filler + pages("/1"), etag: `"1"`})

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// More is allowed while a crawl runs.
+// Allow raises a limit of a running crawl.
 func ExampleCrawler_Allow() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
@@ -34,7 +34,7 @@ func ExampleCrawler_Allow() {
 	})
 }
 
-// A crawl that is open waits for seeds, until it is closed or stopped.
+// An open crawl waits for seeds until it is closed or stopped.
 func ExampleCrawler_Add() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
@@ -56,7 +56,7 @@ func ExampleCrawler_Add() {
 	}
 }
 
-// chain is a web of pages, each of which links to the next.
+// chain returns a web of pages that each link to the next one.
 func chain(t *testing.T, pages int) *crawltest.Web {
 	w := crawltest.New(t)
 	s := w.Site("http://a.example")
@@ -82,7 +82,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 		after  map[time.Duration]func(crawl)
 		end    crawler.End
 		pages  int
-		took   time.Duration // at most a second less
+		took   time.Duration // up to a second less is accepted
 	}{
 		"a limit of pages is lifted": {
 			opts:  func(o *crawler.Options) { o.Limit = 3 },
@@ -167,7 +167,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 	}
 }
 
-// A patience that is given while a crawl runs is had with a site that asked for it.
+// A patience that is set during a run applies to sites that wait already.
 func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 	for patience, pages := range map[time.Duration]int{0: 0, time.Hour: 0, 4 * time.Hour: 1, frontier.Forever: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,8 +200,8 @@ func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 	}
 }
 
-// Seeds are added before a run and while it runs, and are as good as the first
-// ones: another run of the directory knows them without being told.
+// Seeds can be added before and during a run, and are treated as the first ones: a later run
+// of the directory knows them without being given them.
 func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 	})
 }
 
-// A seed that comes while the last page is fetched, or a little later, is fetched,
-// or refused.
+// A seed that is added while the last page is fetched, or a little later, is either fetched or
+// refused.
 func TestSeedsAtTheEnd(t *testing.T) {
 	for round := range 60 {
 		dir := ""
@@ -276,7 +276,7 @@ func TestSeedsAtTheEnd(t *testing.T) {
 			adder.Go(func() {
 				for i := 1; i < 10; i++ {
 					<-asked
-					for range round * i * 10 { // until about then, when the run ends
+					for range round * i * 10 { // until about the end of the run
 						runtime.Gosched()
 					}
 					seed := fmt.Sprintf("http://h%d.example/", i)

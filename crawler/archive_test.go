@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A capture is a response or revisit record as a reader finds it.
+// A capture is a response or revisit record, as read.
 type capture struct {
 	Type    warc.Type
 	Status  int
@@ -63,7 +63,7 @@ func captures(t *testing.T, dir string) map[string]capture {
 					t.Fatal(err)
 				}
 				body := []byte(nil)
-				if r.Type == warc.Response { // a revisit has the head alone
+				if r.Type == warc.Response { // a revisit has only the header
 					if body, err = io.ReadAll(resp.Body); err != nil {
 						t.Fatal(err)
 					}
@@ -154,7 +154,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := slices.Collect(strings.Lines(string(raw)))
-	if !slices.IsSorted(lines) || len(lines) != len(found)-1 { // all but the warcinfo record, which has no URL
+	if !slices.IsSorted(lines) || len(lines) != len(found)-1 { // all records except warcinfo, which has no URL
 		t.Errorf("%d lines for %d captures, sorted: %v", len(lines), len(found)-1, slices.IsSorted(lines))
 	}
 	for _, line := range lines {
@@ -204,7 +204,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 	}
 }
 
-// Files are finished when they are full, and by the next run after a kill.
+// Files are finished when they are full, or by the next run after a kill.
 func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 	dir := t.TempDir()
 	killed := t.TempDir()
@@ -235,7 +235,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 				t.Errorf("%s: still open: %v, %v", d, open, err)
 			}
 		}
-		// Something that was never committed stands at the end.
+		// There is something at the end that was never committed.
 		open, _ := filepath.Glob(filepath.Join(killed, storage.ArchiveDir, "*.open"))
 		f, err := os.OpenFile(open[len(open)-1], os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
@@ -259,8 +259,8 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 	}
 }
 
-// Nothing that a server sends ends a crawl.
-func TestWhatCannotBeArchivedIsNoEnd(t *testing.T) {
+// No answer of a server ends a crawl.
+func TestNoAnswerEndsTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -285,7 +285,7 @@ func TestWhatCannotBeArchivedIsNoEnd(t *testing.T) {
 	}
 }
 
-// A crawl may have any name that a directory has.
+// A crawl may have any name that a directory can have.
 func TestAnyNameOfACrawl(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a\x1b[31m\n\xff.crawl")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-func TestTheLastRunSaysWhatItWasAsked(t *testing.T) {
+func TestLastRunReturnsItsSettings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

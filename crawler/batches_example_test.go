@@ -25,8 +25,8 @@ func library() *httptest.Server {
 	}))
 }
 
-// Books go to where they are kept some at a time; after a kill the next run goes on,
-// where Options.Dir names a directory, and none is missing.
+// The rows are stored in batches. After a kill the next run continues, if Options.Dir names a
+// directory, and no row is lost.
 func ExampleBatches() {
 	site := library()
 	defer site.Close()
@@ -54,7 +54,7 @@ func ExampleBatches() {
 	// Output: insert 2 books
 }
 
-// A crawl as a loop.
+// Pages runs a crawl as a loop.
 func ExampleCrawler_Pages() {
 	site := library()
 	defer site.Close()

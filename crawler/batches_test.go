@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// shelves is a web of sites, each of pages in a row of which each names two books.
+// shelves returns a web of sites with a row of pages each. Each page names two books.
 func shelves(t *testing.T, sites, pages int) *crawltest.Web {
 	w := crawltest.New(t)
 	for s := range sites {
@@ -44,12 +44,12 @@ func seedsOf(sites int) (seeds []string) {
 	return seeds
 }
 
-// books are the rows of a page of shelves.
+// books returns the rows of a page of shelves.
 func books(_ context.Context, p *crawler.Page) ([]string, error) {
 	return []string{p.URL.String() + " a", p.URL.String() + " b"}, nil
 }
 
-// allBooks are those of all pages, in order.
+// allBooks returns the books of all pages, in order.
 func allBooks(sites, pages int) (all []string) {
 	for s := range sites {
 		for p := range pages {
@@ -75,8 +75,8 @@ func newCrawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), see
 	return c
 }
 
-// Batches have as many rows as are asked for, of more pages than there are sites, all
-// rows once, and the last one what is left; the sites are asked as ever.
+// Batches have n rows, also of more pages than there are sites; the last one has the remaining
+// rows. All rows are delivered once, and the sites are crawled politely.
 func TestBatchesHaveAllRows(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 16, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -110,11 +110,11 @@ func TestBatchesHaveAllRows(t *testing.T) {
 	}
 }
 
-// A batch that is not full comes when its first row has waited for long enough. The
-// sites go on meanwhile: nothing waits for the loop.
+// A batch that is not full is delivered when its first row has waited for the given time. The
+// sites continue meanwhile: they do not wait for the loop.
 func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
 	for wait, want := range map[time.Duration][]string{
-		0:               {"1s: 2", "3s: 2", "4s: 2"}, // a second; the last when nothing else is left
+		0:               {"1s: 2", "3s: 2", "4s: 2"}, // a second; the last when nothing else is left to do
 		3 * time.Second: {"3s: 4", "4s: 2"},
 		-1:              {"0s: 2", "2s: 2", "4s: 2"},
 		time.Hour:       {"4s: 6"},
@@ -145,8 +145,8 @@ func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
 	}
 }
 
-// A page that is parsed, and whose rows are still to come, is waited for: nothing else is left
-// to fetch, and the batch has the rows of both.
+// If nothing else is left to fetch, the loop waits for a page that is being parsed, and the
+// batch has its rows too.
 func TestABatchWaitsForRowsThatAreAboutToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		visits := 0
@@ -173,8 +173,8 @@ func TestABatchWaitsForRowsThatAreAboutToCome(t *testing.T) {
 	})
 }
 
-// What the body of the loop adds is crawled, also where it knows of it by the last
-// batch, and nothing but that is left to do.
+// Seeds that the body adds are crawled, even if it adds them at the last batch, when nothing
+// else is left to do.
 func TestTheBodyAddsSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 4, 1)
@@ -197,8 +197,8 @@ func TestTheBodyAddsSeeds(t *testing.T) {
 	})
 }
 
-// While the body is busy with a batch only so much is fetched as makes the next one,
-// and what the visits under way bring.
+// While the body is busy, only the rows of the next batch and the pages of the running visits
+// are fetched.
 func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites, n, workers = 30, 4, 3
@@ -232,7 +232,7 @@ func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
 	})
 }
 
-// Rows wait in memory, and not the pages that they were made of.
+// Only the rows are kept in memory, not their pages.
 func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 9)
@@ -257,8 +257,8 @@ func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
 	})
 }
 
-// rowsOf runs a crawl in a directory, leaves the loop within the batch that is the
-// stop-th, and returns what was taken before, and what was not.
+// rowsOf runs a crawl in a directory and leaves the loop in batch number stop. It returns the
+// rows that were taken before, and those that were not.
 func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c *crawler.Crawler) bool) (taken, left []string) {
 	t.Helper()
 	c := newCrawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputWARC} }, seedsOf(2)...)
@@ -281,9 +281,9 @@ func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c 
 	return taken, left
 }
 
-// Whoever leaves the loop loses nothing: what was not taken comes again in the next
-// run, whole pages; what was taken does not.
-func TestABatchThatIsLeftIsNotTaken(t *testing.T) {
+// Leaving the loop loses nothing: rows that were not taken are delivered again by the next
+// run, with all rows of their page; those that were taken are not.
+func TestRowsAreDeliveredAgainAfterLeavingTheLoop(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 100} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestABatchThatIsLeftIsNotTaken(t *testing.T) {
 						}
 					}
 					all = append(all, taken...)
-					for _, row := range all { // of both rows of a page, in any run
+					for _, row := range all { // both rows of a page, in any run
 						page, _, _ := strings.Cut(row, " ")
 						if slices.Contains(taken, page+" b") && !slices.Contains(ended, page+" b") {
 							ended = append(ended, page+" a", page+" b")
@@ -321,8 +321,8 @@ func TestABatchThatIsLeftIsNotTaken(t *testing.T) {
 	}
 }
 
-// A crawl that is stopped hands out what was parsed.
-func TestAStopHandsOutWhatWasParsed(t *testing.T) {
+// A stopped crawl delivers the parsed rows.
+func TestAStopDeliversParsedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dir := shelves(t, 2, 8), t.TempDir()
 		stop := func(c *crawler.Crawler) bool { c.Stop(); return true }
@@ -339,8 +339,8 @@ func TestAStopHandsOutWhatWasParsed(t *testing.T) {
 	})
 }
 
-// Limits count pages that were parsed, and what was is handed out.
-func TestALimitHandsOutWhatWasParsed(t *testing.T) {
+// Limits count parsed pages, and the parsed rows are delivered.
+func TestALimitDeliversParsedRows(t *testing.T) {
 	for _, n := range []int{1, 4, 100} {
 		synctest.Test(t, func(t *testing.T) {
 			w := shelves(t, 3, 9)
@@ -359,7 +359,7 @@ func TestALimitHandsOutWhatWasParsed(t *testing.T) {
 	}
 }
 
-// An error that ends the crawl comes last, and by itself.
+// An error that ends the crawl is the last pair, without rows.
 func TestTheLastPairIsTheErrorOfTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 2, 50)
@@ -399,7 +399,7 @@ func TestTheLastPairIsTheErrorOfTheCrawl(t *testing.T) {
 	})
 }
 
-// A body that panics, or ends its goroutine, leaves no crawl behind.
+// A body that panics, or ends its goroutine, stops the crawl.
 func TestABodyThatPanicsStopsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 2, 50)
@@ -420,8 +420,8 @@ func TestABodyThatPanicsStopsTheCrawl(t *testing.T) {
 	})
 }
 
-// ErrRetry and ErrStop of parse are those of a handler: rows count with ErrStop, and not
-// with ErrRetry.
+// ErrRetry and ErrStop of parse mean the same as for a handler: rows are kept with ErrStop,
+// and not with ErrRetry.
 func TestParseRetriesAndStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 7)
@@ -459,7 +459,7 @@ func TestParseRetriesAndStops(t *testing.T) {
 	})
 }
 
-// A disk that fails ends the loop with its error.
+// An error of the disk ends the loop.
 func TestADirectoryThatCannotBeOpenedEndsTheLoop(t *testing.T) {
 	w, dir := crawltest.New(t), t.TempDir()
 	w.Site("http://s0.example").Default(func(http.ResponseWriter, *http.Request) { t.Error("something was asked") })

@@ -22,11 +22,11 @@ import (
 
 const (
 	killedSites = 7
-	killedRows  = 3 // of a page
-	killedBatch = 8 // rows: of more pages than one, and pages are cut
+	killedRows  = 3 // of each page
+	killedBatch = 8 // rows: more than those of a page, so that pages are split
 )
 
-// killedLoop appends the rows of its batches to a file, and says where it is.
+// killedLoop appends the rows of its batches to a file, and prints its progress.
 func killedLoop(dir, address string) error {
 	o, err := killedOptions(killedSites, filepath.Join(dir, "crawl.d"), address)
 	if err != nil {
@@ -61,12 +61,12 @@ func killedLoop(dir, address string) error {
 	return nil
 }
 
-// A killedWeb has one more page behind each, and a link to another site, until it is
-// told that it is enough.
+// A killedWeb has one more page after each page, and a link to another site, until it is told
+// to stop.
 type killedWeb struct {
 	mu    sync.Mutex
 	grow  bool
-	pages map[string]string // by URL, as they were served first: so they stay
+	pages map[string]string // by URL, as they were first served; they do not change
 	asked map[string]int
 }
 
@@ -90,9 +90,9 @@ func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	io.WriteString(rw, w.pages[url])
 }
 
-// A loop over Batches is killed again and again, wherever it is: between the end of a
-// visit and that of its page, within the body, behind it. In the end each row of each
-// page was written at least once.
+// A loop over Batches is killed again and again at any point: between the end of a visit and
+// that of its page, within the body, and after it. In the end each row of each page was
+// written at least once.
 func TestKillsLoseNoRow(t *testing.T) {
 	w := &killedWeb{grow: true, pages: map[string]string{}, asked: map[string]int{}}
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func TestKillsLoseNoRow(t *testing.T) {
 			n := written[fmt.Sprintf("%s %d\n", url, i)]
 			if n == 0 {
 				lost++
-				t.Errorf("row %d of %s was lost, which was asked for %d times", i, url, w.asked[url])
+				t.Errorf("row %d of %s was lost, which was requested %d times", i, url, w.asked[url])
 			}
 			again += max(0, n-1)
 		}

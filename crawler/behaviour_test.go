@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A page whose body ends early is asked for three times, and then taken as far as it came.
+// A page whose body ends early is requested three times, and then kept up to where it ended.
 func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -31,7 +31,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, 48*time.Hour }, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/cut", "http://a.example/half")
 		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.SkippedURLs[crawler.SkipFailed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
-			t.Errorf("asked for %d times, skipped %v, failed %v, answers %v", n, sum.SkippedURLs, sum.Errors, sum.Status)
+			t.Errorf("requested %d times, skipped %v, failed %v, answers %v", n, sum.SkippedURLs, sum.Errors, sum.Status)
 		}
 		w.AssertPolite()
 		notes := []string{}
@@ -54,7 +54,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// Links count from the base element, and what a page follows does, too.
+// Links, and the references of Page.Follow, are relative to the base element.
 func TestLinksCountFromTheBaseElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// The least memory for bodies costs no page and no byte, and leaves no file.
+// With the least memory for bodies no page and no byte is lost, and no file is left behind.
 func TestTheLeastBudgetForBodies(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// unending answers with bytes that do not end, and counts them.
+// unending answers with endless bytes, and counts them.
 func unending(coding string, sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -37,8 +37,8 @@ func unending(coding string, sent *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// A budget of bytes bounds bodies while they are read, all visits together: of the crawl
-// and of a site, in each coding, and for robots.txt, which is not cut but asked for again.
+// A budget of bytes limits bodies while they are read, all visits together: of the crawl and
+// of a site, in each coding, and for robots.txt, which is not cut but requested again.
 func TestABudgetOfBytesBoundsBodies(t *testing.T) {
 	const hosts, budget = 20, 2_000_000
 	for name, limit := range map[string]func(*crawler.Options){

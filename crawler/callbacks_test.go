@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An error of a handler comes to OnError and to the logger, which is the default
-// one where none is given; that of a panic says where it was.
+// An error of a handler is passed to OnError and to the logger (the default one if none is
+// given); a PanicError says where the panic was.
 func TestErrorsOfHandlersAreTold(t *testing.T) {
 	var said bytes.Buffer
 	old := slog.Default()
@@ -44,7 +44,7 @@ func TestErrorsOfHandlersAreTold(t *testing.T) {
 		sum := c.Summary()
 		var panicked *crawler.PanicError
 		if err != nil || !errors.Is(told["/"], bad) || !errors.As(told["/panic"], &panicked) || sum.Handler != 2 || sum.Fetched != 2 {
-			t.Errorf("Run: %v; OnError was told %v; %+v", err, told, sum.Counts)
+			t.Errorf("Run: %v; OnError got %v; %+v", err, told, sum.Counts)
 		}
 	})
 	found := 0
@@ -67,12 +67,12 @@ func TestErrorsOfHandlersAreTold(t *testing.T) {
 		}
 	}
 	if found != 2 {
-		t.Errorf("the default logger said %s", said.Bytes())
+		t.Errorf("the default logger logged %s", said.Bytes())
 	}
 }
 
-// A panic in a function of the caller's ends the crawl with an error, and not
-// the process; the page that it was about is asked for again.
+// A panic in a function of the caller ends the crawl with an error, but not the process; the
+// page is requested again.
 func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 	for where, change := range map[string]func(*crawler.Options, func()){
 		"Scope": func(o *crawler.Options, bug func()) {
@@ -133,7 +133,7 @@ func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 	}
 }
 
-// Each crawl has a scope of its own, also where two are given the same one.
+// Each crawl has a scope of its own, even if two crawls are given the same one.
 func TestScopesAreNotShared(t *testing.T) {
 	for name, shared := range map[string]crawler.Scope{
 		"host": crawler.SameHost(), "domain": crawler.SameDomain(), "prefix": crawler.SamePrefix(), "list": crawler.SeedsOnly(),
@@ -160,7 +160,7 @@ func TestScopesAreNotShared(t *testing.T) {
 	}
 }
 
-// What OptionError says of a seed is its cause, and which it is.
+// An OptionError about a seed wraps its cause, and names the seed.
 func TestOptionErrorsNameTheSeed(t *testing.T) {
 	_, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "gopher://a.example/"}})
 	var option *crawler.OptionError
@@ -170,8 +170,8 @@ func TestOptionErrorsNameTheSeed(t *testing.T) {
 	}
 }
 
-// Links that are left out of a page are counted, logged, and said in pages.jsonl.
-func TestLinksBeyondTheBoundAreSaid(t *testing.T) {
+// Links that are left out of a page are counted, logged, and noted in pages.jsonl.
+func TestLinksBeyondTheLimitAreReported(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -194,9 +194,9 @@ func TestLinksBeyondTheBoundAreSaid(t *testing.T) {
 	}
 }
 
-// A space without an end is told of while the crawl runs, and at its end: also where no
-// digest is made of a body.
-func TestSpacesWithoutEndAreTold(t *testing.T) {
+// An endless space is reported during the crawl and at its end, even if no digest of bodies is
+// computed.
+func TestEndlessSpacesAreReported(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "in a directory": t.TempDir()} {
 		t.Run(name, func(t *testing.T) { testSpacesWithoutEnd(t, dir) })
 	}
@@ -220,6 +220,6 @@ func testSpacesWithoutEnd(t *testing.T, dir string) {
 		}
 	})
 	if n := strings.Count(said.String(), "under=http://a.example/cycle/ pages=100"); n != 1 {
-		t.Errorf("said %d times: %s", n, said.String())
+		t.Errorf("logged %d times: %s", n, said.String())
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// The URL that a page calls its own is told to the handler and kept in pages.jsonl as in
-// the archive, with redirects and pages that are no HTML, too; a page that is not kept has
-// none.
-func TestWhatAPageCallsItselfIsKeptWithIt(t *testing.T) {
+// The canonical URL of a page is passed to the handler, and kept in pages.jsonl and in the
+// archive, also for redirects and for pages other than HTML; a page that is not kept has none.
+func TestCanonicalURLsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)

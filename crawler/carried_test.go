@@ -15,13 +15,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What a site asked for at the end of one crawl it has at the start of the next: its rest,
-// by the clock of the wall, and its robots.txt, for as long as that counts.
-func TestWhatASiteAskedForIsCarriedOver(t *testing.T) {
+// A new crawl has what sites requested in the previous one: their rest, by wall-clock time,
+// and their robots.txt, as long as it is valid.
+func TestRestsAndRobotsAreCarriedOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		between time.Duration
 		rest    time.Duration // from the start of the second crawl to its first request
-		robots  string        // requests for robots.txt in it, with a condition or without
+		robots  string        // requests for robots.txt in it, conditional or not
 	}{
 		"at once":    {0, time.Hour, ""},
 		"in a while": {20 * time.Minute, 40 * time.Minute, ""},
@@ -77,13 +77,13 @@ func TestWhatASiteAskedForIsCarriedOver(t *testing.T) {
 	}
 }
 
-// A robots.txt of the crawl before that is old is asked for again before anything else, by
-// a run that goes on after a kill, too: the pause that it makes then is none of the site's.
+// An old robots.txt of the previous crawl is requested again before anything else, also by a
+// run that continues after a kill: the pause of that run is not one that the site required.
 func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		killed := filepath.Join(s.root, "killed.crawl")
 		s.web.Site("http://a.example").Func("/robots.txt", func(w http.ResponseWriter, req *http.Request) {
-			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // as a kill leaves it
+			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // the state that a kill leaves
 				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
 					t.Error(err)
 				}
@@ -109,18 +109,18 @@ func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
 				return
 			}
 		}
-		t.Error("nothing was asked for after a kill")
+		t.Error("nothing was requested after a kill")
 	})
 }
 
-// What a robots.txt of the crawl before asks counts for the first request after a kill, too,
-// though no answer of this crawl has told it to the clocks of the site.
+// The Crawl-delay in a robots.txt of the previous crawl also applies to the first request
+// after a kill, though no answer of this crawl has set the clocks of the site.
 func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		killed := filepath.Join(s.root, "killed.crawl")
 		site := s.web.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 20\n")
 		site.Func("/", func(w http.ResponseWriter, req *http.Request) {
-			if s.n == 2 { // as a kill leaves it
+			if s.n == 2 { // the state that a kill leaves
 				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
 					t.Error(err)
 				}
@@ -138,13 +138,13 @@ func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
 		log := s.web.Log()
 		last := log[len(log)-1]
 		if after := last.Start.Sub(began); last.Target != "/" || after < 20*time.Second || after > 21*time.Second {
-			t.Errorf("%s was asked for %v after the restart, want 20s", last.Target, after)
+			t.Errorf("%s was requested %v after the restart, want 20s", last.Target, after)
 		}
 	})
 }
 
-// A crawl that goes on has what its own run has learned, not what the crawl before knew.
-func TestNothingIsCarriedIntoACrawlThatGoesOn(t *testing.T) {
+// A resumed crawl uses what its own runs have learned, not what the previous crawl knew.
+func TestNothingIsCarriedIntoAResumedCrawl(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/1")})
 		shelf.put("/1", resource{body: filler + "1"})
@@ -164,8 +164,8 @@ func TestNothingIsCarriedIntoACrawlThatGoesOn(t *testing.T) {
 	})
 }
 
-// A crawl before whose state cannot be read costs its robots.txt and clocks, and is said;
-// one that somebody runs ends the crawl, before anything is asked.
+// If the state of the previous crawl cannot be read, its robots.txt and clocks are lost, and
+// this is logged. If another process runs that crawl, Run fails before any request.
 func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})

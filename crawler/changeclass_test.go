@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// pagesIn are the lines of pages.jsonl, the last of each URL.
+// pagesIn returns the lines of pages.jsonl, the last one of each URL.
 func pagesIn(t *testing.T, dir string) map[string]storage.PageRecord {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, storage.PagesFile))
@@ -38,9 +38,9 @@ func pagesIn(t *testing.T, dir string) map[string]storage.PageRecord {
 	return pages
 }
 
-// Who asks for it finds the digest of the text with each page that has one: in its line, in
-// the archive, and in the hands of the handler.
-func TestTextDigestsStandBesideThePages(t *testing.T) {
+// With Options.TextDigest the digest of the text is in the line of each page that has one, in
+// the archive, and in the page that the handler gets.
+func TestTextDigestsAreKeptWithPages(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -78,7 +78,7 @@ func TestTextDigestsStandBesideThePages(t *testing.T) {
 	}
 }
 
-// textDigests are those of the metadata records in the archive of a crawl.
+// textDigests returns the digests in the metadata records of a crawl's archive.
 func textDigests(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// changed are the settings that are said to have changed when a crawl that was
-// begun with one setting goes on with another.
+// changed returns the settings that are reported as changed when a crawl that was begun with
+// one setting is resumed with another.
 func changed(t *testing.T, was, is func(*crawler.Options)) (all []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,9 +43,9 @@ func changed(t *testing.T, was, is func(*crawler.Options)) (all []string) {
 	return all
 }
 
-// Every setting that is not what it was is told of, with both values: those of
-// the zero Options are what a crawl does without it.
-func TestEachChangeOfASettingIsTold(t *testing.T) {
+// Each setting that has changed is reported with both values; the zero Options have the
+// defaults.
+func TestEachChangeOfASettingIsReported(t *testing.T) {
 	got := changed(t, func(*crawler.Options) {}, func(o *crawler.Options) {
 		o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true })
 		o.Include, o.Exclude = regexp.MustCompile("a"), regexp.MustCompile("b")
@@ -76,8 +76,8 @@ func TestEachChangeOfASettingIsTold(t *testing.T) {
 	}
 }
 
-// What address a site behind a proxy has is not known: no delay is no delay for
-// private addresses only.
+// The address of a site behind a proxy is not known: NoDelay means no delay only with
+// AllowPrivate.
 func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	proxied := func(o *crawler.Options) {
 		o.Proxy = func(*url.URL) (*url.URL, error) { return nil, nil }
@@ -85,7 +85,7 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*crawler.Options)
-		want   string // the delay after one of an hour
+		want   string // the delay in force after one of an hour
 	}{
 		{"none asked for", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h -> 200ms"},
 		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h -> 200ms"},
@@ -103,13 +103,12 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	}
 }
 
-// Each option that is not valid is named, with a reason, and what is just valid
-// is not.
+// Each invalid option is named, with a reason; values at the bounds are valid.
 func TestOptionsAtTheirBounds(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*crawler.Options)
-		field  string // of the error; "" for none
+		field  string // of the error; empty: none
 		reason string
 	}{
 		{"no dialect", func(o *crawler.Options) { o.Dialect = 99 }, "Dialect", ""},
@@ -157,7 +156,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 			}
 		}
 	}
-	// Which they are, but none at all.
+	// Errors of these options wrap their cause.
 	good := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
 	cause := map[string]func(*crawler.Options){
 		"Dialect":        func(o *crawler.Options) { o.Dialect = 99 },
@@ -175,7 +174,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 	}
 }
 
-// The files that are not asked for are not written; those that are, are.
+// The outputs that are named are written, and no others.
 func TestFilesOfEachOutput(t *testing.T) {
 	for _, test := range []struct {
 		output []crawler.Output

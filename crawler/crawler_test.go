@@ -17,8 +17,8 @@ type contextT = context.Context
 
 var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 
-// crawl runs a crawl of w from the seeds to its end, and returns the URLs of
-// the pages that the handler saw, sorted.
+// crawl runs a crawl of w from the seeds to its end. It returns the URLs of the pages that the
+// handler got, sorted.
 func crawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) ([]string, crawler.Summary) {
 	t.Helper()
 	opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, RootCAs: w.RootCAs()}

@@ -25,7 +25,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A crawlCopy is the files of a crawl, and those that it had a while before.
+// A crawlCopy has the files of a crawl, and those of an earlier moment.
 type crawlCopy struct {
 	name         string
 	files, older map[string][]byte
@@ -50,8 +50,8 @@ func readDir(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// crawlCopies are two crawls: one that has ended, and the same as a kill left it, each in
-// its second run. There are several WARC files, and answers that repeat.
+// crawlCopies returns two crawls: one that has ended, and the same after a kill, each in its
+// second run. There are several WARC files, and repeated answers.
 func crawlCopies(t *testing.T) (copies []crawlCopy) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -96,14 +96,15 @@ func crawlCopies(t *testing.T) (copies []crawlCopy) {
 	return copies
 }
 
-// settled is what a kill leaves once all is committed.
+// settled returns the files of a crawl as a kill leaves them after all is committed.
 func settled(t *testing.T, dir string) map[string][]byte {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
 	return readDir(t, dir)
 }
 
-// A damage is what can happen to a file; nil is to have none.
+// A damage is something that can happen to a file; a nil result means that the file is
+// missing.
 type damage struct {
 	name string
 	do   func(raw, older []byte, parts [][]byte) []byte
@@ -155,7 +156,7 @@ var damages = []damage{
 	{"older copy", func(raw, older []byte, parts [][]byte) []byte { return older }},
 }
 
-// parts cuts a file into what it consists of.
+// parts splits a file into its records, pages of memory, or lines.
 func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 	switch {
 	case strings.HasPrefix(name, storage.ArchiveDir):
@@ -179,7 +180,7 @@ func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 	return slices.Collect(bytes.Lines(raw))
 }
 
-// harmless says of which damage nothing needs to be said, and why.
+// harmless returns why a damage need not be reported; empty if it must be.
 func harmless(state, file, what string) string {
 	switch {
 	case file == storage.RunFile && what != "removed":
@@ -187,7 +188,7 @@ func harmless(state, file, what string) string {
 	case file == storage.IndexFile && state == "killed":
 		return "it is that of an earlier run, and the next one makes it anew"
 	case file == storage.LogFile && state == "killed" && what == "record twice":
-		return "what was asked for after the last commit stands there, too"
+		return "it also has requests after the last commit"
 	case state == "killed" && what == "record twice" && !finishedWARC(file):
 		return "nothing counts behind what was committed: the next run cuts it"
 	}
@@ -196,7 +197,7 @@ func harmless(state, file, what string) string {
 
 func finishedWARC(file string) bool { return strings.HasSuffix(file, ".warc.gz") }
 
-// rows are all that a state file says, to compare: "" where it cannot be read.
+// rows returns all rows of a state file as text, for comparison; empty if it cannot be read.
 func rows(t *testing.T, path string) (said string) {
 	t.Helper()
 	defer func() { recover() }()
@@ -220,10 +221,10 @@ func rows(t *testing.T, path string) (said string) {
 	return b.String()
 }
 
-// A damagedCrawl is a directory of which one file after the other is spoilt.
+// A damagedCrawl is a directory whose files are damaged one after the other.
 type damagedCrawl struct {
 	crawlCopy
-	base string // whole
+	base string // undamaged
 }
 
 func damagedCrawls(t *testing.T) (all []damagedCrawl) {
@@ -240,8 +241,8 @@ func damagedCrawls(t *testing.T) (all []damagedCrawl) {
 	return all
 }
 
-// verify makes one of the files what it is now, or takes it away, and checks that
-// Verify names it, unless that does no harm.
+// verify replaces or removes one of the files, and checks that Verify reports it, unless that
+// is harmless.
 func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "crawl")
@@ -271,7 +272,7 @@ func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 	}
 }
 
-// Whatever happens to a file of a crawl, Verify names it, or it is harmless.
+// Verify reports any damage to a file of a crawl, unless it is harmless.
 func TestDamageIsNamed(t *testing.T) {
 	for _, c := range damagedCrawls(t) {
 		for name, raw := range c.files {
@@ -290,8 +291,8 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// An index that is not whole is made again when a run ends, whatever that run
-// writes, and none of it ends a run.
+// An incomplete index is rebuilt at the end of a run, with any outputs, and no run fails
+// because of it.
 func TestALostIndexIsMadeAgain(t *testing.T) {
 	c := crawlCopies(t)[0]
 	for _, d := range damages {
@@ -308,7 +309,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 					write(t, filepath.Join(dir, name), raw)
 				}
 			}
-			if i == 2 { // or by hand, before a run goes on
+			if i == 2 { // or by an explicit call, before a run continues
 				if _, err := storage.MakeIndex(dir, func(err error) { t.Error(d.name, err) }); err != nil {
 					t.Fatal(d.name, err)
 				}
@@ -333,9 +334,9 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
-// What a run would append to does not end with a line: it does not go on, and
+// If a file to be appended to does not end with a complete line, a run does not begin, and
 // changes nothing.
-func TestWhatHasNoLastLineIsNotAppendedTo(t *testing.T) {
+func TestFilesWithoutALastLineAreNotAppendedTo(t *testing.T) {
 	c := crawlCopies(t)[1]
 	for _, name := range []string{storage.PagesFile, storage.LinksFile} {
 		dir := t.TempDir()
@@ -358,8 +359,8 @@ func TestWhatHasNoLastLineIsNotAppendedTo(t *testing.T) {
 	}
 }
 
-// Bits flip and files are cut anywhere: each is named, or harmless, and nothing
-// hangs. $PERMESSO_FLIPS says how often, $PERMESSO_SEED where.
+// Bits are flipped and files are cut at any place: each damage is reported, or harmless, and
+// nothing hangs. $PERMESSO_FLIPS says how often, $PERMESSO_SEED where.
 func TestFlips(t *testing.T) {
 	flips, err := strconv.Atoi(os.Getenv("PERMESSO_FLIPS"))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // digestOfX is the SHA-1 of "x", in base 32.
 const digestOfX = "sha1:CH3K3DWFFIUYJK5K7V6DWULFAN4FYIDS"
 
-// A SHA-1 of each body costs more than its links do: it is made where somebody may be told
-// of it, and nowhere else.
-func TestABodyHasADigestWhereSomebodyMayBeToldOfIt(t *testing.T) {
+// A SHA-1 of a body costs more than finding its links. It is computed only if an output or a
+// program can use it.
+func TestBodiesHaveADigestIfItIsUsed(t *testing.T) {
 	var told string
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
@@ -48,11 +48,11 @@ func TestABodyHasADigestWhereSomebodyMayBeToldOfIt(t *testing.T) {
 		})
 	}
 	if told != digestOfX {
-		t.Errorf("OnVisit is told of %q", told)
+		t.Errorf("OnVisit got %q", told)
 	}
 }
 
-// ended notes with what digest an entry ends.
+// ended records the digest with which an entry ends.
 type ended struct {
 	*frontier.Memory
 	digest string
@@ -63,8 +63,8 @@ func (e *ended) Submit(c frontier.Completion) error {
 	return e.Memory.Submit(c)
 }
 
-// Who has a backlog of his own keeps there what he likes.
-func TestTheBacklogOfAJobIsToldOfDigests(t *testing.T) {
+// A frontier with its own Backlog gets the digests.
+func TestTheBacklogOfAJobGetsDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")
@@ -87,7 +87,7 @@ func TestTheBacklogOfAJobIsToldOfDigests(t *testing.T) {
 		}
 		visits(t, job, f)
 		if b.digest != digestOfX {
-			t.Errorf("the backlog is told of %q", b.digest)
+			t.Errorf("the backlog got %q", b.digest)
 		}
 	})
 }

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// Errors that say the same are one, however they are joined; what one is can be
-// asked of all.
+// Errors with the same text are joined to one, in any order; errors.Is and As find each.
 func TestDistinct(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	for _, test := range []struct {

@@ -102,7 +102,7 @@ func TestAPageThatBreaksTheConnectionDoesNotEndItsSite(t *testing.T) {
 			Reset("/crash").Page("/good", "").Page("/fine", "")
 		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Patience = 3 * time.Hour }, "http://a.example/")
 		if len(pages) != 3 {
-			t.Errorf("pages %v; crash was asked for %d times", pages, w.Fetched("http://a.example/crash"))
+			t.Errorf("pages %v; crash was requested %d times", pages, w.Fetched("http://a.example/crash"))
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestACrawlDelayLongerThanTheLifeOfRobots(t *testing.T) {
 		})
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Patience, o.MaxTime = 10*time.Minute, 24*time.Hour }, "http://a.example/")
 		if len(pages) != 1 || sum.End != crawler.EndDone {
-			t.Errorf("%d pages in 24 h, ended %q; robots.txt was asked for %d times", len(pages), sum.End, w.Fetched("http://a.example/robots.txt"))
+			t.Errorf("%d pages in 24 h, ended %q; robots.txt was requested %d times", len(pages), sum.End, w.Fetched("http://a.example/robots.txt"))
 		}
 	})
 }
@@ -144,7 +144,7 @@ func TestAKillIsRememberedBeyondTheNextRun(t *testing.T) {
 				s := w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 60").Page("/0", `<a href="/1">1</a><a href="/2">2</a>`).Page("/2", "")
 				s.Func("/1", func(rw http.ResponseWriter, r *http.Request) {
 					if _, err := os.Stat(killed); err != nil {
-						// As a kill while the answer is under way leaves it.
+						// The state that a kill during the answer leaves.
 						if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 							t.Error(err)
 						}
@@ -335,7 +335,7 @@ func TestAHandlerThatEndsItsGoroutineEndsTheCrawl(t *testing.T) {
 	})
 }
 
-// What a handler keeps of a page stays as it was, whatever is fetched next.
+// The body that a handler keeps is not changed by later fetches.
 func TestAHandlerMayKeepBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

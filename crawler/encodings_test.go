@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Every document that lists pages is read in any encoding that its first bytes, its
-// declaration or its header tell.
+// Every document that lists pages is read in any encoding given by its first bytes, its
+// declaration or its header.
 func TestListsInEachEncoding(t *testing.T) {
 	little := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	big := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
@@ -72,7 +72,7 @@ func TestListsInEachEncoding(t *testing.T) {
 				for _, zipped := range []bool{false, true} {
 					target := fmt.Sprintf("%s-%s-%s-%v", page, e.name, l.name, zipped)
 					if zipped && strings.HasPrefix(e.name, "latin1-") {
-						continue // what says the encoding stands inside
+						continue // the declaration is inside the compressed file
 					}
 					body, err := e.encoding.NewEncoder().Bytes([]byte(e.mark + l.text(declaration, "http://a.example"+target)))
 					if err != nil {
@@ -111,7 +111,7 @@ func TestListsInEachEncoding(t *testing.T) {
 	})
 }
 
-// escaped is a target as it is sent.
+// escaped returns a target as it is sent.
 func escaped(target string) string {
 	var b strings.Builder
 	for _, c := range []byte(target) {

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// An endless crawl is one of pages that change, in virtual time.
+// An endless crawl is a crawl of pages that change, in virtual time.
 type endless struct {
 	t    *testing.T
 	web  *crawltest.Web
@@ -37,7 +37,7 @@ type endless struct {
 	seen map[string][]string // by target: day, status and change of each visit
 }
 
-// inVirtualTime runs a test of an endless crawl; kept says that it has a directory.
+// inVirtualTime runs a test of an endless crawl, which has a directory if kept is set.
 func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf)) {
 	dir := ""
 	if kept {
@@ -54,7 +54,7 @@ func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf))
 	})
 }
 
-// whole looks whether all that a crawl has written fits together.
+// whole checks that all files of a crawl are consistent.
 func (e *endless) whole() {
 	e.t.Helper()
 	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
@@ -77,11 +77,11 @@ func (e *endless) whole() {
 		left += n
 	}
 	if left != was.Entries || left != len(e.left) {
-		e.t.Errorf("%d are left, %v are told of, %d queued", left, e.left, was.Entries)
+		e.t.Errorf("%d are left, %v are reported, %d queued", left, e.left, was.Entries)
 	}
 }
 
-// figuresOf are the figures of a crawl, counted URL by URL.
+// figuresOf computes the figures of a crawl from its URLs.
 func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
@@ -117,7 +117,7 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	return n
 }
 
-// run crawls for a time, while the world changes at moments from its start.
+// run crawls for a time, while the world changes at the given times from its start.
 func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
 	e.t.Helper()
 	o := crawler.Options{
@@ -158,7 +158,7 @@ func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.
 	}
 }
 
-// expect are the visits of a target.
+// expect checks the visits of a target.
 func (e *endless) expect(target, visits string) {
 	e.t.Helper()
 	if got := strings.Join(e.seen[target], ", "); got != visits {
@@ -166,7 +166,7 @@ func (e *endless) expect(target, visits string) {
 	}
 }
 
-// listedIn are how the URLs of a crawl stand, by target.
+// listedIn returns the standings of the URLs of a crawl, by target.
 func listedIn(t *testing.T, dir string) map[string]crawler.Listed {
 	t.Helper()
 	r, err := storage.OpenReader(dir)

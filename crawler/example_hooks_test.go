@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A scope of one host, and of that only what is in English.
+// A scope of one host, limited to its pages in English.
 func ExampleBoth() {
 	english := crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasPrefix(e.URL.Target(), "/en/") })
 	scope := crawler.Both(crawler.SameHost(), english)
@@ -26,14 +26,15 @@ func ExampleBoth() {
 	// https://elsewhere.example/en/a false
 }
 
-// It is an Options.Rewrite: one page is asked for once, whoever has linked to it.
+// StripTracking as Options.Rewrite: a page is requested once, even if links to it differ in
+// their parameters.
 func ExampleStripTracking() {
 	u, _ := frontier.ParseURL("https://example.org/a?id=7&utm_source=letter&fbclid=x")
 	fmt.Println(crawler.StripTracking(u))
 	// Output: https://example.org/a?id=7
 }
 
-// What is not fetched is listed, with the reason.
+// Left lists the URLs that were not fetched, with the reason.
 func ExampleCrawler_Left() {
 	site := library()
 	defer site.Close()
@@ -60,7 +61,7 @@ func ExampleCrawler_Left() {
 	// /cellar limit reached
 }
 
-// Seeds of a file; what is no seed is told by its line.
+// ReadSeeds reads the seeds of a file, and reports invalid lines by number.
 func ExampleReadSeeds() {
 	file := "# first\nexample.org\nhttps://example.org/list\tlist\nnot a seed\n"
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(file), "seeds.txt")
@@ -76,7 +77,7 @@ func ExampleReadSeeds() {
 	// seeds.txt 4
 }
 
-// Places that are left alone; Why is an Options.OptOut.
+// Places that get no request. Why is an Options.OptOut.
 func ExampleReadOptOutList() {
 	list, err := crawler.ReadOptOutList(strings.NewReader("example.org # asked us to\nhttps://example.net/~joe/\n"), "opt-out.txt")
 	if err != nil {
@@ -92,7 +93,7 @@ func ExampleReadOptOutList() {
 	// https://example.net/ ""
 }
 
-// Options may be set by text: a flag for each.
+// Settings can be set from text, for instance by flags.
 func ExampleOptions_Settings() {
 	var o crawler.Options
 	for _, s := range o.Settings() {

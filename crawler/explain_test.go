@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// explained is a crawl with something to explain.
+// explained returns the directory of a crawl with URLs of many standings.
 func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -43,7 +43,7 @@ func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 	return dir
 }
 
-// explain is what is known of a URL.
+// explain returns the Explanation of a URL.
 func explain(t *testing.T, a *crawler.Account, url string) *crawler.Explanation {
 	t.Helper()
 	u, err := frontier.ParseURL(url)
@@ -57,7 +57,7 @@ func explain(t *testing.T, a *crawler.Account, url string) *crawler.Explanation 
 	return x
 }
 
-// way is a chain of steps, the seed last.
+// way returns the path from the URL back to its seed, which is last.
 func way(x *crawler.Explanation) string {
 	var all []string
 	for _, s := range x.Found {
@@ -70,8 +70,8 @@ func way(x *crawler.Explanation) string {
 	return strings.Join(all, ", ")
 }
 
-// What has entered the crawl is told with its way from the seed, the rule that decided
-// with the one that lost against it, each try, and where its answer lies.
+// A URL that has entered the crawl is explained with its path from the seed, the rule that
+// decides and the one that it overrides, each try, and the place of its answer.
 func TestAnEntryIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
@@ -81,7 +81,7 @@ func TestAnEntryIsExplained(t *testing.T) {
 			reason   string
 			way      string
 			tries    string
-			rule     string // that decides, that lost, that is nearest
+			rule     string // the rule that decides, the one that it overrides, the nearest one
 		}{
 			{"http://a.example/", crawler.StandsFetched, "status 200", "seed http://a.example/", "200", "||"},
 			{"HTTP://A.example:80/a#top", crawler.StandsFetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
@@ -130,8 +130,8 @@ func TestAnEntryIsExplained(t *testing.T) {
 	})
 }
 
-// What has not entered the crawl is told with the pages that link to it, and with the
-// setting that kept it out.
+// A URL that has not entered the crawl is explained with the pages that link to it, and the
+// setting that excludes it.
 func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := explained(t, nil)
@@ -149,14 +149,14 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 				return ""
 			}
 			for _, c := range []struct {
-				url, from, reason, without string // without links
+				url, from, reason, without string // without: the same without links.jsonl
 			}{
 				{"http://b.example/out", "http://a.example/", "out of scope: scope host", "out of scope: scope host"},
 				{"http://a.example/skipped", "http://a.example/", "nofollow: rel=ugc nofollow", ""},
 				{"http://a.example/secret/1", "http://a.example/", "filtered: exclude /secret/", "filtered: exclude /secret/"},
 				{"http://a.example/a/b/c", "http://a.example/a/b", "too deep: depth 2", ""},
 				{"http://a.example/i.png", "http://a.example/", "no link: requisites none", ""},
-				{"http://a.example/nobody", "", "", ""},
+				{"http://a.example/unlinked", "", "", ""},
 				{"http://a.example/d/d/d/d/", "", "trap: the path repeats /d", "trap: the path repeats /d"},
 				{"http://never.example/", "", "opted out: list:3", "opted out: list:3"},
 			} {
@@ -183,14 +183,14 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 				t.Errorf("robots.txt would forbid it: %+v", x.Robots)
 			}
 			if x := explain(t, a, "http://b.example/out"); x.Robots != nil || x.Site.Known {
-				t.Errorf("nobody asked there: %+v, %+v", x.Robots, x.Site)
+				t.Errorf("robots.txt was never requested: %+v, %+v", x.Robots, x.Site)
 			}
 		}
 	})
 }
 
-// Each URL that has not entered the crawl is told once, with the first link to it.
-func TestLinksThatWereRefusedAreTold(t *testing.T) {
+// Each URL that has not entered the crawl is yielded once, with the first link to it.
+func TestRefusedLinksAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := explained(t, nil)
 		var got []string
@@ -207,7 +207,7 @@ func TestLinksThatWereRefusedAreTold(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q\nwant %q", got, want)
 		}
-		for range accountOf(t, dir).Refused() { // it may be left
+		for range accountOf(t, dir).Refused() { // leaving the loop is allowed
 			break
 		}
 		if err := os.Remove(filepath.Join(dir, "links.jsonl")); err != nil {
@@ -221,8 +221,8 @@ func TestLinksThatWereRefusedAreTold(t *testing.T) {
 	})
 }
 
-// What somebody may have meant is named: another scheme, www, a slash.
-func TestWhatIsNearlyTheSameIsNamed(t *testing.T) {
+// A URL of the crawl that differs only in scheme, www or a slash is named.
+func TestSimilarURLsAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
 		for asked, want := range map[string]string{
@@ -236,8 +236,8 @@ func TestWhatIsNearlyTheSameIsNamed(t *testing.T) {
 	})
 }
 
-// A scope that the program made is not guessed at.
-func TestAnUnknownScopeKeepsNothingOut(t *testing.T) {
+// A scope that is a function of the program is unknown, and excludes nothing.
+func TestAnUnknownScopeExcludesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, func(o *crawler.Options) {
 			o.Scope = crawler.ScopeFunc(func(e frontier.Entry) bool { return e.URL.Host() == "a.example" })
@@ -250,8 +250,8 @@ func TestAnUnknownScopeKeepsNothingOut(t *testing.T) {
 	})
 }
 
-// What was put aside is told with the setting that keeps it out now.
-func TestWhatWasPutAsideIsExplained(t *testing.T) {
+// An entry that was put aside is explained with the setting that excludes it.
+func TestURLsPutAsideAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -271,8 +271,9 @@ func TestWhatWasPutAsideIsExplained(t *testing.T) {
 	})
 }
 
-// What is queued is told with what is waited for, and what comes first.
-func TestWhatIsQueuedIsExplained(t *testing.T) {
+// A queued entry is explained with the clock that it waits for, and the number of entries
+// before it.
+func TestQueuedURLsAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, func(o *crawler.Options) {
 			o.Delay, o.Patience = time.Hour, time.Minute
@@ -284,9 +285,9 @@ func TestWhatIsQueuedIsExplained(t *testing.T) {
 	})
 }
 
-// The body is what was answered, decoded: of a page whose body stands in the archive
-// with another URL, too, and of pages.jsonl where there is no archive.
-func TestTheBodyIsFoundWhereverItLies(t *testing.T) {
+// The body is the decoded answer. It is also found if the archive has it under another URL,
+// and in pages.jsonl if there is no archive.
+func TestTheBodyOfAnAnswerIsFound(t *testing.T) {
 	for name, output := range map[string][]crawler.Output{"archive": {crawler.OutputWARC}, "pages.jsonl": {crawler.OutputBodies}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

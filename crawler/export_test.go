@@ -9,13 +9,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// SetSmallestBounds makes every queue and cache of a crawl as small as it can
-// be, and its disk slow.
+// SetSmallestBounds makes every queue and cache of a crawl as small as possible, and its disk
+// slow.
 func SetSmallestBounds(o *Options, syncDelay time.Duration) {
 	o.bounds = bounds{storage: storage.Bounds{Queue: 1, Links: 1, Bytes: 1}, syncDelay: syncDelay, readAhead: 1, hosts: 1, idle: 1, names: 1, repeated: 1, sites: 1}
 }
 
-// tornQueue cannot be read behind the first entry.
+// tornQueue fails after the first entry.
 type tornQueue struct{ queue }
 
 func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
@@ -29,15 +29,15 @@ func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	}
 }
 
-// TearQueue spoils the queue of a crawl that runs.
+// TearQueue makes the queue of a running crawl fail.
 func TearQueue(c *Crawler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue = tornQueue{c.queue}
 }
 
-// ProcessesOf are those that are kept after some runs, an hour apart, each of which was done
-// before the next one began.
+// ProcessesOf returns the processes that are kept after a number of runs, an hour apart, each
+// ended before the next began.
 func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
 	var was asked
 	var last keptStatus
@@ -51,5 +51,5 @@ func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
 	return was.Processes, was.Forgotten, nil
 }
 
-// HasDigest reports whether a SHA-1 was made of a page's body.
+// HasDigest reports whether a SHA-1 of the page's body was computed.
 func HasDigest(p *Page) bool { return p.sha1 != "" }

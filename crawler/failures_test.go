@@ -24,7 +24,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// try runs a crawl of a.example in dir and returns what it came to.
+// try runs a crawl of a.example in dir, and returns its summary and error.
 func try(t *testing.T, w *crawltest.Web, change func(*crawler.Options), h crawler.Handler) (crawler.Summary, error) {
 	t.Helper()
 	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler)}
@@ -37,7 +37,7 @@ func try(t *testing.T, w *crawltest.Web, change func(*crawler.Options), h crawle
 	return c.Summary(), err
 }
 
-// fullDials is a network on a machine whose open files are used up after a while.
+// fullDials is a network that fails after a while because too many files are open.
 type fullDials struct {
 	*crawltest.Web
 	left atomic.Int32
@@ -50,8 +50,8 @@ func (n *fullDials) DialContext(ctx context.Context, network, address string) (n
 	return n.Web.DialContext(ctx, network, address)
 }
 
-// What is wrong with this machine ends a crawl, with an error that is said once
-// however many visits find it; nothing is lost that a later run could not do.
+// An error of this machine ends the crawl. It is returned once, even if many visits get it,
+// and a later run can do all that is left.
 func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
 	})
 }
 
-// A crawl that cannot be written ends with an error, and does not go on asking.
+// A crawl that cannot be written ends with an error, and sends no more requests.
 func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -97,7 +97,7 @@ func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
 	})
 }
 
-// put keeps something with the crawl in dir.
+// put stores a value in the state of the crawl in dir.
 func put(dir, key string, value any) error {
 	db, err := storage.Open(dir, storage.Options{})
 	if err != nil {
@@ -106,7 +106,7 @@ func put(dir, key string, value any) error {
 	return errors.Join(db.Put(key, value), db.Close())
 }
 
-// flip spoils the first row of a bucket of the state in dir.
+// flip damages the first row of a bucket of the state in dir.
 func flip(dir, bucket string) error {
 	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
 	if err != nil {
@@ -121,11 +121,11 @@ func flip(dir, bucket string) error {
 	}), db.Close())
 }
 
-// A run does not begin over what cannot be read or written, and says what it is.
+// A run that cannot read or write its files does not begin, and returns the reason.
 func TestRunsThatDoNotBegin(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		spoil func(dir string) error // after a first run
+		spoil func(dir string) error // applied after a first run
 		alter func(*crawler.Options)
 		said  string
 	}{
@@ -163,9 +163,9 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 					}
 				}, nil)
 				if err == nil || !strings.Contains(err.Error(), test.said) || len(w.Log()) != asked || sum.Requests != 0 || sum.End != "" {
-					t.Errorf("Run: %v; asked %d times; %+v", err, len(w.Log())-asked, sum)
+					t.Errorf("Run: %v; requested %d times; %+v", err, len(w.Log())-asked, sum)
 				}
-				if test.spoil == nil { // and nothing is held or spoilt by it
+				if test.spoil == nil { // and no file is locked or damaged by it
 					if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 1 {
 						t.Errorf("Run: %v; %+v", err, sum.Counts)
 					}
@@ -175,7 +175,7 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// What is changed in the options after New counts for nothing.
+// Changes of the options after New have no effect.
 func TestFieldsThatAreChangedAfterNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -193,19 +193,19 @@ func TestFieldsThatAreChangedAfterNew(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if r.UserAgent != testIdentity.UserAgent() || r.Header.Get("X-Project") != "thesis" {
-				t.Errorf("%s was asked for with %v", r.URL(), r.Header)
+				t.Errorf("%s was requested with %v", r.URL(), r.Header)
 			}
 		}
 		w.AssertFetched("http://a.example/")
 	})
 }
 
-// A Scope that panics while a URL of an earlier run is looked at ends the run
-// before the URL is asked for; a mended one goes on.
+// A Scope that panics about a URL of an earlier run ends the run before the URL is requested.
+// With a correct Scope the next run continues.
 func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		first func(*crawler.Options) // what leaves something for the scope
+		first func(*crawler.Options) // leaves a URL for the scope
 	}{
 		{"queued", func(o *crawler.Options) { o.Limit = 1 }},
 		{"put aside", func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }},
@@ -229,7 +229,7 @@ func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 				}, nil)
 				var panicked *crawler.PanicError
 				if !errors.Is(err, bad) || !errors.As(err, &panicked) || panicked.Where != "Scope" || calls.Load() < 1 || calls.Load() > 2 || len(w.Log()) != asked {
-					t.Errorf("Run: %v after %d calls; asked %d times", err, calls.Load(), len(w.Log())-asked)
+					t.Errorf("Run: %v after %d calls; requested %d times", err, calls.Load(), len(w.Log())-asked)
 				}
 				if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 2 {
 					t.Errorf("Run: %v; %+v", err, sum.Counts)
@@ -240,7 +240,7 @@ func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 	}
 }
 
-// rootScope panics when what a redirect led to is brought into scope again.
+// rootScope panics when the target of a redirect is added to the scope again.
 type rootScope struct {
 	crawler.Scope
 	admits *int
@@ -253,7 +253,7 @@ func (s rootScope) Admit(u frontier.URL) {
 	s.Scope.Admit(u)
 }
 
-// So does one that panics as it is told of what redirects of seeds led to.
+// A Scope that panics in Admit, for the target of a seed's redirect, ends the run.
 func TestAScopeThatPanicsAtARoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -269,14 +269,14 @@ func TestAScopeThatPanicsAtARoot(t *testing.T) {
 		_, err := try(t, w, func(o *crawler.Options) { o.Dir, o.Scope = dir, rootScope{crawler.SameHost(), &admits} }, nil)
 		var panicked *crawler.PanicError
 		if !errors.As(err, &panicked) || panicked.Where != "Scope" || admits != 2 {
-			t.Errorf("Run: %v; told of %d roots", err, admits-1)
+			t.Errorf("Run: %v; Admit got %d roots", err, admits-1)
 		}
 		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/")
 		wantPages(t, pages, "http://b.example/1", "http://c.example/1")
 	})
 }
 
-// A panic in OnStart ends the run before anything is asked, on disk or not.
+// A panic in OnStart ends the run before any request, with and without a directory.
 func TestAnOnStartThatPanics(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -287,13 +287,13 @@ func TestAnOnStartThatPanics(t *testing.T) {
 			}, nil)
 			var panicked *crawler.PanicError
 			if !errors.As(err, &panicked) || panicked.Error() != "OnStart panicked: a bug" || errors.Unwrap(panicked) != nil || len(w.Log()) != 0 {
-				t.Errorf("Run: %v; asked %d times", err, len(w.Log()))
+				t.Errorf("Run: %v; requested %d times", err, len(w.Log()))
 			}
 		})
 	}
 }
 
-// A run that failed before its first visit has no End, however long ago that is.
+// A run that failed before its first visit has no End, even after its MaxTime has passed.
 func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -323,9 +323,8 @@ func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 	})
 }
 
-// What only an archive needs is not kept for a handler, nor is a site's budget
-// bound by a negative number.
-func TestWhatAHandlerIsGiven(t *testing.T) {
+// Exchange.Wire is kept only if an archive is written. MaxHostPages -1 means no limit.
+func TestExchangesOfHandlers(t *testing.T) {
 	for _, test := range []struct {
 		dir    bool
 		output []crawler.Output
@@ -356,7 +355,7 @@ func TestWhatAHandlerIsGiven(t *testing.T) {
 	}
 }
 
-// seedScope panics at a root that is not a.example.
+// seedScope panics at a root other than a.example.
 type seedScope struct{}
 
 func (seedScope) Admit(root frontier.URL) {
@@ -367,8 +366,8 @@ func (seedScope) Admit(root frontier.URL) {
 
 func (seedScope) Contains(frontier.Entry) bool { return true }
 
-// A scope that panics at a seed that was added before the run, or in it, is an
-// error; a run that cannot begin asks for nothing.
+// A Scope that panics at a seed that is added before or during the run causes an error; a run
+// that cannot begin sends no request.
 func TestAScopeThatPanicsAtASeedThatIsAdded(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

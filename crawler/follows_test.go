@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What the body follows is queued once it has come to its end, and what robots.txt or
-// the scope forbid is not fetched for that.
+// URLs that the body follows are queued when the body ends. URLs that robots.txt or the scope
+// forbid are not fetched.
 func TestTheBodyOfPagesFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dir := crawltest.New(t), t.TempDir()
@@ -62,7 +62,8 @@ func TestTheBodyOfPagesFollows(t *testing.T) {
 	})
 }
 
-// A Scope that panics for what the body follows ends the crawl, with that page untaken.
+// A Scope that panics for a URL that the body follows ends the crawl, and the page has not
+// ended.
 func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 5)
@@ -93,8 +94,8 @@ func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
 	})
 }
 
-// What the body follows is asked about as what a Handler follows is: Links gives it a
-// tag or refuses it, and a space without an end is left.
+// URLs that the body follows are treated like those that a Handler follows: Links sets a tag
+// or refuses them, and traps are not entered.
 func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

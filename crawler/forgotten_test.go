@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What is remembered of sites has a bound. Whose reason was told is forgotten last, so
-// that it is told once.
+// The cache of site settings is limited. Sites whose Reason was logged are forgotten last, so
+// that it is logged once.
 func TestSettingsOfSitesAreForgotten(t *testing.T) {
 	asked := map[frontier.Site]int{}
 	o := &Options{Site: func(s frontier.Site) SiteOptions {
@@ -35,7 +35,7 @@ func TestSettingsOfSitesAreForgotten(t *testing.T) {
 	}
 	ask(100, 200)
 	if len(asked) != 100 {
-		t.Errorf("asked for %d sites", len(asked))
+		t.Errorf("Site was called for %d sites", len(asked))
 	}
 	again := func(port int) int {
 		site := frontier.Site(fmt.Sprintf("http://a.example:%d", port))
@@ -43,17 +43,17 @@ func TestSettingsOfSitesAreForgotten(t *testing.T) {
 		return asked[site]
 	}
 	if n := again(101); n != 2 {
-		t.Errorf("a site that was forgotten was asked for %d times, want twice", n)
+		t.Errorf("Site was called %d times for a forgotten site, want twice", n)
 	}
 	if n := again(197); n != 1 {
-		t.Errorf("a site whose reason was told lately was asked for %d times, want once", n)
+		t.Errorf("Site was called %d times for a site whose reason was logged lately, want once", n)
 	}
 	ask(200, 220)
 	if n := again(197); n != 1 {
-		t.Errorf("a site whose reason was told was asked for %d times, want once", n)
+		t.Errorf("Site was called %d times for a site whose reason was logged, want once", n)
 	}
 	ask(900, 920) // all of them have a reason
 	if n := again(197); n != 2 {
-		t.Errorf("of too many sites with a reason one was asked for %d times, want twice", n)
+		t.Errorf("Site was called %d times for one of too many sites with a reason, want twice", n)
 	}
 }

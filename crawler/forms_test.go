@@ -21,8 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// What a line of a seed file is: a URL, or the name of a host, or nothing to
-// start from.
+// A line of a seed file is a URL, a host name, or invalid.
 func TestFormsOfSeeds(t *testing.T) {
 	for _, test := range []struct{ line, url string }{
 		{"http://a.example/", "http://a.example/"},
@@ -72,7 +71,7 @@ func TestFormsOfSeeds(t *testing.T) {
 			t.Errorf("%q: %v", test.line, err)
 			continue
 		}
-		c.Stop() // so that it is queued, and not asked for
+		c.Stop() // so that it is queued, and not requested
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Errorf("%q: %v", test.line, err)
 		}
@@ -98,8 +97,8 @@ func mustURL(t *testing.T, raw string) frontier.URL {
 	return u
 }
 
-// A line that is no seed is reported with its file, its number, and the cause;
-// the others are as they stand.
+// An invalid line is reported with its file, its number, and the cause; the other lines are
+// returned.
 func TestReportsOfSeedFiles(t *testing.T) {
 	const file = "\ufeffa.example\n \t \n#b.example\nwords\n  c.example\ttag  \n\ufeff\n http://d.example/ x\n" + "e.example"
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(file), "dir/seeds.txt")
@@ -124,7 +123,7 @@ func TestReportsOfSeedFiles(t *testing.T) {
 	}
 }
 
-// Which URLs each scope holds once it was shown its roots.
+// The URLs that each scope contains after its roots were admitted.
 func TestWhatScopesHold(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -192,8 +191,8 @@ func TestWhatScopesHold(t *testing.T) {
 	}
 }
 
-// answered crawls n pages that are answered by h; look is shown each as the
-// handler sees it. It returns their lines in pages.jsonl.
+// answered crawls n pages that h answers, and calls look with each one in the handler. It
+// returns their lines in pages.jsonl.
 func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look func(i int, p *crawler.Page)) []storage.PageRecord {
 	t.Helper()
 	dir := t.TempDir()
@@ -210,7 +209,7 @@ func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look f
 		_, err := try(t, w, func(o *crawler.Options) {
 			o.Dir, o.Output, o.Seeds, o.Scope = dir, []crawler.Output{crawler.OutputBodies}, seeds, crawler.SeedsOnly()
 		}, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-			if i, ok := numbers[p.URL.Target()]; ok { // and not where it leads
+			if i, ok := numbers[p.URL.Target()]; ok { // not the target of a redirect
 				look(i, p)
 			}
 			return nil
@@ -230,12 +229,12 @@ func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look f
 	return lines
 }
 
-// What a page is, and how its body is kept, depends on its type: the one that is
-// said, or one that its first bytes tell.
+// The kind of a page, and the form of its stored body, depend on its media type: the one that
+// is sent, or else a guess from its first bytes.
 func TestTypesOfPages(t *testing.T) {
 	const html = `<title>T</title><a href="/x">x</a>`
 	tests := []struct {
-		contentType string // "" for none
+		contentType string // empty: none is sent
 		body        string
 		is          string
 		links, text bool
@@ -283,7 +282,7 @@ func TestTypesOfPages(t *testing.T) {
 	}
 }
 
-// Only a redirect leads elsewhere, and only a page has links.
+// Only a redirect has a Location, and only a page has links.
 func TestStatusesOfPages(t *testing.T) {
 	tests := []struct {
 		status          int
@@ -315,7 +314,7 @@ func TestStatusesOfPages(t *testing.T) {
 	}
 }
 
-// A document is parsed once, from the text of the page whatever its encoding.
+// A document is parsed once, from the text of the page, in any encoding.
 func TestDocOfAPage(t *testing.T) {
 	answered(t, 2, func(rw http.ResponseWriter, i int) {
 		if i == 1 {
@@ -342,7 +341,7 @@ func TestDocOfAPage(t *testing.T) {
 	})
 }
 
-// The lines of the link graph, each as it is.
+// The exact lines of links.jsonl.
 func TestLinesOfTheLinkGraph(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -363,8 +362,8 @@ func TestLinesOfTheLinkGraph(t *testing.T) {
 	}
 }
 
-// archivedRecords are the records of a crawl's only WARC file, each with its
-// fields and those of its block.
+// archivedRecords returns the records of a crawl's only WARC file, with their header fields
+// and the fields in their blocks.
 func archivedRecords(t *testing.T, dir string) (all []map[string]string) {
 	t.Helper()
 	files, err := storage.ArchiveFiles(dir)
@@ -400,8 +399,8 @@ func archivedRecords(t *testing.T, dir string) (all []map[string]string) {
 	}
 }
 
-// An archive says who made it, and by which protocols each answer came; a field
-// holds no control characters.
+// The warcinfo record names the program, and each record the protocols of its answer. A field
+// has no control characters.
 func TestFieldsOfTheArchive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my\x7fcr\xe4wl\x1b")
 	if err := os.Mkdir(dir, 0o755); err != nil {

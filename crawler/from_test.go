@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Every request names whom to write to: for pages, for robots.txt, for one that
-// is asked again with plain fields, and for one at another site.
-func TestFromStandsInEveryRequest(t *testing.T) {
+// Each request has a From field if there is an e-mail address: for pages, for robots.txt, for
+// a retry without optional fields, and for another site.
+func TestEveryRequestHasTheFromField(t *testing.T) {
 	for id, want := range map[crawler.Identity]string{
 		{Token: "benchbot", Contact: "x@example.org"}:                                   "x@example.org",
 		{Token: "benchbot", Contact: "mailto:x@example.org"}:                            "x@example.org",
@@ -46,7 +46,7 @@ func TestFromStandsInEveryRequest(t *testing.T) {
 	}
 }
 
-func TestAMailThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidMailAddressesAreRefused(t *testing.T) {
 	id := crawler.Identity{Token: "benchbot", Contact: "https://example.org/", Mail: "https://example.org/"}
 	if err := id.Check(); err == nil {
 		t.Error("no error")

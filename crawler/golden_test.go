@@ -38,14 +38,14 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 			z.Close()
 		})
 	}
-	for _, path := range []string{"/long", "/longer"} { // cut, so that nobody knows whether they are one
+	for _, path := range []string{"/long", "/longer"} { // cut: it is unknown whether they are the same
 		a.Func(path, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/plain")
 			fmt.Fprint(rw, strings.Repeat("0123456789", 200))
 		})
 	}
 	a.Redirect("/moved", "/gz")
-	// A connection of its own for each request, so that none is a kept one that dies.
+	// Each request has its own connection, so that it does not fail on a reused one.
 	bad := w.Site("http://bad.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Connection", "close")
 		rw.WriteHeader(http.StatusNotFound)
@@ -77,14 +77,14 @@ func golden(t *testing.T) (dir string) {
 	return dir
 }
 
-// When a request is made again is a matter of chance.
+// The times of retries are random.
 var (
 	instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
 	starts   = regexp.MustCompile(` \d{17}\+`)
 	chance   = regexp.MustCompile(`asked:[0-9.]+,clock:(back-off|retry|failures|robots)`)
 )
 
-// Each kind of line of the log, as it is.
+// The exact lines of the log, one of each kind.
 func TestGoldenLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(golden(t), storage.LogFile))
@@ -113,14 +113,14 @@ func compareGolden(t *testing.T, name, is string) {
 	}
 }
 
-// What of a page or a record is another one in each run.
+// Parts of pages and records that differ between runs.
 var (
 	uuids  = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
 	places = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
 	varied = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
 )
 
-// Each page, as it is in pages.jsonl: what is asked again is not in it.
+// The exact lines of pages.jsonl. Answers that are requested again are not in it.
 func TestGoldenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(golden(t), storage.PagesFile))
@@ -136,7 +136,7 @@ func TestGoldenPages(t *testing.T) {
 	})
 }
 
-// Each record, as it is in the archive, its block of fields included.
+// The exact records of the archive, including their blocks of fields.
 func TestGoldenArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(golden(t), storage.ArchiveDir, "*.warc.gz"))

@@ -18,7 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// headWeb has a site that is crawled, and links of it to others, which are looked at.
+// headWeb has a site that is crawled, with links to other sites, which are requested with
+// HEAD.
 func headWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("https://a.example").
@@ -49,7 +50,7 @@ func headWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// elsewhere asks with HEAD for what is not on a.example.
+// elsewhere requests other sites than a.example with HEAD.
 func elsewhere(o *crawler.Options) {
 	o.Scope = crawler.Anywhere()
 	o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
@@ -58,7 +59,7 @@ func elsewhere(o *crawler.Options) {
 	}
 }
 
-// methods are the requests of a web but for robots.txt, sorted.
+// methods returns the requests of a web, except those for robots.txt, sorted.
 func methods(w *crawltest.Web) (all []string) {
 	for _, r := range w.Log() {
 		if r.Target != "/robots.txt" {
@@ -69,9 +70,9 @@ func methods(w *crawltest.Web) (all []string) {
 	return all
 }
 
-// What a link with Head leads to is looked at, and leads nowhere but where it redirects;
-// a server that knows no HEAD is asked with GET, to the same end. All files say so.
-func TestWhatIsAskedForWithHEADLeadsNowhere(t *testing.T) {
+// A page that is requested with HEAD has no links, except its redirect. A server that refuses
+// HEAD gets a GET request, with the same result. All files say so.
+func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	want := []string{
 		"GET https://a.example/", "GET https://a.example/two", "GET https://b.example/not", "GET https://b.example/refuses",
@@ -92,7 +93,8 @@ func TestWhatIsAskedForWithHEADLeadsNowhere(t *testing.T) {
 			t.Errorf("summary %+v", sum)
 		}
 		w.AssertPolite()
-		// The archive says what was only looked at: nothing of it comes back with a rescan.
+		// The archive marks pages that were requested with HEAD: a rescan finds no links in
+		// them.
 		more, sum := crawl(t, w, func(o *crawler.Options) { change(o); o.Rescan = true }, "https://a.example/")
 		if len(more) != 0 || sum.Rescanned == 0 {
 			t.Errorf("a rescan of %d brings %v", sum.Rescanned, more)
@@ -131,7 +133,7 @@ func TestWhatIsAskedForWithHEADLeadsNowhere(t *testing.T) {
 	checkHeadRecords(t, dir)
 }
 
-// checkHeadRecords looks at what the archive and its index have of HEAD.
+// checkHeadRecords checks the records of HEAD requests in the archive and in the index.
 func checkHeadRecords(t *testing.T, dir string) {
 	t.Helper()
 	index, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
@@ -193,8 +195,9 @@ func checkHeadRecords(t *testing.T, dir string) {
 	}
 }
 
-// The first that enters counts: a URL is asked for once, and a handler sees how.
-func TestOfTwoLinksTheFirstSaysHowItIsAskedFor(t *testing.T) {
+// The first link to a URL decides its method: the URL is requested once, and a handler sees
+// the method.
+func TestTheFirstLinkDecidesTheMethod(t *testing.T) {
 	for _, first := range []string{"HEAD", "GET"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
@@ -224,9 +227,9 @@ func TestOfTwoLinksTheFirstSaysHowItIsAskedFor(t *testing.T) {
 	}
 }
 
-// A run that goes on after a kill asks as was wished, and where the server has refused
-// HEAD with GET.
-func TestAKillForgetsNoMethod(t *testing.T) {
+// A run that continues after a kill uses the wanted method, and GET if the server has refused
+// HEAD.
+func TestMethodsSurviveAKill(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

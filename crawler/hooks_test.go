@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// order are the pages of a crawl as they were fetched.
+// order returns the pages of a crawl in the order in which they were fetched.
 func order(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) (paths []string) {
 	t.Helper()
 	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w}
@@ -34,8 +34,8 @@ func order(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds 
 	return paths
 }
 
-// Ranks order the pages of a site, from page to page, and a link gives a tag to what it
-// leads to; what is refused is told of.
+// Ranks order the pages of a site, also those found later, and a link gives a tag to its
+// target. Refused links are passed to OnSkip.
 func TestLinksAreRankedAndTagged(t *testing.T) {
 	for name, test := range map[string]struct {
 		links func(*crawler.Page, *crawler.Link) bool
@@ -81,8 +81,7 @@ func TestLinksAreRankedAndTagged(t *testing.T) {
 	}
 }
 
-// A URL is what Rewrite makes of it, wherever it comes from, before anybody looks
-// whether it is known.
+// Rewrite is applied to every URL, from any source, before the URL is looked up.
 func TestURLsAreRewritten(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,8 +108,8 @@ func TestURLsAreRewritten(t *testing.T) {
 	})
 }
 
-// What refuses a seed, or panics, is told at once; a panic in a visit ends the run, and
-// the page is kept for the next.
+// A hook that refuses a seed, or panics for it, makes New fail. A panic in a visit ends the
+// run, and the next run fetches the page.
 func TestHooksThatMisbehave(t *testing.T) {
 	zero := func(frontier.URL) frontier.URL { return frontier.URL{} }
 	for name, rewrite := range map[string]func(frontier.URL) frontier.URL{"Seeds": zero, "Rewrite": func(frontier.URL) frontier.URL { panic("x") }} {
@@ -149,7 +148,7 @@ func TestHooksThatMisbehave(t *testing.T) {
 	})
 }
 
-// badScope panics as soon as it is copied, or given a seed.
+// badScope panics when it is cloned, or at the first seed.
 type badScope struct{ cloned bool }
 
 func (s badScope) Clone() crawler.Scope {
@@ -162,7 +161,7 @@ func (s badScope) Clone() crawler.Scope {
 func (badScope) Admit(frontier.URL)           { panic("in Admit") }
 func (badScope) Contains(frontier.Entry) bool { return true }
 
-// What says nothing about a page goes, and nothing else.
+// Only parameters that say nothing about the page are removed.
 func TestStripTracking(t *testing.T) {
 	const id = "0123456789abcdef"
 	for raw, want := range map[string]string{
@@ -198,7 +197,7 @@ func TestStripTracking(t *testing.T) {
 	}
 }
 
-// Both is what is in one scope and in the other, whatever is admitted, and named so.
+// Both contains the URLs of both scopes, with any roots, and is named after both.
 func TestBothScopes(t *testing.T) {
 	docs := regexp.MustCompile(`/docs/`)
 	given := crawler.SameHost()
@@ -216,8 +215,8 @@ func TestBothScopes(t *testing.T) {
 	}
 }
 
-// Who follows a link gives its tag to what Rewrite makes of it, however the link was
-// written, and of several the last one.
+// A tag that a link is followed with applies to the result of Rewrite, in any form of the
+// link. Of several tags the last one is used.
 func TestATagIsThatOfTheRewrittenURL(t *testing.T) {
 	for name, test := range map[string]struct {
 		page, want string

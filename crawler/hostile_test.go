@@ -26,11 +26,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// No function of the caller's makes a crawl rude, or loses a page: whatever handlers, hooks
-// and the bodies of loops do. They panic, end their goroutine, wait for hours, change what
-// they are given, ask for what is forbidden, call the crawl that calls them, and stop it.
-// The web has rules, pauses, pages that fail for a while, and redirects to what is
-// forbidden. $PERMESSO_HOSTILE says how many programs meet such a web.
+// No function of the caller can make a crawl impolite, or lose a page. Here handlers, hooks
+// and loop bodies panic, end their goroutine, wait for hours, change their arguments, follow
+// forbidden URLs, call the crawl, and stop it. The web has rules, pauses, pages that fail for
+// a while, and redirects to forbidden URLs. $PERMESSO_HOSTILE is the number of programs that
+// meet such a web.
 func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 	programs, _ := strconv.Atoi(os.Getenv("PERMESSO_HOSTILE"))
 	for seed := range uint64(max(3, programs)) {
@@ -46,12 +46,12 @@ func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 	}
 }
 
-// hostileRuns goes on with one crawl until it has ended: most runs are hostile, the last
-// one is not.
+// hostileRuns runs one crawl again and again until it has ended: most runs are hostile, the
+// last one is not.
 func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
 	w := newWilds(t, seed, moved)
 	h := &hostile{wilds: w, random: rand.New(rand.NewPCG(seed, 1)), seen: map[string]bool{}, skipped: map[string]bool{}}
-	// A crawl of its own that keeps nothing, and knows nothing of pauses but its own.
+	// A separate crawl in memory. Later runs do not know its pauses, so wait until they are over.
 	h.once(t, "")
 	time.Sleep(24 * time.Hour)
 	h.seen, h.skipped = map[string]bool{}, map[string]bool{}
@@ -70,7 +70,7 @@ func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
 	}
 	for _, r := range w.Log() {
 		if w.forbidden(r.URL()) || r.Header.Get("User-Agent") != testIdentity.UserAgent() || r.Header.Get("X-Evil") != "" {
-			t.Errorf("%s was asked for as %s", r.URL(), r.Header)
+			t.Errorf("%s was requested as %s", r.URL(), r.Header)
 		}
 	}
 	w.AssertPolite()
@@ -100,7 +100,7 @@ func (h *hostile) once(t *testing.T, dir string) (*crawler.Crawler, error) {
 	return c, err
 }
 
-// A hostile program.
+// A hostile is a hostile program.
 type hostile struct {
 	*wilds
 	crawl atomic.Pointer[crawler.Crawler]
@@ -110,7 +110,7 @@ type hostile struct {
 	harmless bool
 	acts     int
 	seen     map[string]bool // by the handler
-	skipped  map[string]bool // as OnSkip was told, for good
+	skipped  map[string]bool // final results that OnSkip reported
 }
 
 func (h *hostile) below(n int) int {
@@ -119,10 +119,10 @@ func (h *hostile) below(n int) int {
 	return h.random.IntN(n)
 }
 
-// chance is true so many times of a hundred.
+// chance returns true with the given probability in percent.
 func (h *hostile) chance(percent int) bool { return h.below(100) < percent }
 
-// hook does what no hook should, now and then.
+// hook sometimes does things that no hook should do.
 func (h *hostile) hook() {
 	if h.harmless || h.crawl.Load() == nil || h.below(60) > 0 {
 		return
@@ -170,7 +170,7 @@ func (h *hostile) act() {
 	}
 }
 
-// anything is a URL of the web: mostly one that is forbidden.
+// anything returns a URL of the web, which is mostly forbidden.
 func (h *hostile) anything() string {
 	kind := []string{"/no/%d", "/p/%d?secret", "/go/%d", "/p/%d"}[h.below(4)]
 	return h.origin(h.below(wildSites)) + fmt.Sprintf(kind, h.below(20))
@@ -211,7 +211,7 @@ func (h *hostile) options() crawler.Options {
 	return o
 }
 
-// handle is what is done with a page.
+// handle is the handler.
 func (h *hostile) handle(ctx context.Context, p *crawler.Page) error {
 	h.mu.Lock()
 	h.seen[p.URL.String()] = true
@@ -249,7 +249,7 @@ func (h *hostile) handle(ctx context.Context, p *crawler.Page) error {
 	return nil
 }
 
-// spoil changes what a handler is given, but for what says where the page leads.
+// spoil changes the arguments of a handler, except the targets of the page.
 func spoil(p *crawler.Page) {
 	for _, header := range []http.Header{p.Header, p.Exchange.Header, p.Exchange.RequestHeader} {
 		for _, values := range header {
@@ -268,7 +268,7 @@ func spoil(p *crawler.Page) {
 	clear(s.Deciding())
 }
 
-// run runs c in one of all ways, on a goroutine that a function may end.
+// run runs c in a random way, on a goroutine that a function may end.
 func (h *hostile) run(ctx context.Context, c *crawler.Crawler) (err error) {
 	err = errors.New("a goroutine ended")
 	var done sync.WaitGroup
@@ -332,8 +332,8 @@ func (h *hostile) batches(ctx context.Context, c *crawler.Crawler) error {
 	return nil
 }
 
-// assertNothingIsLost holds a run that ended without an error against what is left: what
-// the pages lead to that have ended was seen, or is left.
+// assertNothingIsLost checks a run that ended without an error: the targets of the pages that
+// have ended were seen by the handler, or are left.
 func (h *hostile) assertNothingIsLost(t *testing.T, c *crawler.Crawler) {
 	t.Helper()
 	left := map[string]bool{}
@@ -355,9 +355,9 @@ func (h *hostile) assertNothingIsLost(t *testing.T, c *crawler.Crawler) {
 	}
 }
 
-// A handler that does not come to its end holds up its own site, and nobody else; who runs
-// the crawl can see which site that is, and for how long, and reads the page in the log.
-func TestABlockedHandlerHoldsUpItsSiteAlone(t *testing.T) {
+// A handler that does not return blocks its own site only. Oldest says which site that is, and
+// for how long; the log names the page.
+func TestABlockedHandlerBlocksOnlyItsSite(t *testing.T) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -385,7 +385,7 @@ func TestABlockedHandlerHoldsUpItsSiteAlone(t *testing.T) {
 			t.Errorf("%q since %v", site, since)
 		}
 		if n := strings.Count(said.String(), `level=WARN msg="the program is busy with what it was given" url=http://a.example/0 for=5m0s`); n != 1 {
-			t.Errorf("said %d times: %s", n, said.String())
+			t.Errorf("logged %d times: %s", n, said.String())
 		}
 		close(release)
 		if err := <-ended; err != nil {
@@ -399,8 +399,8 @@ func TestABlockedHandlerHoldsUpItsSiteAlone(t *testing.T) {
 	}
 }
 
-// The body of a loop that does not come to its end is told of, too.
-func TestABlockedLoopIsTold(t *testing.T) {
+// A loop body that does not return is logged, too.
+func TestABlockedLoopIsLogged(t *testing.T) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 3)
@@ -410,12 +410,12 @@ func TestABlockedLoopIsTold(t *testing.T) {
 		}
 	})
 	if n := strings.Count(said.String(), `level=WARN msg="the program is busy with what it was given" rows=`); n != 2 {
-		t.Errorf("said %d times: %s", n, said.String())
+		t.Errorf("logged %d times: %s", n, said.String())
 	}
 }
 
-// What a handler, or a caller, does to what it was given, or has given, changes nothing of
-// what sites are told.
+// A handler, or a caller, that changes its arguments, or values that it has passed, does not
+// change any request.
 func TestWhatAProgramChangesIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -432,14 +432,15 @@ func TestWhatAProgramChangesIsNotSent(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if h := r.Header; r.UserAgent != testIdentity.UserAgent() || h.Get("X-Evil")+h.Get("X-Other") != "" || h.Get("X-Project") != "thesis" || h.Get("Accept") == "evil" {
-				t.Errorf("%s was asked for with %v", r.URL(), h)
+				t.Errorf("%s was requested with %v", r.URL(), h)
 			}
 		}
 		w.AssertPolite()
 	})
 }
 
-// A function that ends the goroutine of a run while that begins leaves the directory to the next.
+// If a function ends the goroutine of a run while it begins, the directory is closed, and
+// another run can use it.
 func TestARunThatEndsItsGoroutineAtTheBeginningIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 3)
@@ -458,7 +459,7 @@ func TestARunThatEndsItsGoroutineAtTheBeginningIsClosed(t *testing.T) {
 	})
 }
 
-// A function that ends the goroutine of a run ends the loop over it, too, with an error.
+// If a function ends the goroutine of a run, the loop over it ends, too, with an error.
 func TestALoopEndsWhereItsRunEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 3)

@@ -36,7 +36,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// Less than nothing is refused, but where it means something.
+// Negative values are refused, except where they have a meaning.
 func TestNegativeOptions(t *testing.T) {
 	means := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
 	for f := range reflect.TypeFor[crawler.Options]().Fields() {
@@ -64,7 +64,7 @@ func TestNegativeOptions(t *testing.T) {
 	}
 }
 
-func TestIdentityStandsInTheUserAgent(t *testing.T) {
+func TestIdentityIsInTheUserAgent(t *testing.T) {
 	for contact, want := range map[string]string{
 		"https://example.org/bot": "testbot (+https://example.org/bot) permesso/" + crawler.Version,
 		"me@example.org":          "testbot (+mailto:me@example.org) permesso/" + crawler.Version,
@@ -87,7 +87,7 @@ func TestReadSeeds(t *testing.T) {
 	}
 }
 
-// A line that is too long to be a seed is one bad line, and no end of the file.
+// A line that is too long is one invalid line; the following lines are read.
 func TestReadSeedsOfLongLines(t *testing.T) {
 	const most = 64 << 10
 	tagged := func(n int) string { return "a.example\t" + strings.Repeat("t", n-len("a.example\t")) }

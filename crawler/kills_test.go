@@ -23,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// killedPrograms are programs that tests kill wherever they are: crawls in a directory, of
-// the web at an address. They say a line on their output for each step, "ended" at last.
+// killedPrograms are programs that tests kill at any point: crawls in a directory, of the web
+// at an address. They print a line for each step, and "ended" last.
 var killedPrograms = map[string]func(dir, address string) error{
 	"loop":    killedLoop,
 	"second":  killedSecond,
@@ -33,11 +33,11 @@ var killedPrograms = map[string]func(dir, address string) error{
 
 const (
 	killedProgram = "PERMESSO_KILLED_PROGRAM" // variable: its name, the directory and the address
-	killedFailed  = 3                         // status of a program that ends by an error of its own
+	killedFailed  = 3                         // status of a program that ends with an error of its own
 )
 
-// TestMain is such a program where it is asked to be. Otherwise it fails where a test has left
-// a goroutine behind.
+// TestMain runs such a program if the environment says so. Otherwise it fails if a test has
+// left a goroutine running.
 func TestMain(m *testing.M) {
 	asked, ok := os.LookupEnv(killedProgram)
 	if !ok {
@@ -58,8 +58,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// killedOptions are those of a crawl of so many sites, s0.test and so on, which are all at
-// the address.
+// killedOptions returns the options of a crawl of a number of sites, s0.test and so on, all at
+// the same address.
 func killedOptions(sites int, dir, address string) (crawler.Options, error) {
 	to, err := fetch.ParseConnectTo("::" + address)
 	o := crawler.Options{
@@ -72,7 +72,7 @@ func killedOptions(sites int, dir, address string) (crawler.Options, error) {
 	return o, err
 }
 
-// sayPages runs a crawl that says a line for each page.
+// sayPages runs a crawl that prints a line for each page.
 func sayPages(o crawler.Options) error {
 	c, err := crawler.New(o)
 	if err != nil {
@@ -84,7 +84,7 @@ func sayPages(o crawler.Options) error {
 	}))
 }
 
-// A killer kills a program of the table again and again.
+// A killer kills a program of killedPrograms again and again.
 type killer struct {
 	t       *testing.T
 	name    string
@@ -93,8 +93,8 @@ type killer struct {
 	random  *rand.Rand
 }
 
-// newKiller serves a web until the test ends. A variable of the environment may say how often
-// the program is killed.
+// newKiller serves a web until the test ends. A variable of the environment may set the number
+// of kills.
 func newKiller(t *testing.T, name string, web http.Handler, variable, kills string) *killer {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv(variable), kills))
@@ -115,8 +115,8 @@ func newKiller(t *testing.T, name string, web http.Handler, variable, kills stri
 	return &killer{t, name, listen.Addr().String(), n, rand.New(rand.NewPCG(1, 9))}
 }
 
-// kill runs the program, and kills it when it has said one line, or some more, at most so
-// many.
+// kill runs the program, and kills it after a random number of printed lines, at least one and
+// at most lines.
 func (k *killer) kill(dir string, lines int) {
 	k.t.Helper()
 	k.run(dir, 1+k.random.IntN(lines))
@@ -128,7 +128,8 @@ func (k *killer) end(dir string) {
 	k.run(dir, -1)
 }
 
-// run kills the program when it has said so many lines; negative: it is to come to its end.
+// run kills the program after it has printed a number of lines; if that is negative, the
+// program runs to its end.
 func (k *killer) run(dir string, lines int) {
 	k.t.Helper()
 	program := exec.Command(os.Args[0])
@@ -155,6 +156,6 @@ func (k *killer) run(dir string, lines int) {
 	var exit *exec.ExitError
 	killed := errors.As(err, &exit) && exit.ExitCode() != killedFailed
 	if kill != killed || !kill && (err != nil || last != "ended") {
-		k.t.Fatalf("the program %s: %v; it said %q last\n%s", k.name, err, last, said.Bytes())
+		k.t.Fatalf("the program %s: %v; its last line was %q\n%s", k.name, err, last, said.Bytes())
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A crawl of many pages asks for each once, and takes no more memory at its end than at a
-// tenth of it, with all functions that a program may give it. $PERMESSO_PAGES says how
-// many pages; links lead to each of them from many others, under several names.
+// A large crawl requests each page once, and needs no more memory at its end than after a
+// tenth of it, with all functions that a program may set. $PERMESSO_PAGES is the number of
+// pages; each has links from many others, under several names.
 func TestALargeCrawlAsksForEachPageOnceInFlatMemory(t *testing.T) {
 	pages := 4000
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_PAGES")); err == nil {
@@ -62,7 +62,7 @@ func TestALargeCrawlAsksForEachPageOnceInFlatMemory(t *testing.T) {
 		}
 		for i := range w.asked {
 			if n := w.asked[i].Load(); n != 1 {
-				t.Fatalf("%s was asked for %d times", w.url(i), n)
+				t.Fatalf("%s was requested %d times", w.url(i), n)
 			}
 		}
 		t.Logf("heap in use %d KiB after a tenth, %d KiB at the end; requests %d", early>>10, late>>10, sum.Requests)
@@ -74,14 +74,14 @@ func TestALargeCrawlAsksForEachPageOnceInFlatMemory(t *testing.T) {
 
 func heapInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // what was in pools is gone with the second
+	runtime.GC() // the second call also frees objects in pools
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapInuse
 }
 
-// A largeWeb is a fetch.Network of pages that are made as they are asked for, and that
-// writes down nothing but how often.
+// A largeWeb is a fetch.Network of pages that are generated on request. It records only how
+// often each was requested.
 type largeWeb struct {
 	sites, pages int
 	asked        []atomic.Int32
@@ -92,10 +92,10 @@ func (w *largeWeb) url(i int) string {
 	return fmt.Sprintf("http://h%d.large.example/page/%d", i%w.sites, i)
 }
 
-// options have every function but those that count.
+// options sets every function except those that count.
 func (w *largeWeb) options() crawler.Options {
 	var seeds []string
-	for i := range w.sites { // all sites begin at once, and so do their pages: commits are few
+	for i := range w.sites { // all sites and their pages begin at once, so that there are few commits
 		seeds = append(seeds, w.url(i))
 	}
 	return crawler.Options{
@@ -116,7 +116,7 @@ func (w *largeWeb) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr,
 
 func (w *largeWeb) DialContext(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	// It ends with the connection.
+	// The goroutine ends with the connection.
 	go w.serve(server)
 	return client, nil
 }
@@ -146,8 +146,8 @@ func (w *largeWeb) serve(conn net.Conn) {
 	}
 }
 
-// page links to two pages that nobody else links to first, to some that others link to,
-// and to one out of scope.
+// page writes links to two pages that no other page links to first, to some that others link
+// to, and to one out of scope.
 func (w *largeWeb) page(b *strings.Builder, n int) {
 	fmt.Fprintf(b, "<title>Page %d</title><a href=http://elsewhere.example/%d>x</a>", n, n)
 	for _, to := range []int{2*n + 1, 2*n + 2, n / 2, n * 7 % w.pages, n * 31 % w.pages, n * 101 % w.pages} {

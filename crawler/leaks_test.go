@@ -16,10 +16,10 @@ import (
 // A wayIn is one of the ways to run a crawl.
 type wayIn struct {
 	run   func(context.Context, *crawler.Crawler, func(*crawler.Page) error) error
-	fails bool // where the function returns an error
+	fails bool // it returns the error of the function
 }
 
-// waysIn run a crawl, and give each page to a function.
+// waysIn run a crawl, and call a function with each page.
 var waysIn = map[string]wayIn{
 	"Run": {func(ctx context.Context, c *crawler.Crawler, f func(*crawler.Page) error) error {
 		return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error { return f(p) }))
@@ -57,8 +57,9 @@ var waysIn = map[string]wayIn{
 	}, true},
 }
 
-// However a crawl ends, nothing of it goes on: each way in, with each way out.
-func TestNothingGoesOnBehindACrawl(t *testing.T) {
+// After a crawl has ended no goroutine of it is left: each way to run it is combined with each
+// way to end it.
+func TestNoGoroutineOutlivesACrawl(t *testing.T) {
 	bad := errors.New("a bad page")
 	ends := map[string]func(*crawler.Crawler, context.CancelFunc) error{
 		"the end":   func(*crawler.Crawler, context.CancelFunc) error { return nil },

@@ -16,19 +16,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Every URL that entered a crawl comes to the handler, or is told of by OnSkip;
-// what is left is told of by the counts and by Left, too, all by the same reason.
+// Every URL of a crawl is passed to the handler, or to OnSkip. URLs that are left are also in
+// the counts and in Left, with the same reason.
 func TestEveryURLHasAFate(t *testing.T) {
 	const host = "http://a.example"
 	stop := func(c *crawler.Crawler) { c.Stop() }
 	for _, test := range []struct {
 		name   string
 		change func(*crawltest.Site, *crawler.Options)
-		after  func(*crawler.Crawler) // what the handler does
+		after  func(*crawler.Crawler) // called by the handler
 		end    crawler.End
 		left   map[crawler.Reason]int
 		quiet  bool // OnSkip is not called for what is left
-		tries  bool // each page that waits does so for a try of its own
+		tries  bool // each waiting page waits for a retry of its own
 	}{
 		{name: "nothing is left", change: func(*crawltest.Site, *crawler.Options) {}, end: crawler.EndDone},
 		{name: "budget", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 2 },
@@ -123,7 +123,7 @@ func TestEveryURLHasAFate(t *testing.T) {
 						}
 					}
 					if !maps.Equal(listed, test.left) || !maps.Equal(skips, test.left) {
-						t.Errorf("Left lists %v, OnSkip was told of %v, the summary says %v", listed, skips, test.left)
+						t.Errorf("Left lists %v, OnSkip got %v, the summary says %v", listed, skips, test.left)
 					}
 					if len(fates) != sum.Fetched+sum.Frontier.Entries {
 						t.Errorf("%d of %d URLs have a fate: %v", len(fates), sum.Fetched+sum.Frontier.Entries, slices.Sorted(maps.Keys(fates)))
@@ -134,7 +134,7 @@ func TestEveryURLHasAFate(t *testing.T) {
 	}
 }
 
-// Left may be called, and left, at any time.
+// Left may be called at any time, and its loop may be left.
 func TestLeftBeforeAndDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// leaving is a crawl that leaves three URLs, of which the first page has told.
+// leaving returns a crawl that leaves the three URLs that its first page links to.
 func leaving(t *testing.T, change func(*crawler.Options)) *crawler.Crawler {
 	t.Helper()
 	w := crawltest.New(t)
@@ -28,7 +28,7 @@ func leaving(t *testing.T, change func(*crawler.Options)) *crawler.Crawler {
 	return c
 }
 
-// listed are how many URLs Left tells of, and its errors.
+// listed returns the number of URLs that Left yields, and its errors.
 func listed(c *crawler.Crawler) (n int, errs []error) {
 	for s, err := range c.Left() {
 		if err != nil {
@@ -40,9 +40,9 @@ func listed(c *crawler.Crawler) (n int, errs []error) {
 	return n, errs
 }
 
-// What is left and cannot be read is an error, of Left and of the run that tells
-// of it; what can be read is told of all the same.
-func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
+// A queue that cannot be read is an error of Left and of Run; entries that can be read are
+// still reported.
+func TestErrorsOfReadingTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		c := leaving(t, func(o *crawler.Options) { o.OnSkip = func(crawler.Skip) { told++ } })
@@ -51,7 +51,7 @@ func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
 			return nil
 		}))
 		if !errors.Is(err, io.ErrUnexpectedEOF) || told != 1 {
-			t.Errorf("Run: %v; told of %d", err, told)
+			t.Errorf("Run: %v; OnSkip got %d", err, told)
 		}
 		if n, errs := listed(c); n != 1 || len(errs) != 1 || !errors.Is(errs[0], io.ErrUnexpectedEOF) {
 			t.Errorf("Left tells of %d, and %v", n, errs)
@@ -59,8 +59,8 @@ func TestWhatIsLeftAndCannotBeRead(t *testing.T) {
 	})
 }
 
-// Left of a directory that is not there any more is that error, once.
-func TestWhatIsLeftInADirectoryThatIsGone(t *testing.T) {
+// If the directory is missing, Left yields one error.
+func TestLeftOfAMissingDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		c := leaving(t, func(o *crawler.Options) { o.Dir = dir })
@@ -79,8 +79,8 @@ func TestWhatIsLeftInADirectoryThatIsGone(t *testing.T) {
 	})
 }
 
-// A directory is let go of when Left is: at its end, or where it is left.
-func TestLeftLetsGoOfTheDirectory(t *testing.T) {
+// Left closes the directory at its end, or when the loop is left.
+func TestLeftClosesTheDirectory(t *testing.T) {
 	for _, most := range []int{1, 3, 4} {
 		synctest.Test(t, func(t *testing.T) {
 			dir := t.TempDir()

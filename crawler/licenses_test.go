@@ -28,7 +28,7 @@ func sells(doc string) http.HandlerFunc {
 	}
 }
 
-// licensed is a site of three pages whose robots.txt names licenses.
+// licensed returns a site of three pages whose robots.txt names licenses.
 func licensed(w *crawltest.Web, origin string, rules string, licenses ...string) *crawltest.Site {
 	for _, l := range licenses {
 		rules = "License: " + l + "\n" + rules
@@ -36,8 +36,8 @@ func licensed(w *crawltest.Web, origin string, rules string, licenses ...string)
 	return w.Site(origin).Robots(rules).Page("/", `<a href=/p>1</a><a href=/free>2</a>`).Page("/p", "").Page("/free", "")
 }
 
-// wantProven fails the test where the crawl in dir is not whole, or its log does not prove
-// that it was polite.
+// wantProven fails the test unless the crawl in dir is complete and its log proves that it was
+// polite.
 func wantProven(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
@@ -66,7 +66,7 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 		purpose robots.Purpose
 		license string // that a.example names
 		web     func(own, other *crawltest.Site)
-		asked   string // beside robots.txt and pages
+		asked   string // requests other than robots.txt and pages
 		refused bool
 	}{
 		{"on the site", robots.PurposeAITrain, "/terms.xml", nil, "a/terms.xml", true},
@@ -122,7 +122,7 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 			w.AssertPolite()
 			w.AssertFetched("http://a.example/robots.txt", "http://a.example/", "http://a.example/free")
 			if got := besides(w); got != c.asked {
-				t.Errorf("%s: asked for %q, want %q", c.name, got, c.asked)
+				t.Errorf("%s: requested %q, want %q", c.name, got, c.asked)
 			}
 			if sum.Fetched != 3 && !c.refused || len(sum.Waiting) != 0 {
 				t.Errorf("%s: %+v", c.name, sum)
@@ -146,8 +146,8 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// besides is what was asked for beside the robots.txt and the pages of a.example, and any
-// tdmrep.json, as "sold/terms.xml".
+// besides returns the requests other than those for robots.txt, the pages of a.example and
+// tdmrep.json, in the form "sold/terms.xml".
 func besides(w *crawltest.Web) string {
 	var asked []string
 	for _, r := range w.Log() {
@@ -162,8 +162,8 @@ func besides(w *crawltest.Web) string {
 	return strings.Join(asked, " ")
 }
 
-// One copy of a document serves all sites that name it, in this run and in the next.
-func TestALicenseThatManySitesNameIsAskedForOnce(t *testing.T) {
+// One copy of a document is used for all sites that name it, in this run and in the next.
+func TestALicenseThatManySitesNameIsRequestedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -187,7 +187,7 @@ func TestALicenseThatManySitesNameIsAskedForOnce(t *testing.T) {
 			w.AssertFetched(fmt.Sprintf("http://s%d.example/free", i))
 			w.AssertNeverFetched(fmt.Sprintf("http://s%d.example/p", i))
 		}
-		// They do not wait for each other once it has come.
+		// After it has arrived the sites do not wait for each other.
 		if took := time.Since(begin); took > 2*time.Minute {
 			t.Errorf("it took %v", took)
 		}
@@ -198,9 +198,8 @@ func TestALicenseThatManySitesNameIsAskedForOnce(t *testing.T) {
 	})
 }
 
-// However many sites name licenses of one domain, its sites are sent a bounded number of
-// requests for them. The pages that no license could be read for are refused, and the log
-// says why.
+// If many sites name licenses on one domain, its sites get a limited number of requests for
+// them. Pages whose licenses could not be read are refused, and the log says why.
 func TestLicensesDoNotAmplify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -237,8 +236,8 @@ func TestLicensesDoNotAmplify(t *testing.T) {
 	})
 }
 
-// A copy lives for a day, or as long as its header says; after that it is asked for whether
-// it has changed, and stays in force where that fails.
+// A copy is valid for a day, or as long as its header says. After that it is requested with a
+// condition, and stays in force if the request fails.
 func TestACopyOfALicenseLivesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -285,7 +284,7 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 		status = http.StatusInternalServerError
 		time.Sleep(25 * time.Hour)
 		run(true, true)
-		// Where it has moved counts once that says anything.
+		// A redirect takes effect only after its target has answered.
 		status, there = http.StatusFound, http.StatusInternalServerError
 		time.Sleep(25 * time.Hour)
 		run(true, true)
@@ -305,8 +304,9 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 	})
 }
 
-// With a pause between requests that is longer than a copy lives the crawl still gets on.
-func TestALicenseIsNotAllThatASlowSiteIsAskedFor(t *testing.T) {
+// If the pause between requests is longer than a copy is valid, the crawl still makes
+// progress.
+func TestASlowSiteMakesProgressWithALicense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		licensed(w, "http://a.example", "User-agent: *\nCrawl-delay: 200000", "/terms.xml").Func("/terms.xml", sells("<rsl/>"))
@@ -318,7 +318,7 @@ func TestALicenseIsNotAllThatASlowSiteIsAskedFor(t *testing.T) {
 	})
 }
 
-// Of many the first ones are read, and the most restrictive one counts.
+// If there are many licenses the first ones are read, and the most restrictive one counts.
 func TestOfManyLicensesTheFirstAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -352,10 +352,10 @@ func TestOfManyLicensesTheFirstAreRead(t *testing.T) {
 	})
 }
 
-// Nobody waits long for a license: not for one of a site that wants rest, or whose
-// robots.txt asks for a long pause, or that does not answer in time. While it is to be had
-// soon the pages wait.
-func TestALicenseThatCannotBeHadSoonIsNotWaitedFor(t *testing.T) {
+// Pages do not wait long for a license: not if its site requires rest, if the robots.txt of
+// that site has a long Crawl-delay, or if it does not answer in time. If the license can be
+// fetched soon, the pages wait.
+func TestPagesDoNotWaitLongForALicense(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		other   func(s *crawltest.Site)
@@ -377,7 +377,7 @@ func TestALicenseThatCannotBeHadSoonIsNotWaitedFor(t *testing.T) {
 			begin := time.Now()
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.Patience = dir, robots.PurposeAITrain, 100*time.Hour }, "http://a.example/")
 			took := time.Since(begin)
-			time.Sleep(24 * time.Hour) // the server that is slow is at its end, too
+			time.Sleep(24 * time.Hour) // by then the slow server has answered
 			if got := w.Fetched("http://a.example/p") == 0; got != c.refused || len(sum.Waiting) != 0 {
 				t.Errorf("%s: refused %v; %+v", c.name, got, sum)
 			}
@@ -391,8 +391,9 @@ func TestALicenseThatCannotBeHadSoonIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A license whose last request failed is waited for a minute, and no hour: it may fail again.
-func TestALicenseThatFailedIsWaitedForAMinute(t *testing.T) {
+// Pages wait a minute, not an hour, for a license whose last request failed: it may fail
+// again.
+func TestPagesWaitAMinuteForALicenseThatFailed(t *testing.T) {
 	for _, c := range []struct {
 		pause   string // of its site, in seconds; that of the pages is 100
 		refused bool

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A limit of pages does not count what pages are shown with.
+// A limit of pages does not count requisites.
 func TestLimitsCountNoRequisites(t *testing.T) {
 	for name, change := range map[string]func(*crawler.Options){
 		"limit": func(o *crawler.Options) { o.Limit = 3 },
@@ -43,9 +43,9 @@ func TestLimitsCountNoRequisites(t *testing.T) {
 	}
 }
 
-// When the time is up, a body that does not end is broken off; its site rests
-// all the same, and another run asks again.
-func TestTheEndOfTheTimeBreaksOffBodies(t *testing.T) {
+// When the time is up, an endless body is cancelled; its site still rests afterwards, and
+// another run requests the page again.
+func TestTheEndOfTheTimeCancelsBodies(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -68,13 +68,13 @@ func TestTheEndOfTheTimeBreaksOffBodies(t *testing.T) {
 			}
 		}
 		if n := w.Fetched("http://a.example/"); n != 2 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("requested %d times", n)
 		}
 		w.AssertPolite()
 	})
 }
 
-// Where nothing could be fetched the summary says so, and why, in a line.
+// If nothing could be fetched, the line of the summary says so, and why.
 func TestSummariesSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -90,7 +90,7 @@ func TestSummariesSayWhy(t *testing.T) {
 	})
 }
 
-// The program in README.md is the one that is compiled here.
+// The program in README.md is the one that this test compiles.
 func TestReadmeProgram(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

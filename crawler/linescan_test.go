@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Whatever lies between them, and wherever a block ends, the lines are found that have
-// the text, in their order, and no others.
-func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
+// All lines with the text are found, in order, and no others, with any content between them
+// and any ends of blocks.
+func TestLinesAreFoundByText(t *testing.T) {
 	long := strings.Repeat("y", scanNeedle)
 	for name, text := range map[string]string{"short": " x ", "as long as is looked for": " x" + long[:scanNeedle-3] + " ", "longer": " x" + long + " "} {
 		t.Run(name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
 					line += text
 					want = append(want, line)
 				case 1:
-					line += text[:2] + "-" + text[2:] // has its end alone, or its beginning
+					line += text[:2] + "-" + text[2:] // has only its end, or its beginning
 				}
 				file.WriteString(line + "\n")
 			}
@@ -53,8 +53,8 @@ func TestLinesAreFoundByWhatStandsInThem(t *testing.T) {
 	}
 }
 
-// A line without an end costs no memory without one, and is passed over as a whole.
-func TestALineThatIsTooLongIsPassedOver(t *testing.T) {
+// A very long line needs limited memory, and is skipped completely.
+func TestLinesThatAreTooLongAreSkipped(t *testing.T) {
 	hole := strings.Repeat("w", 7*scanBlock) + " x "
 	for name, file := range map[string]string{"behind": hole + "\na x \nb x ", "before": "a x \nb x \n" + hole, "within": "a x \n" + hole + "\nb x \n"} {
 		var got []string
@@ -68,8 +68,8 @@ func TestALineThatIsTooLongIsPassedOver(t *testing.T) {
 	}
 }
 
-// A file that is not there has no lines; a directory is no file.
-func TestAFileThatIsNotThereHasNoLines(t *testing.T) {
+// A missing file has no lines; a directory is an error.
+func TestAMissingFileHasNoLines(t *testing.T) {
 	dir := t.TempDir()
 	never := func([]byte) bool { t.Error("a line"); return true }
 	if err := scanLines(filepath.Join(dir, "none"), readOn, "x", never); err != nil {
@@ -82,8 +82,8 @@ func TestAFileThatIsNotThereHasNoLines(t *testing.T) {
 
 func readOn() error { return nil }
 
-// Who asks for the end of a scan has it, with his reason.
-func TestAScanEndsWhereItIsToldTo(t *testing.T) {
+// The error of quit ends a scan.
+func TestQuitEndsAScan(t *testing.T) {
 	path, enough, asked := filepath.Join(t.TempDir(), "lines"), errors.New("enough"), 0
 	if err := os.WriteFile(path, bytes.Repeat([]byte("a line\n"), scanBlock), 0o644); err != nil {
 		t.Fatal(err)
@@ -95,6 +95,6 @@ func TestAScanEndsWhereItIsToldTo(t *testing.T) {
 		return nil
 	}, "none", func([]byte) bool { return true })
 	if err != enough || asked != 3 {
-		t.Errorf("%v, asked %d times", err, asked)
+		t.Errorf("%v, quit was called %d times", err, asked)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// What a handler follows is read as the links of its page are: relative to the
-// base element, its query in the page's encoding.
+// References of Page.Follow are parsed like the links of the page: relative to the base
+// element, with the query in the page's encoding.
 func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -53,7 +53,7 @@ func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 		want := []string{"/", "/based/followed?q=%E9", "/based/link?q=%E9", "/plain?q=%C3%A9", "/text"}
 		asked = slices.DeleteFunc(asked, func(target string) bool { return target == "/robots.txt" })
 		if !slices.Equal(asked, want) {
-			t.Errorf("asked for %q, want %q", asked, want)
+			t.Errorf("requested %q, want %q", asked, want)
 		}
 	})
 }

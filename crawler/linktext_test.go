@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 )
 
-// linksWeb is a page whose links are in its header and body, in another encoding.
+// linksWeb has a page in another encoding, with links in its header and body.
 func linksWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("http://a.example").Func("/", func(rw http.ResponseWriter, r *http.Request) {
@@ -33,15 +33,14 @@ func linesOf(links []extract.Link) (lines []string) {
 	return lines
 }
 
-// A handler that looks at the links of a page has their text, whatever else was asked
-// for; what is queued stays the same.
+// Page.Links returns links with their text, with any other options; the queue is the same.
 func TestLinksHaveTheirText(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*crawler.Options)
 		want   []string
 	}{
-		{"nobody else asks", nil, []string{"header/link /0", "a/href /1 Café", "a/href /4 four Four"}},
+		{"no hook, no output", nil, []string{"header/link /0", "a/href /1 Café", "a/href /4 four Four"}},
 		{"forms and requisites", func(o *crawler.Options) { o.Forms, o.Requisites = true, true }, []string{"header/link /0", "a/href /1 Café", "form/action /2", "img/src /3", "a/href /4 four Four"}},
 		{"the hook asks", func(o *crawler.Options) { o.Links = func(*crawler.Page, *crawler.Link) bool { return true } }, []string{"header/link /0", "a/href /1 Café", "a/href /4 four Four"}},
 	} {
@@ -67,7 +66,7 @@ func TestLinksHaveTheirText(t *testing.T) {
 			}
 			for _, target := range []string{"/0", "/1"} {
 				if w.Fetched("http://a.example"+target) != 1 {
-					t.Errorf("%s: %s was not asked for", test.name, target)
+					t.Errorf("%s: %s was not requested", test.name, target)
 				}
 			}
 			w.AssertNeverFetched("http://a.example/4")
@@ -75,7 +74,7 @@ func TestLinksHaveTheirText(t *testing.T) {
 	}
 }
 
-// The hook sees the text of each link; a loop has it after the visit, too.
+// The hook gets the text of each link; a loop can read it after the visit, too.
 func TestTheTextOfLinksIsThereForHooksAndLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := linksWeb(t)

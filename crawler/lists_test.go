@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// Who waits until a sitemap may be read ends with the run.
+// Waiting for room to read a sitemap ends with the run.
 func TestWaitingForRoomForAListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(lists, maxLists)

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Evidence that was taken away is not passed over.
-func TestALogThatIsGoneIsSaid(t *testing.T) {
+// A log that was removed or cut is reported by the next run.
+func TestARemovedOrCutLogIsReported(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"nothing":  nil,
 		"removed":  os.Remove,

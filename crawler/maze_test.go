@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// maze is a site of ten pages, beside which are four spaces without an end: one page
-// under ever longer paths, session ids, a calendar, and a filter.
+// maze is a site of ten pages, with four endless spaces: one page under ever longer paths,
+// session ids, a calendar, and a filter.
 func maze(w *crawltest.Web) {
 	s := w.Site("http://a.example")
 	visits := 0
@@ -82,9 +82,9 @@ func TestAMazeIsNotEntered(t *testing.T) {
 	}
 }
 
-// Pages that do nothing but lead to another one beside them have one body, and each leads
-// to a page of its own.
-func TestPagesThatAreRefreshedToAnotherOneAreNoTrap(t *testing.T) {
+// Pages that only refresh to a page in their own directory share one body, but each leads to
+// another page: they are not a trap.
+func TestRefreshPagesAreNotATrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		s := w.Site("http://a.example")

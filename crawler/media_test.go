@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A Content-Type that is written carelessly costs neither links nor letters.
-func TestACarelessContentTypeCostsNothing(t *testing.T) {
+// A malformed Content-Type loses neither links nor characters.
+func TestAMalformedContentTypeLosesNothing(t *testing.T) {
 	for _, fields := range [][]string{
 		{"text/html; charset=windows-1251; charset=utf-8"}, {"text/html;; charset=windows-1251"},
 		{"text/html; charset=windows-1251, text/html"}, {"text/html;charset=windows-1251", "text/html"},

@@ -17,7 +17,7 @@ import (
 
 const reserved = `[{"location": "/p", "tdm-reservation": 1, "tdm-policy": "https://a.example/terms"}, {"location": "/free", "tdm-reservation": 0}]`
 
-// miningSite is a site of three pages with a robots.txt and a tdmrep.json.
+// miningSite adds a site of three pages with a robots.txt and a tdmrep.json.
 func miningSite(w *crawltest.Web, rules string, tdmrep http.HandlerFunc) {
 	s := w.Site("http://a.example").Robots(rules).Page("/", `<a href=/p>1</a><a href=/free>2</a>`).Page("/p", "").Page("/free", "")
 	if tdmrep != nil {
@@ -30,7 +30,7 @@ func miningSite(w *crawltest.Web, rules string, tdmrep http.HandlerFunc) {
 // allows it; pages that it reserves are not fetched."
 //
 // Whatever else it answers, pages are asked for as if nothing was said.
-func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
+func TestPagesThatTDMRepReservesAreNotRequested(t *testing.T) {
 	const file = "http://a.example" + robots.TDMRepPath
 	serves := func(status int, body string) http.HandlerFunc {
 		return func(rw http.ResponseWriter, r *http.Request) {
@@ -71,10 +71,10 @@ func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
 			w.AssertPolite()
 			w.AssertFetched("http://a.example/", "http://a.example/free")
 			if n := w.Fetched(file); n != c.asked || sum.Counts.Robots != 1 {
-				t.Errorf("%s: it was asked for %d times, want %d; %d requests for robots.txt", c.name, n, c.asked, sum.Counts.Robots)
+				t.Errorf("%s: it was requested %d times, want %d; %d requests for robots.txt", c.name, n, c.asked, sum.Counts.Robots)
 			}
 			if log := w.Log(); c.asked > 0 && (log[0].Target != "/robots.txt" || log[1].Target != robots.TDMRepPath) {
-				t.Errorf("%s: asked for %s, then %s", c.name, log[0].Target, log[1].Target)
+				t.Errorf("%s: requested %s, then %s", c.name, log[0].Target, log[1].Target)
 			}
 			if !c.refused {
 				w.AssertFetched("http://a.example/p")
@@ -93,14 +93,14 @@ func TestWhatTDMRepReservesIsNotAskedForToBeMined(t *testing.T) {
 	}
 }
 
-// Redirects of tdmrep.json are followed within the site, five of them, as robots.txt
-// allows; one that leads nowhere says nothing, and is not asked for again with each page.
-func TestATDMRepMayStandElsewhereOnItsSite(t *testing.T) {
+// Redirects of tdmrep.json are followed within the site, at most five, if robots.txt allows
+// it. One that fails states nothing, and is not requested again for each page.
+func TestATDMRepMayRedirectWithinItsSite(t *testing.T) {
 	serves := func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, reserved) }
 	for _, c := range []struct {
 		name, rules string
 		site        func(s *crawltest.Site)
-		asked       string // beside robots.txt and pages
+		asked       string // requests other than robots.txt and pages
 		refused     bool
 	}{
 		{"at another place", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/tdm").Func("/tdm", serves) }, "/tdm", true},
@@ -136,21 +136,21 @@ func TestATDMRepMayStandElsewhereOnItsSite(t *testing.T) {
 				}
 			}
 			if got := strings.Join(asked, " "); got != c.asked {
-				t.Errorf("%s: asked for %q, want %q", c.name, got, c.asked)
+				t.Errorf("%s: requested %q, want %q", c.name, got, c.asked)
 			}
 			w.AssertFetched("http://a.example/", "http://a.example/free")
 			if n := w.Fetched("http://a.example/p"); c.refused != (n == 0) {
-				t.Errorf("%s: what it reserves was asked for %d times", c.name, n)
+				t.Errorf("%s: what it reserves was requested %d times", c.name, n)
 			}
 			if n := w.Fetched("http://a.example" + robots.TDMRepPath); n != 1 {
-				t.Errorf("%s: asked for %d times", c.name, n)
+				t.Errorf("%s: requested %d times", c.name, n)
 			}
 		})
 	}
 }
 
-// What stands elsewhere is asked for again where it stands, if it has changed.
-func TestACopyOfATDMRepThatStandsElsewhereIsRenewed(t *testing.T) {
+// A tdmrep.json that redirects is requested again at its target, with a condition.
+func TestARedirectedTDMRepIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -172,7 +172,7 @@ func TestACopyOfATDMRepThatStandsElsewhereIsRenewed(t *testing.T) {
 		for run := range 3 {
 			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, robots.PurposeResearch }, fmt.Sprint("http://a.example/free?", run), fmt.Sprint("http://a.example/p?", run))
 			if n := w.Fetched("http://a.example/tdm"); n != run+1 {
-				t.Errorf("run %d: it was asked for %d times", run, n)
+				t.Errorf("run %d: it was requested %d times", run, n)
 			}
 			w.AssertNeverFetched(fmt.Sprint("http://a.example/p?", run))
 			time.Sleep(25 * time.Hour)
@@ -192,8 +192,8 @@ func TestACopyOfATDMRepThatStandsElsewhereIsRenewed(t *testing.T) {
 	})
 }
 
-// Where tdmrep.json fails the site is not closed: its pages are asked for, as politely as
-// after any failure.
+// If tdmrep.json fails, the pages of the site are still requested, as politely as after any
+// failure.
 func TestATDMRepThatFailsClosesNoSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -204,9 +204,9 @@ func TestATDMRepThatFailsClosesNoSite(t *testing.T) {
 	})
 }
 
-// A copy counts for a day, in another run, too; then it is asked for again, and what it
-// says then counts, and stays in force where it fails. With a pause between requests that is longer than that the crawl
-// still gets on.
+// A copy is valid for a day, also in another run. Then it is requested again: the new copy
+// applies, or the old one if the request fails. If the pause between requests is longer than a
+// day, the crawl still makes progress.
 func TestACopyOfTDMRepLivesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -230,19 +230,19 @@ func TestACopyOfTDMRepLivesForADay(t *testing.T) {
 		time.Sleep(23 * time.Hour)
 		run("http://a.example/free", "http://a.example/free?2")
 		if n := w.Fetched(file); n != 1 {
-			t.Errorf("within a day it was asked for %d times", n)
+			t.Errorf("within a day it was requested %d times", n)
 		}
 		time.Sleep(2 * time.Hour)
 		run("http://a.example/free", "http://a.example/p")
 		if n := w.Fetched(file); n != 2 {
-			t.Errorf("after a day it was asked for %d times", n)
+			t.Errorf("after a day it was requested %d times", n)
 		}
 		w.AssertNeverFetched("http://a.example/p")
 		fails = true
 		time.Sleep(25 * time.Hour)
 		run("http://a.example/free", "http://a.example/p?2")
 		if n := w.Fetched(file); n < 3 {
-			t.Errorf("after two days it was asked for %d times", n)
+			t.Errorf("after two days it was requested %d times", n)
 		}
 		w.AssertNeverFetched("http://a.example/p?2")
 	})

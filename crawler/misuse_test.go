@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 )
 
-// What an option cannot be is an error that names it, also where it is a number that no
-// text would give.
+// An invalid option is an error that names it, also if it is a number that cannot be set from
+// text.
 func TestMisuseNamesTheField(t *testing.T) {
 	for name, test := range map[string]struct {
 		change        func(*crawler.Options)
@@ -27,7 +27,7 @@ func TestMisuseNamesTheField(t *testing.T) {
 		"one visit too many":        {func(o *crawler.Options) { o.Concurrency = 65537 }, "Concurrency", "is more than 65536"},
 		"a scope of nothing":        {func(o *crawler.Options) { o.Scope = (*nilScope)(nil) }, "Scope", "panicked"},
 		"a scope without function":  {func(o *crawler.Options) { o.Scope = crawler.ScopeFunc(nil) }, "Scope", "is nil"},
-		"a port that is none":       {func(o *crawler.Options) { o.ConnectTo = []fetch.ConnectTo{{ToHost: "h", ToPort: "http"}} }, "ConnectTo", `port "http" is not a number`},
+		"a port that is a word":     {func(o *crawler.Options) { o.ConnectTo = []fetch.ConnectTo{{ToHost: "h", ToPort: "http"}} }, "ConnectTo", `port "http" is not a number`},
 		"the other port":            {func(o *crawler.Options) { o.ConnectTo = []fetch.ConnectTo{{Port: "0"}} }, "ConnectTo", `port "0" is not a number`},
 		"a seed of blanks":          {func(o *crawler.Options) { o.Seeds = []string{" "} }, "Seeds", `the seed " " at 0`},
 		"a seed of another scheme":  {func(o *crawler.Options) { o.Seeds = []string{"http://a.example/", "mailto:x@a.example"} }, "Seeds", "at 1"},
@@ -47,7 +47,7 @@ func TestMisuseNamesTheField(t *testing.T) {
 
 type nilScope struct{ crawler.Scope }
 
-// The largest number of each option means what it says.
+// The largest number of each option is accepted and has its meaning.
 func TestTheLargestNumbers(t *testing.T) {
 	for _, s := range new(crawler.Options).Settings() {
 		if s.Field == "Concurrency" || s.Field == "Dialect" {
@@ -74,7 +74,7 @@ func TestTheLargestNumbers(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := 2
-				if strings.HasSuffix(s.Name, "delay") { // which begins with robots.txt
+				if strings.HasSuffix(s.Name, "delay") { // it begins with robots.txt
 					want = 0
 				}
 				if err := c.Run(t.Context(), nil); err != nil || c.Summary().Fetched != want {
@@ -86,8 +86,8 @@ func TestTheLargestNumbers(t *testing.T) {
 	}
 }
 
-// What gives pages to nobody is no crawl.
-func TestNobodyToGivePagesTo(t *testing.T) {
+// A nil handler, parse or body is an error.
+func TestNilFunctionsAreRefused(t *testing.T) {
 	var bad *crawler.OptionError
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -112,7 +112,7 @@ func TestNobodyToGivePagesTo(t *testing.T) {
 	})
 }
 
-// A crawl is run once, also where both want to at the same time.
+// A crawl is run once, even if two goroutines call Run at the same time.
 func TestTwoRunsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -131,7 +131,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	})
 }
 
-// A limit that is no number is refused while the crawl runs, too.
+// NaN is refused as a limit of a running crawl, too.
 func TestALimitThatIsNoNumber(t *testing.T) {
 	c := newCrawl(t, nil, nil, "http://a.example/")
 	var bad *crawler.OptionError

@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A chain of redirects from a seed brings the host it ends on into scope, and
-// none of those that it only passes.
+// The host at which a chain of redirects from a seed ends is added to the scope, but not the
+// hosts in between.
 func TestPassedHostsStayOutOfScope(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPassedHostsStayOutOfScope(t *testing.T) {
 		w.Site("http://b.example").Redirect("/", "http://c.example/").Page("/page", "x").Page("/other", "x")
 		w.Site("http://c.example").Page("/", `<a href="http://b.example/page">b</a><a href="/1">1</a>`).
 			Page("/1", `<a href="http://b.example/other">b</a><a href="/2">2</a>`).Page("/2", "x")
-		for _, limit := range []int{1, 0} { // the second run knows from the first
+		for _, limit := range []int{1, 0} { // the second run knows the host from the first
 			pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, limit }, "http://a.example/")
 			if limit == 0 {
 				wantPages(t, pages, "http://c.example/1", "http://c.example/2")
@@ -38,14 +38,14 @@ func TestPassedHostsStayOutOfScope(t *testing.T) {
 	})
 }
 
-// What a narrower setting puts aside comes back with a wider one: nothing is
-// lost. The settings that changed are told of, and recorded.
-func TestNarrowingIsNotForGood(t *testing.T) {
+// URLs that a narrower setting puts aside come back with a wider one: nothing is lost. Changed
+// settings are reported and recorded.
+func TestURLsPutAsideComeBack(t *testing.T) {
 	const shelf, hub = 40, "http://a.example/"
 	for _, narrow := range []struct {
 		setting, is string
 		change      func(*crawler.Options)
-		kept        int // pages of the shelf that are asked for all the same
+		kept        int // pages of the shelf that are still requested
 	}{
 		{"exclude", `/book/\d\d$`, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/book/\d\d$`) }, 10},
 		{"include", `/book/\d$`, func(o *crawler.Options) { o.Include = regexp.MustCompile(`/book/\d$`) }, 10},
@@ -117,8 +117,8 @@ func TestNarrowingIsNotForGood(t *testing.T) {
 	}
 }
 
-// Values of header fields may be secrets.
-func TestChangedFieldsAreNotSaid(t *testing.T) {
+// Values of header fields may be secrets, and are not logged.
+func TestValuesOfChangedFieldsAreNotLogged(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -136,8 +136,8 @@ func TestChangedFieldsAreNotSaid(t *testing.T) {
 	})
 }
 
-// Whatever narrows a crawl, widens it, or breaks it off, and in whatever order:
-// the last run, over the whole scope, leaves nothing out.
+// After runs that were narrowed, widened or stopped in any order, a last run over the whole
+// scope leaves nothing out.
 func TestNarrowAndWideRunsAtRandom(t *testing.T) {
 	for seed := range uint64(2) {
 		dir := t.TempDir()

@@ -29,32 +29,32 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// An end is what a server does after an answer.
+// An end is the action of a server after an answer.
 type end uint8
 
 const (
 	goesOn end = iota // it waits for the next request
 	closes
 	resets // the connection breaks
-	stays  // it keeps the connection open, and says nothing more
+	stays  // keeps the connection open, and sends nothing more
 )
 
-// A fault is an odd way to send a body, or none.
+// A fault is an unusual way to send a body, or no body.
 type fault struct {
 	name string
 	send func(status string, fields string, body []byte) (answer string, end end)
 
-	page  string // what is had of a page with 200
-	rules string // what a robots.txt with 200 means
-	large bool   // the body is longer than what is read of it
-	none  bool   // it is no answer, whatever the status
+	page  string // what is kept of a page with 200
+	rules string // the effect of a robots.txt with 200
+	large bool   // the body is longer than the limit
+	none  bool   // it is no answer, with any status
 
-	chromium string // what Chromium shows of a page with 200, where that is another
-	why      string // it does
+	chromium string // what Chromium shows of a page with 200, if that differs
+	why      string // reason for the difference
 }
 
-// What is had of a page: all of its text, some of it, or nothing. "again" says that it was
-// asked for three times.
+// What is kept of a page: all of its text, some of it, or nothing. "3 tries" means that it was
+// requested three times.
 const (
 	wholeText  = "whole"
 	wholeAgain = "whole, 3 tries"
@@ -64,7 +64,7 @@ const (
 	noneAgain  = "none, 3 tries"
 )
 
-// What rules come to: they are obeyed, the site is open as without any, or it is closed.
+// The effects of a robots.txt: it is obeyed, the site is open as without one, or it is closed.
 const (
 	obeyed = "obeyed"
 	inPart = "as far as they came"
@@ -72,7 +72,7 @@ const (
 	closed = "closed"
 )
 
-// Reasons for which Chromium shows something else.
+// Reasons why Chromium shows something else.
 const (
 	whyBound  = "at most three codings are undone"
 	whyBrotli = "Chromium reads br over HTTPS alone, as it asks for it"
@@ -97,7 +97,7 @@ var faults = []fault{
 	{name: "`gzip,`", send: coded("gzip,", zipped), page: wholeText, rules: obeyed, chromium: noText, why: "an empty name says nothing (RFC 9110, 5.6.1); Chromium shows the bytes of gzip"},
 	{name: "a name that is no coding", send: coded("utf-8"), page: wholeText, rules: obeyed},
 	{name: "a coding that we do not read", send: coded("compress"), page: noneAgain, rules: closed, chromium: wholeText, why: "the body of the test is plain text; Chromium would show the bytes of the coding"},
-	{name: "gzip that is none", send: coded("gzip"), page: noneAgain, rules: closed},
+	{name: "text declared as gzip", send: coded("gzip"), page: noneAgain, rules: closed},
 	{name: "gzip that is cut", send: coded("gzip", zipped, half), page: partAgain, rules: closed},
 	{name: "gzip without its trailer", send: coded("gzip", zipped, without(8)), page: wholeAgain, rules: closed},
 	{name: "gzip with a wrong checksum", send: coded("gzip", zipped, without(8), followed("12345678")), page: wholeAgain, rules: closed},
@@ -108,7 +108,7 @@ var faults = []fault{
 	{name: "shorter than its length, and kept open", send: short(stays), page: partAgain, rules: closed},
 	{name: "chunks without the last", send: inChunks(2, "", closes), page: partAgain, rules: closed},
 	{name: "chunks without the last, and kept open", send: inChunks(2, "", stays), page: partAgain, rules: closed},
-	{name: "a size of a chunk that is none", send: inChunks(2, "zz\r\nhello\r\n0\r\n\r\n", goesOn), page: partAgain, rules: closed},
+	{name: "a malformed size of a chunk", send: inChunks(2, "zz\r\nhello\r\n0\r\n\r\n", goesOn), page: partAgain, rules: closed},
 	{name: "no length, and kept open", send: func(status, fields string, body []byte) (string, end) {
 		return head(status, fields) + string(body), stays
 	}, page: wholeAgain, rules: closed},
@@ -137,7 +137,7 @@ func plainly(status, fields string, body []byte) (string, end) {
 	return head(status, fields+"Content-Length: "+strconv.Itoa(len(body))+"\r\n") + string(body), goesOn
 }
 
-// inChunks sends one of so many parts of a body in a chunk, and then last.
+// inChunks sends a body in a number of chunks, and then last.
 func inChunks(parts int, last string, then end) func(string, string, []byte) (string, end) {
 	return func(status, fields string, body []byte) (string, end) {
 		body = body[:len(body)/parts]
@@ -152,7 +152,7 @@ func short(then end) func(string, string, []byte) (string, end) {
 	}
 }
 
-// coded sends a body as codings make it, and says what it is.
+// coded sends a body with codings applied, and names the coding.
 func coded(name string, codings ...func([]byte) []byte) func(string, string, []byte) (string, end) {
 	return func(status, fields string, body []byte) (string, end) {
 		for _, f := range codings {
@@ -198,19 +198,19 @@ func inTwo(f func([]byte) []byte) func([]byte) []byte {
 	return func(b []byte) []byte { return append(f(half(b)), f(b[len(b)/2:])...) }
 }
 
-// A question is what is asked of a server, and is answered oddly.
+// A question is one document of a server that gets an unusual answer.
 type question struct {
 	name    string
-	at      string // that is answered
+	at      string // the document
 	status  string
-	leads   string // where the Location leads
-	rules   string // the robots.txt, where that is not at
+	leads   string // the value of Location
+	rules   string // the robots.txt, if at is another document
 	content func(host string, padding string) string
-	pad     int // bytes that are more than what is read
+	pad     int // bytes beyond the limit
 	ask     []string
 }
 
-// hexText is text that does not compress well.
+// hexText returns text that does not compress well.
 func hexText(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -251,7 +251,7 @@ var oddStatuses = []string{
 	"403 Forbidden", "404 Not Found", "410 Gone", "500 Error", "503 Busy",
 }
 
-// questions are the columns of the table: each document with each status.
+// questions returns the columns of the table: each document with each status.
 func questions() (all []question) {
 	three := []string{"/first", "/free", "/last"}
 	for _, status := range oddStatuses {
@@ -278,10 +278,10 @@ type cell struct {
 	fault
 	host string
 
-	mu    sync.Mutex // guards what follows: its connections, and a handler
+	mu    sync.Mutex // guards the fields below: used by its connections and a handler
 	asked map[string]int
-	text  string // of the page, as a handler was given it
-	found bool   // the page was given to a handler
+	text  string // of the page, as a handler got it
+	found bool   // a handler got the page
 	code  int
 }
 
@@ -296,7 +296,7 @@ func cells() map[string]*cell {
 	return all
 }
 
-// answer is what the server of the cell says to a request for target.
+// answer returns the answer of the cell's server to a request for target.
 func (c *cell) answer(target string) (string, end) {
 	c.mu.Lock()
 	c.asked[target]++
@@ -329,7 +329,7 @@ func (c *cell) rules0() string {
 	return strings.ReplaceAll(c.question.rules, ": /s", ": http://"+c.host+"/s")
 }
 
-// serve speaks for all cells over one connection.
+// serveCells answers for all cells over one connection.
 func serveCells(conn net.Conn, all map[string]*cell) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -345,7 +345,7 @@ func serveCells(conn net.Conn, all map[string]*cell) {
 		}
 		answer, then := c.answer(r.URL.Path)
 		tcp, slow := conn.(*net.TCPConn)
-		if slow && len(answer) > 100 { // a browser shows nothing of what breaks at once
+		if slow && len(answer) > 100 { // a browser shows nothing of an answer that breaks at once
 			if _, err := io.WriteString(conn, answer[:len(answer)-100]); err != nil {
 				return
 			}
@@ -361,7 +361,7 @@ func serveCells(conn net.Conn, all map[string]*cell) {
 			io.Copy(io.Discard, conn)
 			return
 		case then == resets && slow:
-			time.Sleep(200 * time.Millisecond) // what was sent is read before
+			time.Sleep(200 * time.Millisecond) // the client reads first what was sent
 			tcp.SetLinger(0)
 			return
 		case then == closes, then == resets:
@@ -373,7 +373,7 @@ func serveCells(conn net.Conn, all map[string]*cell) {
 	}
 }
 
-// had is what a crawl has of the cell, in the words of the table.
+// had returns the result of a crawl for the cell, in the words of the table.
 func (c *cell) had() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -416,7 +416,7 @@ func (c *cell) had() string {
 	case first && last:
 		return open
 	case first:
-		return "obeyed but for the beginning"
+		return "obeyed except its beginning"
 	case last:
 		return inPart
 	}
@@ -434,8 +434,8 @@ func textOf(body string) string {
 	return noText
 }
 
-// want is what the table says: of redirects and errors by the status alone, of the rest by
-// the fault.
+// want returns the result in the table: for redirects and errors it depends only on the
+// status, otherwise on the fault.
 func (c *cell) want() string {
 	document, status, _ := strings.Cut(c.question.name, " ")
 	answered := !c.none
@@ -480,11 +480,11 @@ func iff(condition bool, yes, no string) string {
 	return no
 }
 
-// cellNetwork is a network of pipes to the cells.
+// A cellNetwork is a network of pipes to the cells.
 type cellNetwork struct {
 	cells map[string]*cell
 	wait  sync.WaitGroup
-	mu    sync.Mutex // guards addrs: visits look up names side by side
+	mu    sync.Mutex // guards addrs: visits look up names concurrently
 	addrs map[string]netip.Addr
 }
 
@@ -504,7 +504,7 @@ func (n *cellNetwork) DialContext(context.Context, string, string) (net.Conn, er
 	return client, nil
 }
 
-// crawlCells crawls all cells, into dir.
+// crawlCells crawls all cells into dir.
 func crawlCells(t *testing.T, dir string) map[string]*cell {
 	all := cells()
 	n := &cellNetwork{cells: all, addrs: map[string]netip.Addr{}}
@@ -541,9 +541,9 @@ func crawlCells(t *testing.T, dir string) map[string]*cell {
 	return all
 }
 
-// Each status, with each kind of body, has one outcome: what the status means does not depend
-// on the body, and of a body as much is had as came. With PERMESSO_ODD, a directory that is not
-// there, the crawl stays there, for readers that are not ours.
+// Each status with each kind of body has one result: the meaning of the status does not depend
+// on the body, and of a body all that arrived is kept. If PERMESSO_ODD names a directory that
+// does not exist, the crawl is kept there, for other readers.
 func TestOddAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := cmp.Or(os.Getenv("PERMESSO_ODD"), t.TempDir())

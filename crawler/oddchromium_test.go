@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// A chromium is a headless browser that is spoken to by its DevTools protocol, over pipes.
+// A chromium is a headless browser that is controlled by its DevTools protocol over pipes.
 type chromium struct {
 	cmd *exec.Cmd
 	to  *os.File
 
-	mu      sync.Mutex // guards what follows, and what is written: pages are loaded side by side
+	mu      sync.Mutex // guards the fields below, and writes: pages are loaded concurrently
 	id      int
 	answers map[int]chan answerOfChromium
 	loaded  map[string]chan bool // by session
@@ -36,7 +36,7 @@ type answerOfChromium struct {
 	Error     *struct{ Message string }
 }
 
-// startChromium starts a browser for which all names are at an address of this machine.
+// startChromium starts a browser for which all names resolve to an address of this machine.
 func startChromium(t *testing.T, program, address string) *chromium {
 	ours, theirs, err := os.Pipe()
 	theirIn, ourOut, err2 := os.Pipe()
@@ -68,7 +68,7 @@ func startChromium(t *testing.T, program, address string) *chromium {
 	return c
 }
 
-// read takes in what the browser says.
+// read reads the messages of the browser.
 func (c *chromium) read(from *os.File) {
 	in := bufio.NewReader(from)
 	for {
@@ -99,8 +99,8 @@ func (c *chromium) read(from *os.File) {
 	}
 }
 
-// Patience is how long a command of the browser is waited for, at first: one that loads what
-// does not end has no answer. On a busy machine a browser is slow.
+// The time to wait for a command of the browser, at first and at most: loading an endless page
+// has no answer, and on a busy machine a browser is slow.
 const (
 	leastPatience = 3 * time.Second
 	mostPatience  = 27 * time.Second
@@ -142,8 +142,8 @@ func (c *chromium) call(patience time.Duration, session, method string, params a
 	}
 }
 
-// show loads a page, and returns the text that it shows. One that goes on loading is looked
-// at after a while.
+// show loads a page, and returns the text that it shows. If a page does not finish loading,
+// its text at that time is returned.
 func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	target, err := c.call(patience, "", "Target.createTarget", map[string]any{"url": "about:blank"})
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	c.mu.Lock()
 	c.loaded[session] = loaded
 	c.mu.Unlock()
-	c.call(patience, session, "Page.navigate", map[string]any{"url": url}) // what goes wrong is shown
+	c.call(patience, session, "Page.navigate", map[string]any{"url": url}) // failures are shown as pages
 	select {
 	case <-loaded:
 	case <-time.After(patience / 2):
@@ -176,8 +176,8 @@ func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	return text, nil
 }
 
-// With PERMESSO_CHROMIUM, the program: what it shows of each page of the table is what we
-// have, or the table says why not.
+// With PERMESSO_CHROMIUM, the path of the browser: what it shows of each page of the table is
+// what a crawl keeps, or the table has the reason.
 func TestOddAnswersShownByChromium(t *testing.T) {
 	program := os.Getenv("PERMESSO_CHROMIUM")
 	if program == "" {
@@ -229,7 +229,7 @@ func TestOddAnswersShownByChromium(t *testing.T) {
 	t.Logf("%d answers", len(hosts))
 }
 
-// shown is what Chromium makes of the cell by the table.
+// shown returns what Chromium shows of the cell according to the table.
 func (c *cell) shown() string {
 	switch {
 	case c.leads != "" && c.none:

@@ -13,10 +13,10 @@ var rewrite = flag.Bool("rewrite", false, "write the table of odd answers into i
 
 const oddDocument = "../docs/reference/odd-answers.md"
 
-// tableFollows is the line of the document that its tables follow.
+// tableFollows is the line of the document before its tables.
 const tableFollows = "<!-- go test ./crawler -run OddAnswers -rewrite -->\n"
 
-// docs/reference/odd-answers.md has what TestOddAnswers holds us to.
+// docs/reference/odd-answers.md has the results that TestOddAnswers checks.
 func TestTheDocumentOfOddAnswers(t *testing.T) {
 	text, err := os.ReadFile(oddDocument)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheDocumentOfOddAnswers(t *testing.T) {
 	}
 }
 
-// oddTables are the tables of pages and of what else is read.
+// oddTables returns the tables of pages and of other documents.
 func oddTables() string {
 	var b strings.Builder
 	redirects, errors := []string{"301", "302", "303", "307", "308"}, []string{"500", "503"}
@@ -62,8 +62,8 @@ func oddTables() string {
 	return b.String()
 }
 
-// ofAll is what comes of a body with several statuses: one thing, except for the status itself
-// and for how often a page with an error was asked for.
+// ofAll returns the result of a body with several statuses: it must be the same for all,
+// except for the status itself and the number of tries of a page with an error.
 func ofAll(f fault, document string, statuses ...string) string {
 	var all []string
 	for _, q := range questions() {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// badPages is what one URL can always answer.
+// badPages are the answers of one URL that fails in some way each time.
 var badPages = map[string]func(*crawltest.Site, string){
 	"429":   func(s *crawltest.Site, path string) { s.Status(path, 429) },
 	"500":   func(s *crawltest.Site, path string) { s.Status(path, 500) },
@@ -65,8 +65,8 @@ func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
 	}
 }
 
-// A site that answers nothing but 503 is asked slower and slower, whichever
-// page it is asked for and however often the crawl is begun again.
+// A site that answers nothing but 503 is requested more and more slowly, for any page, and
+// also after any number of new runs.
 func TestASiteThatAlwaysAsksForRestIsAskedSlower(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,8 +96,8 @@ func TestASiteThatAlwaysAsksForRestIsAskedSlower(t *testing.T) {
 	})
 }
 
-// Of a site that is given up the pages have not failed: a later run asks for
-// them with all their tries.
+// The pages of a site that is given up have not failed: a later run requests them with all
+// their tries.
 func TestAnOutageUsesUpNoTries(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,15 +11,15 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Whoever looks on is told of each visit once it is over: what was asked, how long that
-// took, and how the entry stands then.
-func TestVisitsAreTold(t *testing.T) {
+// OnVisit is called after each visit: with the requests, their times, and the fate of the
+// entry.
+func TestVisitsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Latency(2*time.Second).Robots("User-agent: *\nDisallow: /no").Page("/", `<a href="/no">no</a>`)
 		var told []string
 		_, sum := crawl(t, w, func(o *crawler.Options) {
-			o.OnVisit = func(v crawler.Visited) { // the only site: nobody else is told meanwhile
+			o.OnVisit = func(v crawler.Visited) { // called sequentially: there is only one site
 				line := fmt.Sprintf("%s %s", v.Entry.URL, v.Fate.Code)
 				for _, r := range v.Requests {
 					line += fmt.Sprintf(", %s %d in %s and %s, robots %v, %d bytes, %v", r.URL, r.Status, r.TTFB, r.Took, r.Robots, r.Bytes, r.Err)

@@ -30,7 +30,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// optionsWeb has what each option has an effect on.
+// optionsWeb returns a web on which each option has an effect.
 func optionsWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	a := w.Site("http://a.example").Latency(100*time.Millisecond).Robots("User-agent: oldbot\nDisallow: /old\n").
@@ -64,14 +64,14 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// seen is what a crawl came to.
+// A seen has the result of a crawl.
 type seen struct {
 	pages   map[string]*crawler.Page
 	sum     crawler.Summary
 	log     []crawltest.Request
 	dir     string
 	took    time.Duration
-	called  []string // of the callbacks
+	called  []string // by callbacks
 	logged  string
 	reserve time.Duration // the longest lease
 	proxied bool
@@ -82,7 +82,7 @@ func (s *seen) has(url string) bool { return s.pages[url] != nil }
 
 func (s *seen) left() string { return fmt.Sprint(s.sum.End, s.sum.Left) }
 
-// gap is the least time between two requests to two hosts, or to one.
+// gap returns the least time between two requests to two hosts, or to one.
 func (s *seen) gap(hosts ...string) time.Duration {
 	least := time.Duration(1<<63 - 1)
 	var last time.Time
@@ -103,7 +103,7 @@ func (s *seen) files(pattern string) int {
 	return len(files)
 }
 
-// holds counts a text in a file.
+// holds returns how often a text occurs in a file.
 func (s *seen) holds(file, text string) int {
 	content, _ := os.ReadFile(filepath.Join(s.dir, file))
 	return bytes.Count(content, []byte(text))
@@ -121,7 +121,7 @@ func crawled(t *testing.T, o crawler.Options) {
 	}
 }
 
-// leases is a Shared that only looks on.
+// leases is a Shared that records the longest lease.
 type leases struct{ longest atomic.Int64 }
 
 func (l *leases) Reserve(_ string, now, until time.Time) (frontier.Taken, bool) {
@@ -187,8 +187,8 @@ func look(t *testing.T, dir string, change ...func(*crawler.Options, *crawltest.
 	return s
 }
 
-// Each option of a crawl does something: without it a crawl comes to base, with
-// it to want. An option that is added needs a row.
+// Each option has an effect: without it the result is base, with it want. A new option needs a
+// row.
 func TestEachOptionHasAnEffect(t *testing.T) {
 	type options = crawler.Options
 	set := func(f func(*options)) func(*options, *crawltest.Web, *seen) {
@@ -199,11 +199,11 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 	call := func(s *seen, what string) { s.called = append(s.called, what) }
 	for _, row := range []struct {
 		field      string
-		both       func(*options) // what both crawls are
+		both       func(*options) // options of both crawls
 		change     func(*options, *crawltest.Web, *seen)
 		look       func(*seen) any
 		base, want any
-		dir        bool // both live in a directory
+		dir        bool // both crawls have a directory
 	}{
 		{field: "Identity", change: set(func(o *options) { o.Identity.Token = "otherbot" }),
 			look: func(s *seen) any { return s.log[0].UserAgent[:8] }, base: "benchbot", want: "otherbot"},
@@ -247,7 +247,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
 		{field: "BodyBudget", both: func(o *options) {
 			o.Seeds = []string{"http://huge.example/", "http://vast.example/"}
-			o.OnError = func(*crawler.Page, error) { time.Sleep(time.Minute) } // with its page in memory
+			o.OnError = func(*crawler.Page, error) { time.Sleep(time.Minute) } // the page stays in memory meanwhile
 		},
 			change: set(func(o *options) { o.BodyBudget = 1 }), look: func(s *seen) any { return s.took > 2*time.Minute }, base: false, want: true},
 		{field: "Timeout", both: func(o *options) {
@@ -343,7 +343,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 
 func (s *seen) leftAny() any { return s.left() }
 
-// A number that is negative is refused where that means nothing.
+// A negative number is refused if it has no meaning.
 func TestNegativeNumbers(t *testing.T) {
 	none := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
 	for _, s := range new(crawler.Options).Settings() {
@@ -366,9 +366,9 @@ func TestNegativeNumbers(t *testing.T) {
 	}
 }
 
-// Of negative numbers -1 alone stands for none: another one is a calculation that went
-// wrong, and does not turn politeness off.
-func TestANegativeNumberTakesNothingAway(t *testing.T) {
+// Of negative numbers only -1 means none: another one is a wrong calculation, and must not
+// turn politeness off.
+func TestOnlyMinusOneMeansNone(t *testing.T) {
 	for field, change := range map[string]func(*crawler.Options){
 		"Delay":        func(o *crawler.Options) { o.Delay = -5 * time.Second },
 		"IPDelay":      func(o *crawler.Options) { o.IPDelay = -2 },
@@ -410,7 +410,7 @@ func TestANegativeNumberTakesNothingAway(t *testing.T) {
 	}
 }
 
-// What was on the wire is kept for an archive, and for nothing else.
+// Wire is kept for an archive only.
 func TestTheWireIsKeptForTheArchive(t *testing.T) {
 	for name, test := range map[string]struct {
 		dir    bool

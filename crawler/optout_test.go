@@ -24,8 +24,8 @@ func optOutList(t *testing.T, text string) *crawler.OptOutList {
 	return l
 }
 
-// A host stands for all below it and all its ports, a URL for what begins with it,
-// however it is escaped.
+// A host names all hosts below it and all its ports, a URL all URLs that begin with it, in any
+// escaped form.
 func TestWhatAnOptOutListMeans(t *testing.T) {
 	l := optOutList(t, "\ufeff# asked by mail\nExample.org\n\n  https://b.example/~joe/ # his pages\nhttp://c.example\nbücher.example\n[2001:DB8::1]\n192.0.2.7\n.dots.example.\nhttps://d.example/a#b\n")
 	if l.Len() != 8 || optOutList(t, "").Len() != 0 {
@@ -56,8 +56,8 @@ func TestWhatAnOptOutListMeans(t *testing.T) {
 	}
 }
 
-// A line that is no place is an error with its number, and there is no list then.
-func TestABrokenOptOutListIsNone(t *testing.T) {
+// An invalid line is an error with its number, and no list is returned.
+func TestAnInvalidOptOutListIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"a.example:80": "neither a host", "*.example.org": "neither a host", "a.example/x": "neither a host", "a b": "more than one place", "https://": "", "gopher://a.example/": "",
 		"https://a.example/ b": "more than one place", "me@a.example": "neither a host", "a..example": "neither a host", "?": "neither a host", "[::1": "neither a host", ".": "neither a host", "%zz": "neither a host",
@@ -72,7 +72,7 @@ func TestABrokenOptOutListIsNone(t *testing.T) {
 	}
 }
 
-// Whatever a list holds, what it names is left out, and an error names its line.
+// For any list, the places that it names are excluded, and errors name their lines.
 func FuzzOptOutList(f *testing.F) {
 	for _, s := range []string{"example.org\nhttps://a.example/x # y", "[::1]", "a..b", "http://%zz", "\ufeff#", "bücher.example", "1.2.3.4", "0x7f.1"} {
 		f.Add(s)
@@ -96,7 +96,7 @@ func FuzzOptOutList(f *testing.F) {
 
 // For site owners: "Nothing is requested from a place on the operator's opt-out list,
 // not even its robots.txt."
-func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
+func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -104,7 +104,7 @@ func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
 			Page("/private/x", "").Redirect("/go", "http://out.example/there").Page("/open", "")
 		w.Site("http://out.example").Page("/", "").Page("/there", "").Page("/rules.txt", "User-agent: *\nAllow: /")
 		w.Site("http://www.out.example").Page("/i.gif", "GIF")
-		// Its robots.txt leads to where nothing is asked for: nobody knows its rules.
+		// Its robots.txt redirects to an excluded place, so its rules are unknown.
 		w.Site("http://led.example").Redirect("/robots.txt", "http://out.example/rules.txt").Page("/", "")
 		pages, sum := crawl(t, w, func(o *crawler.Options) {
 			o.Dir, o.Scope, o.Requisites = dir, crawler.Anywhere(), true
@@ -113,7 +113,7 @@ func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
 		wantPages(t, pages, "http://a.example/", "http://a.example/go", "http://a.example/open")
 		for _, r := range w.Log() {
 			if strings.HasSuffix(r.Site.Host(), "out.example") || strings.HasPrefix(r.Target, "/private/") {
-				t.Errorf("%s was asked for", r.URL())
+				t.Errorf("%s was requested", r.URL())
 			}
 		}
 		w.AssertNeverFetched("http://led.example/")
@@ -129,9 +129,9 @@ func TestWhatIsOptedOutIsAskedForNothing(t *testing.T) {
 	})
 }
 
-// What was queued before it was put on the list is put aside, and comes back when
-// the list does not have it any more; a seed, too.
-func TestWhatIsOptedOutIsPutAside(t *testing.T) {
+// A queued URL that is put on the list is put aside, and comes back when it is removed from
+// the list; seeds, too.
+func TestOptedOutURLsArePutAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -157,7 +157,7 @@ func TestWhatIsOptedOutIsPutAside(t *testing.T) {
 	})
 }
 
-// A function that panics ends the crawl, and nothing is asked for.
+// A function that panics ends the crawl before any request.
 func TestAPanicOfTheOptOutEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

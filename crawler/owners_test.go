@@ -16,11 +16,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What docs/guide/site-owners.md promises, as far as no other test shows it.
+// The promises of docs/guide/site-owners.md that no other test checks.
 
 // For site owners: "Every request, also the one for robots.txt, names the crawler and
 // how to reach its operator: a URL or an e-mail address."
-func TestEveryRequestSaysWhoAsks(t *testing.T) {
+func TestEveryRequestNamesTheCrawler(t *testing.T) {
 	for _, contact := range []string{"https://example.org/benchbot", "me@example.org"} {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
@@ -46,7 +46,7 @@ func TestEveryRequestSaysWhoAsks(t *testing.T) {
 //
 // For site owners: "It is fetched again before the next page once it is as old as its
 // Cache-Control or Expires says, at least 5 minutes and at most 24 hours."
-func TestRobotsIsAskedForFirstAndAgain(t *testing.T) {
+func TestRobotsIsRequestedFirstAndAgain(t *testing.T) {
 	for says, want := range map[string]time.Duration{
 		"max-age=1":       5 * time.Minute,
 		"max-age=3600":    time.Hour,
@@ -80,13 +80,13 @@ func TestRobotsIsAskedForFirstAndAgain(t *testing.T) {
 						t.Errorf("%s came by a copy %v old", r.Target, age)
 					case r.Target == "/robots.txt":
 						if again++; age < want {
-							t.Errorf("robots.txt was asked for again after %v", age)
+							t.Errorf("robots.txt was requested again after %v", age)
 						}
 						copied = r.End
 					}
 				}
 				if again == 0 {
-					t.Error("robots.txt was never asked for again")
+					t.Error("robots.txt was never requested again")
 				}
 			})
 		})
@@ -106,7 +106,7 @@ func TestAFileWithoutLineEndsForbids(t *testing.T) {
 	})
 }
 
-// impatient is a crawl of somebody who allows himself all that can be allowed.
+// impatient sets every option that allows more requests to its widest value.
 func impatient(o *crawler.Options) {
 	o.AllowForbidden, o.AllowPrivate, o.FollowNoFollow = true, true, true
 	o.Delay, o.IPDelay, o.Concurrency, o.Scope = crawler.NoDelay, -1, 500, crawler.Anywhere()
@@ -172,7 +172,7 @@ func TestACopyStaysInForceForThirtyDays(t *testing.T) {
 //
 // For site owners: "The next request starts a second after the end of the last answer;
 // the operator may set a shorter pause, but none below 200 ms for a public address."
-func TestOneRequestAtATimeWhoeverAsks(t *testing.T) {
+func TestASiteGetsOneRequestAtATime(t *testing.T) {
 	for name, set := range map[string]func(*crawler.Options){"default": nil, "impatient": impatient} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestOneRequestAtATimeWhoeverAsks(t *testing.T) {
 				book(w, "http://a.example", 30)
 				w.Site("http://a.example").Latency(10 * time.Millisecond)
 				crawl(t, w, set, "http://a.example/0")
-				w.AssertPolite() // two at once are not
+				w.AssertPolite() // it reports two requests at once
 				least, most := time.Second, time.Duration(math.MaxInt64)
 				if set != nil {
 					least, most = 200*time.Millisecond, 210*time.Millisecond
@@ -256,7 +256,8 @@ func TestRestsGrowFromSecondsToAnHour(t *testing.T) {
 					seeds = append(seeds, fmt.Sprintf("http://a.example/%d", i))
 				}
 				crawl(t, w, func(o *crawler.Options) { o.Patience = 3 * time.Hour }, seeds...)
-				// The pages alone; a kept connection may end for no reason, once.
+				// Only the pages: a request on a kept connection may fail once without a
+				// reason.
 				log := slices.DeleteFunc(w.Log(), func(r crawltest.Request) bool { return r.Target == "/robots.txt" })
 				if name == "reset" {
 					log = log[1:]
@@ -292,7 +293,7 @@ func TestTriesOfAPage(t *testing.T) {
 			s.Page("/", links)
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
 			if n := w.Fetched("http://a.example/bad"); n != want || sum.SkippedURLs[crawler.SkipFailed] != 1 {
-				t.Errorf("%d: asked for %d times, want %d; %v", status, n, want, sum.SkippedURLs)
+				t.Errorf("%d: requested %d times, want %d; %v", status, n, want, sum.SkippedURLs)
 			}
 		})
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What holds for one site alone is known to all who read the crawl afterwards, also without
-// the program: the audit, the account, status, report and provenance. A run that no longer
-// has such settings is judged by its own, from its first request to the site on.
+// Settings of single sites are known to all readers of the crawl, also without the program:
+// the audit, the account, status, report and provenance. If a later run has no such settings,
+// its own apply from its first request to the site on.
 func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 	const forbidden, slow, small, wide = "http://forbidden.example", "http://slow.example", "http://small.example", "http://wide.example"
 	dir := t.TempDir()
@@ -94,7 +94,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			t.Errorf("sites with settings of their own: %v, %v", own, err)
 		}
 		if !robotsOf(a, forbidden+"/1") {
-			t.Error("the rules of a site whose robots.txt is forbidden are told without its setting")
+			t.Error("the account of a site whose robots.txt is forbidden ignores its setting")
 		}
 		if got := standings(a, small); got != "fetched status 200, fetched status 200, budget max-host-pages 2, " {
 			t.Errorf("%s: %s", small, got)
@@ -125,7 +125,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			}
 		}
 		if robotsOf(a, forbidden+"/new") {
-			t.Error("the rules that a run went by are not told")
+			t.Error("the account does not use the settings of the run")
 		}
 		r.Close()
 		published(provenance.Clean)

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// An error of parse, or a panic, ends the loop, and the next run parses the page again: no
-// row is lost.
+// An error or panic of parse ends the loop, and the next run parses the page again: no row is
+// lost.
 func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 	bad := errors.New("the disk is full")
 	for name, fail := range map[string]func() error{"error": func() error { return bad }, "panic": func() error { panic(bad) }} {
@@ -64,8 +64,8 @@ func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 	}
 }
 
-// What has no effect without a directory is refused.
-func TestWhatNeedsADirectoryIsRefusedWithoutOne(t *testing.T) {
+// Options that have no effect without a directory are refused.
+func TestOptionsThatNeedADirectoryAreRefusedWithoutOne(t *testing.T) {
 	for field, o := range map[string]crawler.Options{"Output": {Output: []crawler.Output{crawler.OutputWARC}}, "Lift": {Lift: []string{crawler.LiftAll}}} {
 		o.Identity, o.Seeds = testIdentity, []string{"http://a.example/"}
 		var bad *crawler.OptionError
@@ -83,8 +83,8 @@ func (panicking) Handle(context.Context, slog.Record) error { panic("Handle") }
 func (panicking) WithAttrs([]slog.Attr) slog.Handler        { panic("WithAttrs") }
 func (panicking) WithGroup(string) slog.Handler             { panic("WithGroup") }
 
-// A logger that panics costs its lines, and no crawl.
-func TestALoggerThatPanicsCostsItsLines(t *testing.T) {
+// A logger that panics loses its lines, but the crawl continues.
+func TestALoggerThatPanicsLosesItsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// What has not changed is not sent again, and is a page as any other all the same; of what
-// has changed it is told how.
+// An unchanged page is not sent again, but is otherwise a page like any other; a changed page
+// has its ChangeClass.
 func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		all := []string{"/list", "/weak", "/dated", "/deaf", "/script", "/text", "/gone", "/moved", "/zipped", "/back", "/plain", "/feed", "/quiet", "/error"}
@@ -113,7 +113,8 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 	})
 }
 
-// A body is found over several crawls that have not had it sent, with the last header.
+// A body is found over several crawls in which it was not sent, with the header of the last
+// answer.
 func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/same"), etag: `"1"`})
@@ -134,8 +135,8 @@ func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
 	})
 }
 
-// The crawl that has the body may be somewhere else than those behind it, which are side by
-// side.
+// The crawl with the body may be in another directory than the later crawls, which are next to
+// each other.
 func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})
@@ -156,7 +157,7 @@ func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 	})
 }
 
-// archiveOf are the WARC files of a crawl, decompressed.
+// archiveOf returns the WARC files of a crawl, decompressed.
 func archiveOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	files, err := storage.ArchiveFiles(dir)
@@ -170,7 +171,7 @@ func archiveOf(t *testing.T, dir string) []byte {
 	return all.Bytes()
 }
 
-// unzipped is a file without its compression.
+// unzipped returns a file decompressed.
 func unzipped(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
@@ -189,9 +190,9 @@ func unzipped(t *testing.T, path string) []byte {
 	return all
 }
 
-// A copy that is of no use costs a request, never a page: one that cannot be read is asked
-// for without a condition, as is what a 304 says of another copy, and one that was cut.
-func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
+// An unusable copy costs a request, but no page is lost: a page whose copy cannot be read, or
+// was cut, is requested without a condition, and so is one for which a 304 names another copy.
+func TestAnUnusableCopyCostsARequest(t *testing.T) {
 	damaged := func(change func(path string) error) func(t *testing.T, s *series) {
 		return func(t *testing.T, s *series) {
 			files, err := storage.ArchiveFiles(s.dir(1))
@@ -205,7 +206,7 @@ func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage   func(t *testing.T, s *series)
-		requests string // for a page that has not changed
+		requests string // for an unchanged page
 		unread   bool
 		cut      bool
 		change   crawler.ChangeClass
@@ -217,12 +218,12 @@ func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// The record of the page is the one that is large.
+			// The record of the page is the large one.
 			raw[len(raw)*2/3] ^= 0x55
 			return os.WriteFile(path, raw, 0o644)
 		}), "c-", true, false, crawler.ChangeNotModified},
 		"no index": {func(t *testing.T, s *series) { os.Remove(filepath.Join(s.dir(1), storage.IndexFile)) }, "-", false, false, ""},
-		"an index that is none": {func(t *testing.T, s *series) {
+		"an index of text": {func(t *testing.T, s *series) {
 			if err := os.WriteFile(filepath.Join(s.dir(1), storage.IndexFile), []byte("example,a)/ 2030\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -260,8 +261,9 @@ func TestACopyThatIsOfNoUseCostsARequest(t *testing.T) {
 	}
 }
 
-// A 304 that names another copy than the one that was asked about brings no page.
-func TestA304ThatSpeaksOfAnotherCopyIsAskedForAgain(t *testing.T) {
+// A 304 that names another copy than the stored one makes no page: the page is requested
+// again.
+func TestA304ForAnotherCopyIsRequestedAgain(t *testing.T) {
 	for is, want := range map[string]string{`"1"`: "c", `"2"`: "c-", `W/"2"`: "c", "": "c"} {
 		bubble(t, func(s *series, shelf *shelf) {
 			shelf.put("/", resource{body: filler, etag: `"1"`, modified: longAgo})
@@ -293,8 +295,8 @@ func TestA304ThatSpeaksOfAnotherCopyIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// Nothing is remembered of what is asked for with HEAD, and a crawl without an archive has
-// no memory at all, which is said once.
+// Pages that were requested with HEAD are not remembered. A crawl without an archive has no
+// memory, which is logged once.
 func TestWhatIsNotRemembered(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/head"), etag: `"1"`})
@@ -326,7 +328,8 @@ func TestWhatIsNotRemembered(t *testing.T) {
 	})
 }
 
-// A crawl in memory knows the one before, too, and the body budget holds for what that has.
+// A crawl in memory knows the previous one, too, and the body budget limits the archived
+// bodies.
 func TestACrawlInMemoryKnowsTheOneBefore(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + strings.Repeat("x", 600<<10), etag: `"1"`})
@@ -346,8 +349,8 @@ func TestACrawlInMemoryKnowsTheOneBefore(t *testing.T) {
 	})
 }
 
-// What cannot be the crawl before ends the run before it begins.
-func TestWhatCannotBeTheCrawlBefore(t *testing.T) {
+// An invalid previous crawl ends the run before it begins.
+func TestInvalidPreviousCrawls(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
 		var wrong *crawler.OptionError
@@ -370,7 +373,7 @@ func TestWhatCannotBeTheCrawlBefore(t *testing.T) {
 	})
 }
 
-// Pages that count for limits do so whether they are sent or not.
+// Pages count for limits whether they are sent or not modified.
 func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/1", "/2", "/3"), etag: `"1"`})
@@ -385,8 +388,7 @@ func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
 	})
 }
 
-// A body that cannot be read any more is kept again when the server sends it, though
-// nothing in it has changed.
+// A body that cannot be read any more is archived again when the server sends it unchanged.
 func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		noise := strings.Repeat("0123456789abcdef", 4<<10)
@@ -423,8 +425,8 @@ func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 	})
 }
 
-// The links of pages whose bodies only a crawl before has are read again by a rescan.
-func TestARescanReadsWhatTheCrawlBeforeHas(t *testing.T) {
+// A rescan reads the links of pages whose bodies only an earlier crawl has.
+func TestARescanReadsBodiesOfThePreviousCrawl(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/list", "/same"), etag: `"1"`})
 		shelf.put("/list", resource{body: filler + pages("/deep"), etag: `"1"`})
@@ -444,9 +446,10 @@ func TestARescanReadsWhatTheCrawlBeforeHas(t *testing.T) {
 	})
 }
 
-// What was taken out of a crawl is a new page to the ones behind it, which repeat a body
-// that is gone: nobody is told of damage, and the page is asked for as one that is new.
-func TestWhatWasPurgedIsAskedForAsANewPage(t *testing.T) {
+// A page that was purged from an earlier crawl is a new page for later ones, whose revisit
+// records refer to the purged body. No damage is reported, and the page is requested without a
+// condition.
+func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: pages("/kept", "/gone") + filler, etag: `"r"`})
 		shelf.put("/kept", resource{body: "kept " + filler, etag: `"k"`})
@@ -478,15 +481,15 @@ func TestWhatWasPurgedIsAskedForAsANewPage(t *testing.T) {
 	})
 }
 
-// A page that says it will be changed is not asked for by that: servers that compare times
-// would never send it again. It is by its ETag, where it has one.
-func TestAPageFromTheFutureIsAskedForWithoutItsTime(t *testing.T) {
+// A page whose Last-Modified is in the future is not requested with that time: servers that
+// compare times would never send it again. Its ETag is used, if it has one.
+func TestPagesFromTheFutureAreRequestedWithoutTheirTime(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		const future = "Fri, 01 Jan 2199 00:00:00 GMT"
 		shelf.put("/", resource{body: pages("/future", "/both", "/now", "/odd") + filler, etag: `"r"`})
 		shelf.put("/future", resource{body: "future " + filler, modified: future})
 		shelf.put("/both", resource{body: "both " + filler, modified: future, etag: `"b"`})
-		shelf.put("/odd", resource{body: "odd " + filler, modified: "the day before yesterday"}) // servers compare it as a text
+		shelf.put("/odd", resource{body: "odd " + filler, modified: "the day before yesterday"}) // servers compare it as text
 		shelf.put("/now", resource{body: "now " + filler, modified: time.Now().UTC().Format(http.TimeFormat)})
 		s.crawl()
 		shelf.forget()

@@ -21,8 +21,8 @@ const (
 	secondPages = 30 // of each site
 )
 
-// killedSecond is a crawl, behind the one in the directory first.crawl beside it if that is
-// there.
+// killedSecond is a crawl whose previous crawl is the directory first.crawl next to its own,
+// if that exists.
 func killedSecond(dir, address string) error {
 	o, err := killedOptions(secondSites, dir, address)
 	if err != nil {
@@ -34,7 +34,7 @@ func killedSecond(dir, address string) error {
 	return sayPages(o)
 }
 
-// A stillWeb has pages that do not change, and says so to who asks.
+// A stillWeb has pages that do not change, and answers 304 to conditional requests.
 type stillWeb struct {
 	mu     sync.Mutex
 	robots map[string]int // requests for robots.txt, by host
@@ -54,7 +54,7 @@ func (w *stillWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.NotFound(rw, r)
 		return
 	}
-	if n%3 != 0 { // of the others the server does not know when they change
+	if n%3 != 0 { // the other pages have no validators
 		rw.Header().Set("ETag", `"1"`)
 	}
 	if r.Header.Get("If-None-Match") != "" {
@@ -66,8 +66,8 @@ func (w *stillWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, `%s <a href="/%d">1</a> <a href="/%d">2</a>`, strings.Repeat(r.Host+r.URL.Path, 20), (2*n+1)%secondPages, (2*n+2)%secondPages)
 }
 
-// since is how many pages were sent since it was called last, and how often each host was
-// asked for its robots.txt, ever.
+// since returns the number of pages sent since its last call, and how often robots.txt of each
+// host was ever requested.
 func (w *stillWeb) since() (sent int, robots map[string]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,9 +75,9 @@ func (w *stillWeb) since() (sent int, robots map[string]int) {
 	return sent, maps.Clone(w.robots)
 }
 
-// A crawl that knows the one before is killed again and again. In the end it has each page
-// once more, with what became of it; its robots.txt copies are those of then; all its
-// files say the same, and what they repeat is there.
+// A crawl with a previous crawl is killed again and again. In the end it has each page once,
+// with its change; its copies of robots.txt come from the previous crawl; its files agree, and
+// its revisit records refer to existing bodies.
 func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 	w := &stillWeb{robots: map[string]int{}}
 	root := t.TempDir()
@@ -106,7 +106,7 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 	sent, robots := w.since()
 	for host, n := range robots {
 		if n != 1 {
-			t.Errorf("robots.txt of %s was asked for %d times", host, n)
+			t.Errorf("robots.txt of %s was requested %d times", host, n)
 		}
 	}
 	if _, err := storage.Verify(second, func(err error) { t.Error(err) }); err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// notedThen is a digest that no text has: who has it has read it.
+// notedThen is a digest that no text has: a page with it has a copied digest.
 var notedThen = "sha256:" + strings.Repeat("0", 64)
 
-// handMade makes the first crawl of a series: an archive of pages, by target, beside each of
-// which that digest is noted.
+// handMade writes the first crawl of a series: an archive of pages, by target, each with
+// notedThen as the digest of its text.
 func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 	s.t.Helper()
 	s.n++
@@ -49,7 +49,7 @@ func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 	}
 }
 
-// damageOf flips a bit in the checksum of the record of a URL in a crawl.
+// damageOf flips a bit in the checksum of the record of a URL.
 func damageOf(t *testing.T, dir, url string) {
 	t.Helper()
 	index, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
@@ -72,9 +72,9 @@ func damageOf(t *testing.T, dir, url string) {
 	}
 }
 
-// The text of a page with the bytes of the crawl before, read in the same way, is not looked
-// at again: the digest of it is the one that was noted then, crawl after crawl.
-func TestTheTextOfTheSameBytesIsLookedAtOnce(t *testing.T) {
+// If a page has the same bytes as in the previous crawl, and is read in the same way, its text
+// is not read again: its digest is copied, crawl after crawl.
+func TestTextDigestsOfUnchangedBytesAreCopied(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		all := []string{"/same", "/asked", "/deaf", "/other", "/typed", "/damaged"}
 		s.handMade(shelf, map[string]resource{
@@ -112,9 +112,9 @@ func TestTheTextOfTheSameBytesIsLookedAtOnce(t *testing.T) {
 	})
 }
 
-// A body with a content coding that comes as it came before is the same without a look into
-// the one of then, which may be damaged; one that only its coding tells apart is the same,
-// too, behind a look.
+// A body with the same content coding and the same bytes as before is compared without reading
+// the earlier one, which may be damaged. A body that differs only in its coding is the same,
+// too, after reading it.
 func TestACodedBodyIsComparedAsItWasSent(t *testing.T) {
 	zipped := http.Header{"Content-Encoding": {"gzip"}}
 	for name, c := range map[string]struct {

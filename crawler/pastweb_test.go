@@ -23,16 +23,16 @@ import (
 // filler makes a body long enough to be repeated.
 var filler = "<p>" + strings.Repeat("words that stand still ", 8)
 
-// A resource is one that changes between two crawls.
+// A resource is one page, which may change between two crawls.
 type resource struct {
 	body, etag, modified string
-	header               http.Header // further fields, of a 304, too
+	header               http.Header // further fields, also of a 304
 	status               int         // 0: 200
-	deaf                 bool        // it heeds no condition
+	deaf                 bool        // it ignores conditions
 	says304              bool        // always
 }
 
-// A shelf serves resources, and keeps what it was asked.
+// A shelf serves resources, and records the requests.
 type shelf struct {
 	mu    sync.Mutex
 	has   map[string]resource
@@ -51,7 +51,8 @@ func (s *shelf) put(target string, r resource) {
 	s.has[target] = r
 }
 
-// requests are those of the last crawl for a target, "c" for each with a condition.
+// requests returns the requests of the last crawl for a target: "c" for a conditional one, "-"
+// for another.
 func (s *shelf) requests(target string) (kinds string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,12 +109,12 @@ func (s *shelf) serve(w http.ResponseWriter, req *http.Request) {
 	w.Write([]byte(r.body))
 }
 
-// A visited page, as its handler has seen it.
+// A visitedPage is a page as its handler got it.
 type visitedPage struct {
 	change      crawler.ChangeClass
 	notModified bool
 	status      int
-	asked       int // status of its exchange
+	asked       int // status of its Exchange
 	body, title string
 	header      http.Header
 	links       int
@@ -122,7 +123,8 @@ type visitedPage struct {
 	text        string
 }
 
-// A series is crawls of one web, one after the other, in directories beside each other.
+// A series is a number of crawls of one web, one after the other, in directories next to each
+// other.
 type series struct {
 	t    *testing.T
 	web  *crawltest.Web
@@ -135,7 +137,7 @@ type series struct {
 
 func (s *series) dir(n int) string { return filepath.Join(s.root, fmt.Sprintf("%d.crawl", n)) }
 
-// crawl runs the next crawl, which knows the one before.
+// crawl runs the next crawl, whose previous crawl is the last one.
 func (s *series) crawl(change ...func(*crawler.Options)) {
 	s.t.Helper()
 	if err := s.run(change...); err != nil {
@@ -193,7 +195,7 @@ func bubble(t *testing.T, test func(s *series, shelf *shelf)) {
 	})
 }
 
-// pages links to pages.
+// pages returns links to pages.
 func pages(targets ...string) string {
 	var b strings.Builder
 	for _, target := range targets {

@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A logged request, as docs/reference/outputs.md says that its pause is recomputed.
+// A logged is a request in the log with the fields from which docs/reference/outputs.md
+// recomputes its pause.
 type logged struct {
 	site             frontier.Site
 	start, end       time.Time
@@ -57,11 +58,11 @@ func loggedOf(t *testing.T, l *crawllog.Line) logged {
 	return r
 }
 
-// pausesKept recomputes every pause from a crawl's log, and says which clocks
-// asked for them.
+// pausesKept recomputes every pause from the log of a crawl, and counts the requests by the
+// clock of the pause.
 func pausesKept(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	const tick = 2 * time.Microsecond // two that are rounded
+	const tick = 2 * time.Microsecond // two rounded values
 	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= tick }
 	clocks := map[string]int{}
 	ended := map[frontier.Site]time.Time{}
@@ -82,9 +83,9 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 		}
 		switch {
 		case r.clock == "" && !ended[r.site].IsZero():
-			t.Errorf("no pause was asked since %v: %s", ended[r.site], r.annotated)
+			t.Errorf("no pause was required since %v: %s", ended[r.site], r.annotated)
 		case r.clock != "" && since.IsZero():
-			t.Errorf("since when was a pause asked? %s", r.annotated)
+			t.Errorf("the start of the pause is missing: %s", r.annotated)
 		case r.clock != "" && r.start.Before(since.Add(r.asked-tick)):
 			t.Errorf("begun %v early: %s", since.Add(r.asked).Sub(r.start), r.annotated)
 		}
@@ -92,8 +93,7 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 		ended[r.site] = r.end
 		all = append(all, r)
 	}
-	// What a pause counts from is a moment of the log, but for the line that a
-	// kill has taken.
+	// The start of a pause is a time in the log, except if a kill has removed that line.
 	unknown := 0
 	for _, r := range all {
 		known := r.since.IsZero() || r.clock == "machine"
@@ -141,7 +141,7 @@ func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 		site("http://c.example", "16.1.1.4").Robots("User-agent: *\nCrawl-delay: 3\n").Status("/2", 429)
 		site("http://d.example", "16.1.1.5").Func("/2", func(rw http.ResponseWriter, r *http.Request) {
 			if _, err := os.Stat(killed); err != nil {
-				// As a kill while the answer is under way leaves it.
+				// The state that a kill during the answer leaves.
 				if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 					t.Error(err)
 				}
@@ -176,8 +176,8 @@ func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 	})
 }
 
-// sharedClocks are those of a machine on which another process asked for
-// everything a moment ago.
+// sharedClocks are the clocks of a machine on which another process has just sent requests to
+// everything.
 type sharedClocks struct{ until time.Time }
 
 func (s *sharedClocks) Reserve(key string, now, until time.Time) (frontier.Taken, bool) {

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A plan asks for robots.txt alone, once, whatever it answers.
-func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
+// A plan requests only robots.txt, once, for any answer.
+func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://slow.example").Robots("User-agent: *\nDisallow: /private\nCrawl-delay: 5").Page("/", "").Page("/private", "")
@@ -33,7 +33,7 @@ func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if r.Target != "/robots.txt" {
-				t.Errorf("asked for %s", r.Target)
+				t.Errorf("requested %s", r.Target)
 			}
 		}
 		if plan.Seeds != 5 || len(plan.Sites) != 4 {
@@ -58,7 +58,7 @@ func TestAPlanAsksForNothingButRobotsTxt(t *testing.T) {
 	})
 }
 
-// Many sites are asked no faster than the crawl would ask them.
+// Many sites are requested no faster than the crawl would request them.
 func TestAPlanKeepsToTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -72,14 +72,13 @@ func TestAPlanKeepsToTheRate(t *testing.T) {
 		}
 		asked := w.Log()
 		if len(asked) != 3 || asked[2].Start.Sub(asked[0].Start) < 4*time.Second {
-			t.Errorf("asked for %v", asked)
+			t.Errorf("requested %v", asked)
 		}
 	})
 }
 
-// Whoever is on the opt-out list with a part of a site is left alone there; the rest of
-// its seeds are judged, whichever comes first.
-func TestAPlanLooksAtEachSeed(t *testing.T) {
+// Opted-out seeds of a site are not judged; the other seeds of the site are, in any order.
+func TestAPlanJudgesEachSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		for _, site := range []string{"http://a.example", "http://b.example"} {
@@ -101,7 +100,7 @@ func TestAPlanLooksAtEachSeed(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if r.URL() != "http://a.example/robots.txt" {
-				t.Errorf("%s was asked for", r.URL())
+				t.Errorf("%s was requested", r.URL())
 			}
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What trips other crawlers, each answered as a site owner would expect.
+// Cases in which other crawlers fail, with the answers that a site owner would expect.
 
 func TestRedirectIntoADisallowIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestRedirectToAnotherHostAsksItsRobotsFirst(t *testing.T) {
 	})
 }
 
-// robotsUnreachable checks that a site whose robots.txt fails is asked for it
-// at 0, 1 and 3 minutes, for nothing else, and is given up then.
+// robotsUnreachable checks that if a site's robots.txt fails it is requested at 0, 1 and 3
+// minutes, that nothing else is, and that the site is then given up.
 func robotsUnreachable(t *testing.T, w *crawltest.Web) {
 	t.Helper()
 	begin := time.Now()
@@ -59,12 +59,12 @@ func robotsUnreachable(t *testing.T, w *crawltest.Web) {
 	var at []time.Duration
 	for _, r := range w.Log() {
 		if r.Target != "/robots.txt" {
-			t.Errorf("%s was asked for", r.URL())
+			t.Errorf("%s was requested", r.URL())
 		}
 		at = append(at, r.Start.Sub(begin).Truncate(time.Second))
 	}
 	if want := []time.Duration{0, time.Minute, 3 * time.Minute}; fmt.Sprint(at) != fmt.Sprint(want) {
-		t.Errorf("robots.txt was asked for at %v, want %v", at, want)
+		t.Errorf("robots.txt was requested at %v, want %v", at, want)
 	}
 	if len(sum.Waiting) != 1 || sum.Waiting[0].Given.Code != frontier.RobotsUnreachable {
 		t.Errorf("waiting: %+v", sum.Waiting)
@@ -168,7 +168,7 @@ func TestTwoHostsRedirectToOneFile(t *testing.T) {
 			s.Page("/", `<a href="/no">no</a><a href="/yes">yes</a>`)
 		}
 		rules := w.Site("http://rules.example").Robots("User-agent: *\nDisallow: /no").Latency(2 * time.Second)
-		// The shared host is crawled, too, so that its right is in demand.
+		// The shared host is crawled, too, so that several sites wait for it.
 		var links strings.Builder
 		for i := range 30 {
 			fmt.Fprintf(&links, `<a href="/%d">x</a>`, i)
@@ -221,7 +221,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 					asked = append(asked, r.Target)
 				}
 				if fmt.Sprint(asked) != "[/busy /other /busy]" {
-					t.Errorf("asked for %v: after the rest the other page is next", asked)
+					t.Errorf("requested %v: after the rest the other page is next", asked)
 				}
 			})
 		})
@@ -275,14 +275,14 @@ func TestVisitTimeAndRequestRateAreObeyed(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if at := r.Start.Sub(midnight) % (24 * time.Hour); r.Target != "/robots.txt" && (at < 3*time.Hour || at > 3*time.Hour+time.Minute) {
-				t.Errorf("%s was asked for at %v", r.Target, at)
+				t.Errorf("%s was requested at %v", r.Target, at)
 			}
 		}
 		w.AssertDelay("", 20*time.Second)
 	})
 }
 
-func TestASlowHostIsNeverAskedTwiceAtOnce(t *testing.T) {
+func TestASlowHostGetsOneRequestAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		s := w.Site("http://slow.example").Latency(3 * time.Second)
@@ -296,7 +296,7 @@ func TestASlowHostIsNeverAskedTwiceAtOnce(t *testing.T) {
 			t.Errorf("%d pages, want 40", len(pages))
 		}
 		w.AssertPolite()
-		// Twice the time to first byte is longer than the own delay.
+		// Twice the time to first byte is longer than the delay of the crawl.
 		w.AssertDelay("", 6*time.Second)
 	})
 }
@@ -333,7 +333,7 @@ func TestDeadHostsDoNotKeepTheRunFromEnding(t *testing.T) {
 		for i := range 500 {
 			host := fmt.Sprintf("http://dead%d.example", i)
 			if i%2 == 0 {
-				w.Site(host).Down(true) // refuses connections; the others have no address
+				w.Site(host).Down(true) // refuses connections; the other hosts have no address
 			}
 			seeds = append(seeds, host+"/")
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// processes are those that a crawl has kept.
+// processes returns the processes that a crawl has recorded, with their builds.
 func processes(t *testing.T, dir string) (all []crawler.Process, builds []crawler.Build) {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
@@ -30,9 +30,9 @@ func processes(t *testing.T, dir string) (all []crawler.Process, builds []crawle
 	return all, builds
 }
 
-// Each run keeps when it began and ended, how, by which clock, and of what the program was
-// built: also where the next one is on another machine.
-func TestEachRunKeepsWhatWorkedOnIt(t *testing.T) {
+// Each run records its start, its end, its clock and the build of the program, also if the
+// next run is on another machine.
+func TestEachRunRecordsItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
@@ -69,7 +69,7 @@ func TestEachRunKeepsWhatWorkedOnIt(t *testing.T) {
 	})
 }
 
-// A run that has not come to its end has kept that it began.
+// A run that fails has a recorded start and no end.
 func TestARunThatFailsHasNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -90,7 +90,7 @@ func TestARunThatFailsHasNoEnd(t *testing.T) {
 	})
 }
 
-// Of a crawl that has had more runs than are kept, the oldest are counted.
+// If a crawl has had more runs than are kept, the oldest ones are counted.
 func TestTheOldestRunsAreCounted(t *testing.T) {
 	const runs = 1003
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

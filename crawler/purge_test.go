@@ -18,7 +18,7 @@ import (
 // For site owners: "`crawl optout purge DIR` removes from a crawl what was captured
 // there before: pages, records, and the links that were found on them; that your server
 // was contacted, and when, stays in the log."
-func TestWhatAnOwnerDoesNotWantIsTakenOutOfACrawl(t *testing.T) {
+func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -88,7 +88,7 @@ func TestWhatAnOwnerDoesNotWantIsTakenOutOfACrawl(t *testing.T) {
 		}, "http://a.example/")
 		for _, r := range w.Log()[asked:] {
 			if strings.HasPrefix(r.URL(), "http://out.example/") {
-				t.Errorf("%s was asked for again", r.URL())
+				t.Errorf("%s was requested again", r.URL())
 			}
 		}
 		withAccount(t, dir, func(a *crawler.Account) {
@@ -99,7 +99,7 @@ func TestWhatAnOwnerDoesNotWantIsTakenOutOfACrawl(t *testing.T) {
 	})
 }
 
-// withAccount opens the account of a crawl that is not run.
+// withAccount opens the account of a crawl that is not running.
 func withAccount(t *testing.T, dir string, f func(*crawler.Account)) {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
@@ -114,7 +114,7 @@ func withAccount(t *testing.T, dir string, f func(*crawler.Account)) {
 	f(a)
 }
 
-// A purge that was broken off is finished by the places that it was begun with.
+// An interrupted purge is finished with its recorded places.
 func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -123,7 +123,8 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		w.Site("http://a.example").Page("/", "a")
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://out.example/", "http://a.example/")
 		now := time.Now().UTC().Truncate(time.Second)
-		// As it is written before anything is taken out: there is nothing in the archive to fill.
+		// The file as it is written before anything is removed: no record is to be filled in
+		// yet.
 		text := `{"time":"` + now.Format(time.RFC3339) + `"}` + "\n" + `{"place":"out.example"}` + "\n" + `{"end":true}` + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "purge.jsonl"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

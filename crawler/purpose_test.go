@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// logOf are the lines of crawl.log about pages, by target.
+// logOf returns the lines of crawl.log about pages, by target.
 func logOf(t *testing.T, dir string) map[string]*crawllog.Line {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, storage.LogFile))
@@ -41,7 +41,7 @@ func logOf(t *testing.T, dir string) map[string]*crawllog.Line {
 
 // For site owners: "If the operator declares a purpose (`--purpose`), pages for which
 // robots.txt refuses that purpose are not fetched."
-func TestWhatRobotsTxtRefusesThePurposeIsNotAskedFor(t *testing.T) {
+func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 	for _, c := range []struct {
 		purpose robots.Purpose
 		line    string
@@ -101,7 +101,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 	for _, c := range []struct {
 		purpose       robots.Purpose
 		header, meta  string
-		by, unrefused string // unrefused: a purpose to which nothing is said
+		by, unrefused string // unrefused: a purpose without a statement
 	}{
 		{robots.PurposeAITrain, "X-Robots-Tag: noai", "", "X-Robots-Tag: noai", "search"},
 		{robots.PurposeAITrain, "X-Robots-Tag: benchbot: noai", "", "X-Robots-Tag: noai", "search"},
@@ -201,8 +201,8 @@ func TestStatementsAboutUseLoosenNothing(t *testing.T) {
 	}
 }
 
-// A redirect that comes with a refusal is not kept, and its target is asked about
-// by itself. What was refused counts as asked for by the bounds of its site.
+// A redirect with a refusal is not kept, and its target is judged separately. A refused page
+// counts as requested for the limits of its site.
 func TestRefusedRedirectsAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -226,8 +226,8 @@ func TestRefusedRedirectsAndBudgets(t *testing.T) {
 	})
 }
 
-// A purpose that is declared later counts from then on: for what is queued, and
-// for the links of archived pages.
+// A purpose that is declared later applies from then on: to queued URLs, and to the links of
+// archived pages.
 func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -256,9 +256,9 @@ func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 	})
 }
 
-// An answer that is asked for again is not kept either, where it refuses the
-// purpose: with the page it would come into the archive all the same.
-func TestAnswersThatAreAskedForAgainAreNotKept(t *testing.T) {
+// An answer that will be requested again is not kept either, if it refuses the purpose: it
+// would be archived with the page.
+func TestRefusedAnswersBeforeARetryAreNotKept(t *testing.T) {
 	for _, purpose := range []robots.Purpose{robots.PurposeArchive, robots.PurposeSearch} {
 		synctest.Test(t, func(t *testing.T) {
 			dir := t.TempDir()
@@ -277,7 +277,7 @@ func TestAnswersThatAreAskedForAgainAreNotKept(t *testing.T) {
 			all := tableOf(t, dir)
 			for _, target := range []string{"/late", "/cut"} {
 				if n := w.Fetched("http://a.example" + target); n < 3 {
-					t.Errorf("%s was asked for %d times", target, n)
+					t.Errorf("%s was requested %d times", target, n)
 				}
 				if kept := all[target] != nil && all[target].WARCFile != ""; kept != (purpose == robots.PurposeSearch) {
 					t.Errorf("%s: %s is kept: %v", purpose, target, kept)

@@ -11,11 +11,11 @@ import (
 
 // A contact that leads to no one is refused if a public site is crawled: site owners could
 // not reach the person who runs the crawl.
-func TestAContactThatLeadsNowhereIsRefusedForPublicSites(t *testing.T) {
+func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
 	for _, c := range []struct {
 		contact, mail string
-		field, says   string // of the error; empty: none
+		field, says   string // field, says: of the error; empty: none
 	}{
 		{"https://crawler.debian.org/bot", "", "", ""},
 		{"me@debian.org", "", "", ""},

@@ -17,13 +17,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// repaired is what became of one damage.
+// repaired is the result of one damage.
 type repaired struct {
 	file, what string
 	became     string // as was: byte for byte; whole: sound, with what is lost told; left: problems stay; refused
 }
 
-// spoilt makes a copy of the crawl in which one file is another one; nil: it is gone.
+// spoilt makes a copy of the crawl in which one file is replaced, or removed if is is nil.
 func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "crawl")
@@ -38,7 +38,7 @@ func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string)
 	return dir
 }
 
-// pageURLs are those of the lines of pages.jsonl that can be read.
+// pageURLs returns the URLs of the lines of pages.jsonl that can be read.
 func pageURLs(raw []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(raw) {
@@ -50,8 +50,8 @@ func pageURLs(raw []byte) map[string]bool {
 	return all
 }
 
-// repair repairs a crawl with one damage, and checks that no page is lost that could be read,
-// and that the files of before are kept.
+// repair repairs a crawl with one damage. It checks that no readable page is lost, and that
+// the original files are kept.
 func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (became repaired) {
 	t.Helper()
 	became = repaired{file: kindOf(name), what: what}
@@ -70,7 +70,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	}
 	if r.Sound {
 		if problems > 0 || err != nil {
-			t.Errorf("%s: %s: %s: %d problems, %v, and it is said to be sound", c.name, name, what, problems, err)
+			t.Errorf("%s: %s: %s: %d problems, %v, and repair reports it as sound", c.name, name, what, problems, err)
 		}
 		if err := r.Discard(); err != nil {
 			t.Error(err)
@@ -109,9 +109,9 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 		still = append(still, err.Error())
 	}
 	if len(still) != len(left) {
-		t.Errorf("%s: %s: %s: %d problems were said to stay, and there are %q", c.name, name, what, len(left), still)
+		t.Errorf("%s: %s: %s: repair reported %d remaining problems, and there are %q", c.name, name, what, len(left), still)
 	}
-	// Each page that could be read is there, or its URL is fetched again.
+	// Each page that could be read is still there, or its URL is queued again.
 	had, has := pageURLs(before[storage.PagesFile]), pageURLs(after[storage.PagesFile])
 	for url := range pageURLs(c.files[storage.PagesFile]) {
 		if had[url] && !has[url] {
@@ -137,7 +137,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	return became
 }
 
-// kindOf is a file as tables name it.
+// kindOf returns the kind of a file for tables.
 func kindOf(name string) string {
 	if strings.HasPrefix(name, storage.ArchiveDir) {
 		return "warc/"
@@ -145,7 +145,7 @@ func kindOf(name string) string {
 	return name
 }
 
-// randomDamage is one of the ways in which a file can be spoilt.
+// randomDamage damages a file in one of several ways.
 func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string, is []byte) {
 	b := bytes.Clone(raw)
 	switch r.IntN(10) {
@@ -173,7 +173,7 @@ func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string,
 		clear(b[at:min(len(b), at+4096)])
 		return "block of zeros", b
 	case 7:
-		return "appended", append(b, "what nobody wrote\n"...)
+		return "appended", append(b, "not written by a crawl\n"...)
 	case 8:
 		return "emptied", []byte{}
 	case 9:
@@ -185,9 +185,9 @@ func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string,
 	return "one byte", b
 }
 
-// Files of a crawl are spoilt in ten ways: repair mends what can be, loses no page that could
-// be read, and keeps what there was. $PERMESSO_DAMAGES says how often, $PERMESSO_SEED where; with -v
-// there is a table.
+// Files of a crawl are damaged in ten ways. Repair restores what it can, loses no readable
+// page, and keeps the original files. $PERMESSO_DAMAGES is the number of damages,
+// $PERMESSO_SEED the seed; with -v a table is printed.
 func TestRepair(t *testing.T) {
 	damages, err := strconv.Atoi(os.Getenv("PERMESSO_DAMAGES"))
 	if err != nil {
@@ -199,7 +199,7 @@ func TestRepair(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 9))
 	crawls := damagedCrawls(t)
-	for _, c := range crawls { // its pages would be cut off, acknowledged ones, too
+	for _, c := range crawls { // pages after that copy would be cut off, even acknowledged ones
 		if b := c.repair(t, storage.StateFile, "older copy", c.older[storage.StateFile]); b.became != "refused" {
 			t.Errorf("%s: an older %s: %s", c.name, storage.StateFile, b.became)
 		}

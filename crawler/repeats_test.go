@@ -10,7 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// What repeats is found among any number of other bodies, in bounded memory.
+// Repeats are found among any number of other bodies, in bounded memory.
 func TestRepeatsAreBounded(t *testing.T) {
 	var r repeats
 	see := func(url, digest string) (Repeat, bool) {
@@ -31,7 +31,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 					t.Errorf("%+v", one)
 				}
 			}
-			see(fmt.Sprintf("http://b%d.example/", i), "the same") // other sites are no repeat
+			see(fmt.Sprintf("http://b%d.example/", i), "the same") // other sites do not repeat
 		}
 		if n := len(r.young) + len(r.old); n > 2*maxBodies {
 			t.Fatalf("%d bodies are remembered", n)
@@ -43,8 +43,8 @@ func TestRepeatsAreBounded(t *testing.T) {
 	}
 }
 
-// A crawl of many such spaces does not drown its log.
-func TestRepeatsAreNotSaidTooOften(t *testing.T) {
+// Many endless spaces do not fill the log.
+func TestRepeatsAreNotLoggedTooOften(t *testing.T) {
 	var r repeats
 	warned := 0
 	for h := range 3 * maxWarnings {
@@ -63,8 +63,8 @@ func TestRepeatsAreNotSaidTooOften(t *testing.T) {
 	}
 }
 
-// A repeat that grows is said again, ten times later.
-func TestRepeatsAreSaidAtEachPowerOfTen(t *testing.T) {
+// A growing repeat is logged again, at ten times the number of pages.
+func TestRepeatsAreLoggedAtEachPowerOfTen(t *testing.T) {
 	var r repeats
 	u, err := frontier.ParseURL("http://a.example/cycle")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// repeated counts pages and says what is a repeat, at each page.
+// A repeated counts pages, and records when a repeat is reported.
 type repeated struct {
 	t *testing.T
 	r repeats
@@ -118,7 +118,7 @@ func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
 	return last, warned
 }
 
-// From a hundred pages on a body is a repeat; the most come first, then by name.
+// A body is a repeat from a hundred pages on; the largest are listed first, then by name.
 func TestWhatIsARepeat(t *testing.T) {
 	r := repeated{t: t}
 	if got := r.r.list(); got != nil {
@@ -147,7 +147,7 @@ func TestWhatIsARepeat(t *testing.T) {
 	}
 }
 
-// Of long URLs the beginning is compared, and kept.
+// Only the beginning of long URLs is compared and kept.
 func TestRepeatsOfLongURLs(t *testing.T) {
 	r := repeated{t: t}
 	long := "http://a.example/" + strings.Repeat("x", 256-len("http://a.example/"))
@@ -162,9 +162,9 @@ func TestRepeatsOfLongURLs(t *testing.T) {
 	}
 }
 
-// A generation holds 4,096 bodies: what was seen in this one or the one before
-// counts on, what is older begins anew. Repeats are not forgotten, unless there
-// are more of them than half a generation.
+// A generation holds 4,096 bodies: bodies of this one and of the one before are counted on,
+// older ones are counted anew. Repeats are not forgotten, unless there are more than half a
+// generation of them.
 func TestGenerationsOfBodies(t *testing.T) {
 	r := repeated{t: t}
 	fill := func(from, n int) {
@@ -173,7 +173,7 @@ func TestGenerationsOfBodies(t *testing.T) {
 		}
 	}
 	r.see(100, "http://a.example/repeat", "repeat")
-	r.see(99, "http://a.example/none", "none") // one too few
+	r.see(99, "http://a.example/none", "none") // one too few for a repeat
 	fill(0, 4094)
 	if n := len(r.r.young); n != 4096 || len(r.r.old) != 0 {
 		t.Fatalf("%d and %d bodies", n, len(r.r.old))

@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What a page is shown with is fetched whole, wherever it lies: a style sheet names
-// another one, and that a font. It leads to no further page, and to an end.
+// All requisites of a page are fetched, on any host: a style sheet names another one, which
+// names a font. They lead to no further pages.
 func TestRequisitesOfRequisites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -44,8 +44,8 @@ func TestRequisitesOfRequisites(t *testing.T) {
 	})
 }
 
-// All pictures that a srcset offers are fetched, also those of a picture element; a comma
-// within a URL is one of it.
+// All images of a srcset are fetched, also those of a picture element; a comma within a URL is
+// part of the URL.
 func TestEachPictureOfASrcsetIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -61,9 +61,9 @@ func TestEachPictureOfASrcsetIsAskedFor(t *testing.T) {
 	})
 }
 
-// A document in a frame that is no page of the crawl belongs to the page around it, as
-// an image does, but not what that document leads to or frames in turn.
-func TestDocumentsInFramesAreShownBeyondTheScope(t *testing.T) {
+// A framed document that is not a page of the crawl is a requisite, like an image. The links
+// and frames of that document are not followed.
+func TestFramedDocumentsAreFetchedBeyondTheScope(t *testing.T) {
 	for name, page := range map[string]string{
 		"scope":    `<iframe src="http://b.example/frame"></iframe><object data="http://b.example/object" type="text/html"></object><a href="http://b.example/1">x</a>`,
 		"depth":    `<a href="/deep">x</a>`,
@@ -93,8 +93,9 @@ func TestDocumentsInFramesAreShownBeyondTheScope(t *testing.T) {
 	}
 }
 
-// A frame in scope is a page like any other, and none is fetched where requisites are not.
-func TestDocumentsInFramesThatArePagesByThemselves(t *testing.T) {
+// A framed document in scope is a page like any other, and without Requisites no framed
+// document is fetched.
+func TestFramedDocumentsThatArePages(t *testing.T) {
 	for _, requisites := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
@@ -113,8 +114,8 @@ func TestDocumentsInFramesThatArePagesByThemselves(t *testing.T) {
 	}
 }
 
-// What a page leads to and is shown with is fetched, though nothing is fetched for the link.
-func TestAnImageThatIsALinkBeyondTheScope(t *testing.T) {
+// An image that is both linked out of scope and embedded is fetched as a requisite.
+func TestAnImageThatIsAlsoALinkOutOfScope(t *testing.T) {
 	for _, page := range []string{
 		`<a href="http://b.example/i.png"><img src="http://b.example/i.png"></a><a href="http://b.example/i.png">x</a><img src="http://b.example/i.png">`,
 		`<img src="http://b.example/i.png"><a href="http://b.example/i.png">x</a>`,
@@ -132,7 +133,7 @@ func TestAnImageThatIsALinkBeyondTheScope(t *testing.T) {
 	}
 }
 
-// The header names links as a page does, of any type.
+// Links in the header of an answer of any type are followed.
 func TestLinksOfTheHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -147,7 +148,7 @@ func TestLinksOfTheHeader(t *testing.T) {
 	})
 }
 
-// A feed leads to its items.
+// The items of a feed are followed.
 func TestLinksOfAFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -158,8 +159,8 @@ func TestLinksOfAFeed(t *testing.T) {
 	})
 }
 
-// gallery has pages that lead to the next one, each with a picture and a style sheet that
-// imports one which names a font.
+// gallery adds pages that each link to the next one, each with a picture and a style sheet
+// that imports a style sheet with a font.
 func gallery(w *crawltest.Web, origin string, pages int) {
 	s := w.Site(origin)
 	for i := range pages {
@@ -171,7 +172,7 @@ func gallery(w *crawltest.Web, origin string, pages int) {
 	}
 }
 
-// shownWhole are the URLs of pages of a gallery with all that they are shown with.
+// shownWhole returns the URLs of pages of a gallery with all their requisites.
 func shownWhole(origin string, from, to int) (all []string) {
 	for i := from; i < to; i++ {
 		for _, path := range []string{"", ".css", "-more.css", ".png"} {
@@ -182,8 +183,9 @@ func shownWhole(origin string, from, to int) (all []string) {
 	return all
 }
 
-// Where pages are limited, of the crawl or of a site, those that are fetched are fetched
-// whole, and nothing else; with a larger limit the crawl goes on with the pages.
+// If the number of pages is limited, of the crawl or of a site, the fetched pages have all
+// their requisites, and nothing else is fetched. With a larger limit the crawl continues with
+// the next pages.
 func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 	for name, limit := range map[string]func(o *crawler.Options, pages int){
 		"limit":          func(o *crawler.Options, pages int) { o.Limit = pages },
@@ -226,7 +228,7 @@ func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 	}
 }
 
-// A run that is broken off anywhere goes on with what its last pages are shown with.
+// A run that continues after a kill at any point fetches the requisites of the last pages.
 func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
 	for after := range 14 {
 		dir := t.TempDir()
@@ -263,8 +265,8 @@ func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
 	}
 }
 
-// Bytes, time and patience bound what pages are shown with as they bound pages.
-func TestWhatPagesAreShownWithHasLimits(t *testing.T) {
+// Limits of bytes and time, and the patience, apply to requisites as to pages.
+func TestRequisitesHaveLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
 		end    crawler.End
@@ -292,7 +294,7 @@ func TestWhatPagesAreShownWithHasLimits(t *testing.T) {
 	}
 }
 
-// A run that waits for what else is allowed has its last page whole meanwhile, and rests.
+// An open run at its limit fetches the requisites of its last page while it waits for more.
 func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -326,9 +328,9 @@ func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	})
 }
 
-// A page is whole before those that it leads to are asked for, whatever ranks they are
-// given; what was queued before it comes first.
-func TestWhatAPageIsShownWithComesBeforeItsLinks(t *testing.T) {
+// The requisites of a page are fetched before its links, with any ranks; entries that were
+// queued before come first.
+func TestRequisitesComeBeforeLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/1">x</a><a href="/2">x</a><link rel=stylesheet href="/1.css"><img src="/1.png">`).
@@ -349,7 +351,7 @@ func TestWhatAPageIsShownWithComesBeforeItsLinks(t *testing.T) {
 			order = append(order, r.Target)
 		}
 		if got, want := strings.Join(order, " "), "/robots.txt / /seed /1.css /1.png /3.png /1 /2.png /2 /3"; got != want {
-			t.Errorf("asked for %s, want %s", got, want)
+			t.Errorf("requested %s, want %s", got, want)
 		}
 	})
 }

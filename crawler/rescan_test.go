@@ -41,8 +41,7 @@ func rescanWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Links that a narrower run refused come back with Rescan, as they would have
-// been found.
+// Links that a narrower run refused are queued with Rescan, as if they were found now.
 func TestRescanBringsRefusedLinksBack(t *testing.T) {
 	everything := func(o *crawler.Options) { o.Scope, o.FollowNoFollow = crawler.Anywhere(), true }
 	var want []string
@@ -66,7 +65,7 @@ func TestRescanBringsRefusedLinksBack(t *testing.T) {
 				first, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir; narrow(o) }, "http://a.example/\ttag")
 				without, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir; everything(o) }, "http://a.example/\ttag")
 				if len(without) != 0 {
-					t.Errorf("without a rescan %v come back: is there anything to be tested?", without)
+					t.Errorf("%v come back without a rescan: the test would prove nothing", without)
 				}
 				with, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Rescan = dir, true; everything(o) }, "http://a.example/\ttag")
 				wantPages(t, slices.Sorted(slices.Values(append(first, with...))), want...)
@@ -88,8 +87,8 @@ func TestRescanBringsRefusedLinksBack(t *testing.T) {
 	}
 }
 
-// A record that is damaged is told of; the links of the others come back. So do
-// the pages of a crawl without an archive: none.
+// A damaged record is logged, and the links of the other records are queued. A crawl without
+// an archive has none.
 func TestRescanOfADamagedArchive(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
@@ -122,13 +121,13 @@ func TestRescanOfADamagedArchive(t *testing.T) {
 		pages, _ := crawl(t, w, wide, seeds...)
 		wantPages(t, pages, "http://b.example/0", "http://b.example/2", "http://b.example/3")
 		if !strings.Contains(said.String(), "cannot be read again") {
-			t.Errorf("said %s", said.String())
+			t.Errorf("logged %s", said.String())
 		}
 		said.Reset()
 		dir = t.TempDir()
 		crawl(t, w, func(o *crawler.Options) { wide(o); o.Output = []crawler.Output{} }, seeds...)
 		if !strings.Contains(said.String(), "no archive") {
-			t.Errorf("said %s", said.String())
+			t.Errorf("logged %s", said.String())
 		}
 	})
 }

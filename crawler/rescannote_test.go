@@ -10,9 +10,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A rescan that was stopped is gone on with by the next run, which need not ask for it, and
-// not by the run after that.
-func TestARescanThatDidNotEndIsGoneOnWith(t *testing.T) {
+// A rescan that was stopped is continued by the next run, even without Rescan, and not by the
+// run after that.
+func TestAnUnfinishedRescanIsContinued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		run := func(depth int, rescan, stop bool) (start crawler.Start, fetched []string, rescanned int) {

@@ -21,7 +21,7 @@ import (
 
 const recordDate = "2020-01-01T00:00:00.000000Z"
 
-// warcRecord is a record by hand: what another crawler, or a damage, may leave.
+// warcRecord returns a record such as another crawler, or damage, may leave.
 func warcRecord(kind, id, uri, body string, fields ...string) string {
 	return "WARC/1.1\r\nWARC-Type: " + kind + "\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-" + fmt.Sprintf("%012s", id) + ">\r\nWARC-Date: " + recordDate +
 		"\r\nWARC-Target-URI: " + uri + "\r\nContent-Length: " + fmt.Sprint(len(body)) + "\r\n" + strings.Join(append(fields, ""), "\r\n") + "\r\n" + body + "\r\n\r\n"
@@ -43,10 +43,10 @@ func metadataRecord(of, uri, block string, fields ...string) string {
 		"WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-8000-"+fmt.Sprintf("%012s", of)+">")...)
 }
 
-// damaged stands before a record whose checksum is to be wrong.
+// damaged marks a record that is written with a wrong checksum.
 const damaged = "damaged "
 
-// writeArchive makes a WARC file, of the crawl in dir.
+// writeArchive writes a WARC file into the crawl in dir.
 func writeArchive(t *testing.T, dir string, records ...string) {
 	t.Helper()
 	var file []byte
@@ -66,9 +66,8 @@ func writeArchive(t *testing.T, dir string, records ...string) {
 
 const archiveName = "x-20200101000000-00000.warc.gz"
 
-// Of what stands in an archive the pages are read again, those of revisits, too:
-// each once, by the URL and on the way that its metadata record says. The rest
-// is passed by, and what is damaged is told of.
+// The pages of an archive are read again, also those of revisits: each once, with the URL and
+// path in its metadata record. Other records are skipped, and damaged ones are logged.
 func TestRescanOfRecords(t *testing.T) {
 	const a, b, link = "http://a.example/", "http://b.example/dir/", `<a href="to">x</a>`
 	page := answerRecord("1", a, "200", "", link)
@@ -79,7 +78,7 @@ func TestRescanOfRecords(t *testing.T) {
 		}
 		return w
 	}
-	begun := t.TempDir() // a crawl that has fetched a, and archived nothing
+	begun := t.TempDir() // a crawl that has fetched /a without an archive
 	synctest.Test(t, func(t *testing.T) {
 		crawl(t, site(t), func(o *crawler.Options) { o.Dir, o.Output = begun, []crawler.Output{} }, a)
 	})
@@ -87,7 +86,7 @@ func TestRescanOfRecords(t *testing.T) {
 		name    string
 		records []string
 		change  func(*crawler.Options)
-		pages   string // that are found, and fetched
+		pages   string // that are found and fetched
 		read    int    // pages that were read again
 		said    string
 	}{
@@ -164,8 +163,8 @@ func TestRescanOfRecords(t *testing.T) {
 	}
 }
 
-// An archive that cannot be read at all ends the run, with its name.
-func TestRescanOfWhatCannotBeRead(t *testing.T) {
+// An archive that cannot be read at all ends the run with an error that names it.
+func TestRescanOfAnUnreadableArchive(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		spoil func(archive string) error
@@ -192,16 +191,16 @@ func TestRescanOfWhatCannotBeRead(t *testing.T) {
 					t.Skip(err)
 				}
 				if sum, err := try(t, w, bare, nil); err == nil || !strings.Contains(err.Error(), archive) || !strings.Contains(err.Error(), test.said) || len(w.Log()) != asked {
-					t.Errorf("Run: %v; asked %d times; %s", err, len(w.Log())-asked, sum)
+					t.Errorf("Run: %v; requested %d times; %s", err, len(w.Log())-asked, sum)
 				}
 			})
 		})
 	}
 }
 
-// An archive that is spoilt after the crawl was opened ends the run, too: it does
-// not go on as if there were none.
-func TestRescanOfAnArchiveThatIsSpoiltMeanwhile(t *testing.T) {
+// An archive that is damaged after the crawl was opened also ends the run, which does not
+// continue as if there were no archive.
+func TestRescanOfAnArchiveThatIsDamagedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -221,12 +220,12 @@ func TestRescanOfAnArchiveThatIsSpoiltMeanwhile(t *testing.T) {
 			}
 		}, nil)
 		if err == nil || !strings.Contains(err.Error(), archive) || len(w.Log()) != asked {
-			t.Errorf("Run: %v; asked %d times", err, len(w.Log())-asked)
+			t.Errorf("Run: %v; requested %d times", err, len(w.Log())-asked)
 		}
 	})
 }
 
-// A Scope that panics at a page of the archive ends the run, in both passes.
+// A Scope that panics for an archived page ends the run, in both passes.
 func TestAScopeThatPanicsInARescan(t *testing.T) {
 	for host, read := range map[string]int{"a.example": 0, "b.example": 1} {
 		dir := t.TempDir()

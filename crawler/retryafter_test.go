@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// pauseAfter is the time from the end of the first answer to a target to the
-// start of the next request to its site.
+// pauseAfter returns the time from the end of the first answer to a target to the start of the
+// next request to its site.
 func pauseAfter(t *testing.T, w *crawltest.Web, url string) time.Duration {
 	t.Helper()
 	log := w.Log()
@@ -29,12 +29,12 @@ func pauseAfter(t *testing.T, w *crawltest.Web, url string) time.Duration {
 			}
 		}
 	}
-	t.Errorf("nothing was asked after %s", url)
+	t.Errorf("nothing was requested after %s", url)
 	return 0
 }
 
-// busy answers with a status, a body that takes three seconds, and a wish for
-// rest of a hundred; only the first time where it is asked again.
+// busy answers with a status, a body that takes three seconds, and a Retry-After of a hundred
+// seconds; only the first time if the URL is tried again.
 func busy(status int, location string) http.HandlerFunc {
 	first := true
 	return func(rw http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func TestRetryAfterCountsOnEachStatus(t *testing.T) {
 				crawl(t, w, nil, "http://a.example/")
 				// The server sees the end of its answer after the client.
 				if pause := pauseAfter(t, w, "http://a.example/busy"); pause < 99*time.Second {
-					t.Errorf("asked again after %v", pause)
+					t.Errorf("requested again after %v", pause)
 				}
 				w.AssertPolite()
 			})
@@ -99,7 +99,7 @@ func TestRetryAfterOfARobotsFile(t *testing.T) {
 					pages, _ := crawl(t, w, nil, "http://a.example/", "http://rules.example/")
 					wantPages(t, pages, "http://a.example/", "http://rules.example/")
 					if pause := pauseAfter(t, w, at+"/robots.txt"); pause < 99*time.Second {
-						t.Errorf("asked again after %v", pause)
+						t.Errorf("requested again after %v", pause)
 					}
 					w.AssertPolite()
 				})
@@ -134,7 +134,7 @@ func TestRetryAfterIsKeptWhateverTheHandlerDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if pause := pauseAfter(t, w, "http://a.example/busy"); pause < 99*time.Second {
-					t.Errorf("asked again after %v", pause)
+					t.Errorf("requested again after %v", pause)
 				}
 				w.AssertPolite()
 			})

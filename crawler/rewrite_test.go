@@ -42,7 +42,7 @@ func oddWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Lines that are lost are made again of the archive, byte for byte, with any settings.
+// Lost lines are rebuilt from the archive, byte for byte, with any settings.
 func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 	daily, err := revisit.Parse("fixed:1d")
 	if err != nil {
@@ -50,7 +50,7 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		set  func(*crawler.Options)
-		next bool // a second crawl, which knows the first
+		next bool // a second crawl, with the first as the previous one
 	}{
 		"as usual":    {set: func(*crawler.Options) {}},
 		"bodies":      {set: func(o *crawler.Options) { o.Output = append(o.Output, crawler.OutputBodies) }},

@@ -110,7 +110,7 @@ func TestARobotsFileBeyondTheLimitStillCounts(t *testing.T) {
 			io.WriteString(w, "Disallow: /late\n")
 		})
 		pages, _ := crawl(t, w, nil, "http://a.example/page", "http://a.example/late")
-		wantPages(t, pages, "http://a.example/late") // beyond 512,000 bytes nothing counts
+		wantPages(t, pages, "http://a.example/late") // rules beyond 512,000 bytes have no effect
 	})
 }
 
@@ -157,7 +157,7 @@ func TestEachPortAndSchemeHasItsOwnRobots(t *testing.T) {
 	})
 }
 
-// A crawl reads robots.txt by the text, and under the names, that it is given.
+// A crawl reads robots.txt by the given dialect and names.
 func TestDialectAndAliasesOfACrawl(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\nAllow: /page\n\nUser-agent: oldbot\nDisallow: /none\n"
 	for _, tc := range []struct {
@@ -190,7 +190,7 @@ func TestDialectAndAliasesOfACrawl(t *testing.T) {
 	}
 }
 
-// Names that robots.txt cannot name, and those of others, are refused.
+// Aliases that robots.txt cannot name, and names of other robots, are refused.
 func TestDialectAndAliasesAreChecked(t *testing.T) {
 	for _, tc := range []struct {
 		field   string

@@ -17,7 +17,7 @@ const victim = "http://victim.example/admin/delete?all=1"
 
 // For site owners: "A redirect of robots.txt to another site is followed only if it
 // leads to a robots.txt there, or if that site's robots.txt allows it."
-func TestARobotsRedirectAsksNothingThatTheOtherSiteForbids(t *testing.T) {
+func TestARobotsRedirectRequestsNothingForbidden(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		victim func(s *crawltest.Site)
@@ -78,8 +78,8 @@ func TestARobotsRedirectToWhatTheOtherSiteAllows(t *testing.T) {
 	}
 }
 
-// A site that sends its readers to another file of its own means that file,
-// whatever it says of its place.
+// A redirect to another file of the same site is followed, even if robots.txt forbids the path
+// of that file.
 func TestARobotsRedirectWithinTheSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -98,13 +98,13 @@ func TestARobotsRedirectWithinTheSite(t *testing.T) {
 		wantPages(t, pages, "http://a.example/", "http://a.example/1", "http://a.example/2")
 		w.AssertNeverFetched("http://a.example/files/x")
 		if n := w.Fetched("http://a.example/files/rules.txt"); n < 2 {
-			t.Errorf("asked %d times: the copy was never out of date", n)
+			t.Errorf("requested %d times: the copy was never out of date", n)
 		}
 	})
 }
 
-// A pause that is longer than a copy's life leaves time for pages, also where
-// nobody remembers what the last request was.
+// If the pause is longer than a copy is valid, pages are still fetched, also in a new run,
+// which does not know what the last request was for.
 func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 	dir := t.TempDir()
 	for run := range 6 {
@@ -159,7 +159,7 @@ func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 				}, seeds...)
 				wantPages(t, pages, want...)
 				if n := w.Fetched(seeds[0] + "robots.txt"); n != 2 {
-					t.Errorf("robots.txt was asked for %d times for two pages", n)
+					t.Errorf("robots.txt was requested %d times for two pages", n)
 				}
 			})
 		})
@@ -168,7 +168,7 @@ func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 
 // For site owners: "A Crawl-delay is never shortened, however long it is." Not before the
 // first page either, where the robots.txt came from another site that was busy.
-func TestACrawlDelayFromAnotherSiteCountsBehindTheRedirect(t *testing.T) {
+func TestACrawlDelayFromAnotherSiteAppliesAfterTheRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		sites := []string{"http://a.example", "http://b.example", "http://c.example"}

@@ -27,7 +27,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// book is a site of n pages that link to each other, and more.
+// book adds a site of n pages with links between them.
 func book(w *crawltest.Web, origin string, n int) {
 	s := w.Site(origin)
 	for i := range n {
@@ -66,7 +66,7 @@ func logLines(t *testing.T, dir string) []*crawllog.Line {
 	return all
 }
 
-func TestACrawlGoesOnWhereItStopped(t *testing.T) {
+func TestACrawlIsResumed(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -117,7 +117,7 @@ func TestACrawlGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestBreakingOffLosesNothing(t *testing.T) {
+func TestCancellingLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -235,8 +235,8 @@ func TestIncludeAndExclude(t *testing.T) {
 	})
 }
 
-// What is excluded is left alone where a seed redirects there, too.
-func TestASeedRedirectsToWhatIsExcluded(t *testing.T) {
+// An excluded URL is not requested, even if a seed redirects to it.
+func TestASeedThatRedirectsToAnExcludedURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Redirect("/", "http://b.example/private/").Redirect("/open", "http://b.example/open")
@@ -485,8 +485,8 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		if _, err := run(func(o *crawler.Options) { o.Identity.Token = "otherbot" }); !errors.As(err, &other) || !strings.Contains(err.Error(), dir+" was begun as benchbot (") || !strings.Contains(err.Error(), "not as otherbot (") {
 			t.Errorf("another identity: %v", err)
 		}
-		// A tighter scope applies to what is queued; the host that the seed
-		// led to is still known.
+		// A tighter scope applies to queued URLs; the host to which the seed redirected is
+		// still known.
 		sum, err := run(func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/[5-9]$`) })
 		if err != nil || sum.SkippedURLs[crawler.SkipNarrowed]+sum.SkippedLinks[crawler.SkipFilter] == 0 {
 			t.Errorf("tighter: %+v, %v", sum.Counts, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-func TestWhatIsTakenForOnePage(t *testing.T) {
+func TestEquivalentURLs(t *testing.T) {
 	all := crawler.Together(crawler.StripIndex, crawler.SortQuery, crawler.StripTracking)
 	for _, tc := range []struct {
 		rule      func(frontier.URL) frontier.URL
@@ -59,7 +59,7 @@ func TestWhatIsTakenForOnePage(t *testing.T) {
 	turns(u) // ends
 }
 
-// Each rule gives for its own result that, and stays on the site.
+// Each rule returns its own results unchanged, and stays on the site.
 func FuzzSameRules(f *testing.F) {
 	for _, target := range []string{"/index.html;jsessionid=0123456789AB?z=1&utm_source=x&a=2", "/..;sid=0123456789AB/index.php?&b&&a", "/%69ndex.html?%7A=1&b", "/a/.;sid=0123456789AB"} {
 		f.Add(target)
@@ -81,7 +81,7 @@ func FuzzSameRules(f *testing.F) {
 			if again := o.SameAs(same); again.Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and that for %s", i, u, same, again)
 			}
-			// What differs in escapes alone is one page with a rule, too.
+			// URLs that differ only in escapes are equivalent with any rule, too.
 			normal, err := frontier.ParseURL(u.Key())
 			if err == nil && normal.Key() == u.Key() && o.SameAs(normal).Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and %s for %s", i, u, same, normal, o.SameAs(normal))
@@ -90,7 +90,7 @@ func FuzzSameRules(f *testing.F) {
 	})
 }
 
-// sameWeb has pages under several names.
+// sameWeb has pages with several URLs.
 func sameWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("http://a.example").
@@ -104,9 +104,9 @@ func sameWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Of the URLs that are taken for one page the first is asked for, as it is written; what
-// robots.txt says is about that. Without rules all of them are.
-func TestOfTheNamesOfAPageTheFirstIsAskedFor(t *testing.T) {
+// Of equivalent URLs the first is requested, as it is written, and judged by robots.txt as
+// that. Without rules all are requested.
+func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 	plain := []string{
 		"/", "/index.html", "/dir/", "/dir/index.php", "/q?b=2&a=1", "/q?a=1&b=2", "/t?utm_source=x", "/t", "/c/x?ref=1", "/c/x?sid=2", "/d/x?ref=1", "/d/x",
 	}
@@ -160,7 +160,7 @@ func TestOfTheNamesOfAPageTheFirstIsAskedFor(t *testing.T) {
 					if sum.SkippedURLs[crawler.SkipRobots] != 1 {
 						t.Errorf("skips %v", sum.SkippedURLs)
 					}
-					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // no robots.txt of b was at hand
+					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // the robots.txt of b was not known
 					w.AssertPolite()
 				})
 				if dir != "" {
@@ -173,9 +173,9 @@ func TestOfTheNamesOfAPageTheFirstIsAskedFor(t *testing.T) {
 	}
 }
 
-// What a page redirects to is asked for though it is the same page by choice, or there
-// would be no page; redirects in a ring come to an end all the same.
-func TestARedirectToAnotherNameOfThePageIsFollowed(t *testing.T) {
+// The target of a redirect is requested even if it is equivalent to the page, or the page
+// would be lost; a loop of redirects ends.
+func TestARedirectToAnEquivalentURLIsFollowed(t *testing.T) {
 	for name, test := range map[string]struct {
 		web  func(*crawltest.Site)
 		want []string
@@ -217,7 +217,7 @@ func TestARedirectToAnotherNameOfThePageIsFollowed(t *testing.T) {
 						}
 					}
 					if !slices.Equal(asked, test.want) {
-						t.Errorf("asked for %q, want %q", asked, test.want)
+						t.Errorf("requested %q, want %q", asked, test.want)
 					}
 				})
 				if dir != "" {
@@ -230,10 +230,10 @@ func TestARedirectToAnotherNameOfThePageIsFollowed(t *testing.T) {
 	}
 }
 
-// A run that goes on after a kill, and one with another setting, know what was asked for
-// under which name; a rescan brings back what the former setting took for one page. Who
-// looks up a URL asks for what it is taken for.
-func TestWhatWasTakenForOnePageOutlivesTheRun(t *testing.T) {
+// A run after a kill, and a run with another setting, know under which URL a page was
+// requested. A rescan queues URLs that the former setting treated as equivalent. A URL is
+// looked up by SameAs.
+func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -300,9 +300,9 @@ func TestWhatWasTakenForOnePageOutlivesTheRun(t *testing.T) {
 	}
 }
 
-// A rule that panics ends the crawl, and is named; what it gives of another site counts
-// for nothing.
-func TestRulesOfOnePageThatAreWrong(t *testing.T) {
+// A rule that panics ends the crawl, and is named in the error; a result on another site is
+// ignored.
+func TestInvalidRulesForEquivalentURLs(t *testing.T) {
 	_, err := crawler.New(crawler.Options{
 		Identity: testIdentity, Seeds: []string{"http://a.example/"},
 		Same: func(frontier.URL) frontier.URL { panic("a bug") },

@@ -19,10 +19,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// unsaid are the options that no text can say.
+// unsaid are the options without a text form.
 var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "Logger"}
 
-// setting is one of o.
+// setting returns a setting of o.
 func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {
 	t.Helper()
 	all := o.Settings()
@@ -33,7 +33,7 @@ func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {
 	return all[i]
 }
 
-// sample is a value that is not the default.
+// sample returns a value that is not the default.
 func sample(s crawler.Setting) string {
 	switch of := s.Type(); of {
 	case "number":
@@ -64,7 +64,7 @@ func sample(s crawler.Setting) string {
 	}
 }
 
-// shown are the exported fields of o as text.
+// shown returns the exported fields of o as text.
 func shown(o *crawler.Options) map[string]string {
 	fields := map[string]string{}
 	for f, v := range reflect.ValueOf(o).Elem().Fields() {
@@ -79,14 +79,14 @@ func shown(o *crawler.Options) map[string]string {
 	return fields
 }
 
-// Each option that text can say is one setting, which sets it and nothing else.
-// An option that is added wants a row in the table, or among the unsaid.
+// Each option with a text form has one setting, which sets that option only. A new option
+// needs a row in the table, or an entry in unsaid.
 func TestEachOptionIsASetting(t *testing.T) {
 	usual := shown(new(crawler.Options))
 	fields, names := slices.Clone(unsaid), map[string]bool{}
 	for _, row := range new(crawler.Options).Settings() {
 		if names[row.Name] || row.Field == "" || row.Group == "" || row.Help == "" || row.Larger == "" || row.Resume == "" || row.Type() == "text" {
-			t.Errorf("--%s stands twice, or is not complete: %+v", row.Name, row)
+			t.Errorf("--%s is listed twice, or is not complete: %+v", row.Name, row)
 		}
 		names[row.Name] = true
 		fields = append(fields, row.Field)
@@ -111,16 +111,16 @@ func TestEachOptionIsASetting(t *testing.T) {
 	}
 }
 
-// What a setting tells sets the same again, but where it hides a secret, and the
-// default is a value like others.
-func TestWhatASettingTellsSetsTheSame(t *testing.T) {
+// Setting a value from the text of String gives the same value, unless it hides a secret. The
+// default can be set, too.
+func TestSettingsSetTheirOwnText(t *testing.T) {
 	for _, row := range new(crawler.Options).Settings() {
 		if row.Name == "header" {
 			continue
 		}
 		for _, text := range []string{row.String(), sample(row)} {
 			if row.Name == "alias" && text == "" || row.Name == "connect-to" && text == "" || row.Name == "lift" && text == "" {
-				continue // nothing is not repeated
+				continue // Set with an empty text adds nothing to a list
 			}
 			var o, again crawler.Options
 			s, copied := setting(t, &o, row.Name), setting(t, &again, row.Name)
@@ -128,7 +128,7 @@ func TestWhatASettingTellsSetsTheSame(t *testing.T) {
 				t.Errorf("%s %q: %v", s.Name, text, err)
 			}
 			if text == row.String() && s.String() != text {
-				t.Errorf("the default of %s is told as %s, want %s", s.Name, s, text)
+				t.Errorf("the default of %s is printed as %s, want %s", s.Name, s, text)
 			}
 			o.Identity, o.Seeds, o.Dir = testIdentity, []string{"http://a.example/"}, "a.crawl"
 			if _, err := crawler.New(o); err != nil {
@@ -136,7 +136,7 @@ func TestWhatASettingTellsSetsTheSame(t *testing.T) {
 			}
 			o.Identity, o.Seeds, o.Dir = crawler.Identity{}, nil, ""
 			if err := copied.Set(s.String()); err != nil || copied.String() != s.String() {
-				t.Errorf("%s %q is told as %s, and that as %s (%v)", s.Name, text, s, copied, err)
+				t.Errorf("%s %q is printed as %s, and that as %s (%v)", s.Name, text, s, copied, err)
 			}
 			if !reflect.DeepEqual(shown(&o), shown(&again)) {
 				t.Errorf("%s %s sets something else than %s", s.Name, s, text)
@@ -145,7 +145,7 @@ func TestWhatASettingTellsSetsTheSame(t *testing.T) {
 	}
 }
 
-// What the documentation of Options says of a zero value is what a crawl does.
+// The defaults in the comments of Options are those that a crawl uses.
 func TestDefaultsAreThoseOfTheComments(t *testing.T) {
 	source, err := os.ReadFile("options.go")
 	if err != nil {
@@ -165,8 +165,8 @@ func TestDefaultsAreThoseOfTheComments(t *testing.T) {
 	}
 }
 
-// Values are told as people write them.
-func TestHowSettingsAreTold(t *testing.T) {
+// Values have the form in which people write them.
+func TestHowSettingsArePrinted(t *testing.T) {
 	for _, env := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
 		t.Setenv(env, "")
 	}
@@ -200,16 +200,16 @@ func TestHowSettingsAreTold(t *testing.T) {
 			}
 		}
 		if got := s.String(); got != row.want {
-			t.Errorf("%s %q is told as %q, want %q", row.name, row.set, got, row.want)
+			t.Errorf("%s %q is printed as %q, want %q", row.name, row.set, got, row.want)
 		}
 	}
 	o := crawler.Options{Proxy: func(*url.URL) (*url.URL, error) { return nil, nil }, Scope: crawler.ScopeFunc(nil)}
 	if proxy, scope := setting(t, &o, "proxy").String(), setting(t, &o, "scope").String(); proxy != "a function" || scope != "crawler.ScopeFunc" {
-		t.Errorf("functions are told as %q and %q", proxy, scope)
+		t.Errorf("functions are printed as %q and %q", proxy, scope)
 	}
 }
 
-// What is no value is refused, with what would be one, and changes nothing.
+// An invalid value is refused with a hint, and changes nothing.
 func TestSettingsRefuse(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "")
 	t.Setenv("HTTPS_PROXY", "")
@@ -265,11 +265,11 @@ func TestSettingsRefuse(t *testing.T) {
 	}
 }
 
-// Less for sites is tighter: none is the widest of all bounds and pauses.
+// A value with fewer requests is tighter; no limit and no pause are the widest values.
 func TestSettingsCompare(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		from []string // the tightest to the widest
+		from []string // from the tightest to the widest
 	}{
 		{"delay", []string{"1h", "1s", "999ms", "0"}}, {"ip-delay", []string{"1s", "0"}}, {"domain-delay", []string{"9s", "1s", "0"}},
 		{"concurrency", []string{"1", "2", "64"}}, {"rate", []string{"0.5", "1", "0"}}, {"bandwidth", []string{"1023B", "1KiB", "1MB", "0"}},
@@ -305,7 +305,7 @@ func TestSettingsCompare(t *testing.T) {
 	}
 }
 
-// A value of another kind is text, and compares with nothing.
+// A value of another type is compared as text, and is neither tighter nor wider.
 func TestASettingOfAnotherKind(t *testing.T) {
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
 	fs.String("mine", "x", "")
@@ -320,7 +320,7 @@ func TestASettingOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A program may make flags of settings with the standard library, too.
+// A program may also make flags of settings with package flag.
 func TestSettingsAreFlags(t *testing.T) {
 	var o crawler.Options
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
@@ -340,9 +340,9 @@ func TestSettingsAreFlags(t *testing.T) {
 	}
 }
 
-// A run that goes on tells each setting that is another, what that means for
-// sites, and no secret; it is recorded in crawl.log. A default is no change.
-func TestRunsTellTheirChanges(t *testing.T) {
+// A resumed run reports each changed setting and whether it is tighter or wider, without
+// secrets, and records it in crawl.log. A default is no change.
+func TestRunsReportChangedSettings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -363,7 +363,7 @@ func TestRunsTellTheirChanges(t *testing.T) {
 				if err := setting(t, o, "proxy").Set("http://me:secret@p.example:1"); err != nil {
 					t.Error(err)
 				}
-				o.ConnectTo = append(o.ConnectTo, fetch.ConnectTo{Host: "a.example"}) // not by the proxy
+				o.ConnectTo = append(o.ConnectTo, fetch.ConnectTo{Host: "a.example"}) // a.example is not requested through the proxy
 			}, `scope: host -> any (wider); delay: 1s -> 3s (tighter); limit: none -> 9 (tighter); max-host-pages: 10000 -> none (wider); ` +
 				`body-budget: 24MiB -> 1MiB (other); allow-private: no -> yes (wider); connect-to: none -> b.example::c.example:80 a.example::: (other); ` +
 				`proxy: none -> http://p.example:1 (other)`},
@@ -403,7 +403,7 @@ func TestRunsTellTheirChanges(t *testing.T) {
 	}
 }
 
-// How little each number may be, and what its field holds where there is to be none.
+// The least value of each number, and the value of its field for none.
 func TestTheLeastOfEachNumber(t *testing.T) {
 	type row struct{ least, below, held string }
 	none, never := row{"0", "-1", "0"}, row{"0", "-1ns", "0s"}
@@ -433,7 +433,7 @@ func TestTheLeastOfEachNumber(t *testing.T) {
 	}
 }
 
-// Numbers are read to their last digit.
+// Numbers are parsed exactly.
 func TestNumbersAreReadExactly(t *testing.T) {
 	for _, row := range []struct {
 		name, text, want string // empty: it is refused

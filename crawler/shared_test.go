@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// beside runs crawls of a web at one time, to their ends.
+// beside runs several crawls of a web at the same time.
 func beside(t *testing.T, w *crawltest.Web, crawls int, change func(i int, o *crawler.Options), seeds ...string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -38,8 +38,8 @@ func beside(t *testing.T, w *crawltest.Web, crawls int, change func(i int, o *cr
 	all.Wait()
 }
 
-// early counts the requests to hosts that came before all that was asked of the crawls
-// together: a pause from the end of the answer before.
+// early counts the requests that came less than a pause after the end of the answer before,
+// for all crawls together.
 func early(w *crawltest.Web, pause time.Duration, of func(r crawltest.Request) string) (early int) {
 	last := map[string]crawltest.Request{}
 	for _, r := range w.Log() {
@@ -56,8 +56,8 @@ func hostOf(r crawltest.Request) string { return r.Site.Host() }
 
 func domainOf(r crawltest.Request) string { return r.Site.Domain() }
 
-// Crawls of one process share clocks unless they are told not to: of hosts, domains and
-// addresses, and what an answer asks for. PERMESSO_CRAWLS has more pages.
+// Crawls of one process share the clocks of hosts, domains and addresses, and those that an
+// answer sets, unless NoShared is set. With PERMESSO_CRAWLS there are more pages.
 func TestCrawlsOfOneProcessShareClocks(t *testing.T) {
 	pages := 6
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_CRAWLS")); err == nil {
@@ -93,7 +93,7 @@ func TestCrawlsOfOneProcessShareClocks(t *testing.T) {
 						if change(o, w); i == 0 {
 							shared = o.Shared
 						}
-						o.Shared = shared // a table is one for all
+						o.Shared = shared // one table for all crawls
 					}, seeds...)
 					if n := early(w, time.Second, hostOf); n > 0 {
 						t.Errorf("%d of %d requests came early by the clock of a host", n, len(w.Log()))
@@ -134,8 +134,8 @@ func openTable(t *testing.T) *machine.Table {
 	return table
 }
 
-// A crawl that begins when another has ended knows when its sites may be asked again; a
-// crawl that is to be apart does not, and one of another web neither.
+// A crawl that begins after another uses its clocks; a crawl with NoShared does not, and
+// neither does a crawl of another web.
 func TestACrawlAfterAnotherSharesItsClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, other := crawltest.New(t), crawltest.New(t)
@@ -155,8 +155,8 @@ func TestACrawlAfterAnotherSharesItsClocks(t *testing.T) {
 	})
 }
 
-// What is read for hours with a small bandwidth stays reserved for as long, by leases of
-// minutes: a killed process blocks others no longer than that.
+// If an answer takes hours because of a small bandwidth, its clocks stay reserved that long,
+// by leases of minutes: a killed process does not block others longer than that.
 func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -175,7 +175,7 @@ func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	})
 }
 
-// lookedAt notes the longest lease.
+// lookedAt records the longest lease.
 type lookedAt struct {
 	*frontier.SharedClocks
 	mu      sync.Mutex

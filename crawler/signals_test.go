@@ -32,7 +32,7 @@ func says(s *crawltest.Site, target, html string, fields ...string) {
 	})
 }
 
-// signalsWeb is a site that speaks of uses in every way.
+// signalsWeb returns a site that makes statements about use in every way.
 func signalsWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	s := w.Site("http://a.example").Robots("License: https://a.example/license.xml\nUser-agent: *\nContent-Signal: /said/ ai-train=no, search=yes\n")
@@ -44,9 +44,9 @@ func signalsWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// A page tells what was said about its use, and who said so; of several the most
-// restrictive decides.
-func TestAPageTellsWhatWasSaidAboutItsUse(t *testing.T) {
+// A page has all statements about its use, with their sources; of several the most restrictive
+// one decides.
+func TestSignalsOfAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := signalsWeb(t)
 		var mu sync.Mutex
@@ -87,8 +87,8 @@ func TestAPageTellsWhatWasSaidAboutItsUse(t *testing.T) {
 	})
 }
 
-// Where robots.txt cannot be had any more, the copy that stays in force speaks,
-// with its own time; and a site that says nothing has nothing said.
+// If robots.txt cannot be fetched any more, the statements are those of the copy in force,
+// with its time; a site without statements has none.
 func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -126,7 +126,7 @@ func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 	})
 }
 
-// tableOf is the table of a crawl, by target.
+// tableOf returns the exported table of a crawl, by target.
 func tableOf(t *testing.T, dir string) map[string]*export.Row {
 	t.Helper()
 	source, err := export.Open(dir)
@@ -148,7 +148,7 @@ func tableOf(t *testing.T, dir string) map[string]*export.Row {
 // License`) is not fetched again, and only the address of the license is stored."
 //
 // Other answers of these statuses are pages as before.
-func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
+func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
@@ -192,7 +192,7 @@ func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
 		for target, by := range want {
 			r := all[target]
 			if skipped[target] != "use refused: "+by || w.Fetched("http://a.example"+target) != 1 {
-				t.Errorf("%s: skipped %q, want %q; asked %d times", target, skipped[target], by, w.Fetched("http://a.example"+target))
+				t.Errorf("%s: skipped %q, want %q; requested %d times", target, skipped[target], by, w.Fetched("http://a.example"+target))
 			}
 			if r == nil || r.Refused != by || r.Fate != export.Refused || r.WARCFile != "" || r.Title != "" || r.Digest != "" {
 				t.Errorf("%s: %+v", target, r)
@@ -214,7 +214,7 @@ func TestAPageThatWantsALicenseIsLeftAlone(t *testing.T) {
 //
 // It is kept in pages.jsonl as in the archive; where nothing was said nothing is
 // kept. The crawl verifies.
-func TestWhatWasSaidIsKeptWithEachCapture(t *testing.T) {
+func TestSignalsAreKeptWithEachCapture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		w := signalsWeb(t)
@@ -254,7 +254,7 @@ func TestWhatWasSaidIsKeptWithEachCapture(t *testing.T) {
 			if r := all["/header"]; r.License != "https://a.example/license.xml" || r.TDMPolicy != "https://a.example/p" || r.UseAITrain == nil || *r.UseAITrain || r.UseSearch != nil {
 				t.Errorf("%s: %+v", kept, r)
 			}
-			// The copy that speaks is older than the last attempt.
+			// The copy with the statement is older than the last attempt.
 			if r := all["/last"]; !strings.HasPrefix(r.Usage, "ai-train=n by line 2: Content-Usage: train-ai=n (copy of 2000-01-01T00:00:0") {
 				t.Errorf("%s: %+v", kept, r)
 			}

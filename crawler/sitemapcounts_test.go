@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// What became of the sitemaps of a crawl is counted, and each that was answered and lists
-// nothing is warned of.
+// The sitemaps of a crawl are counted by their results, and each empty one is logged as a
+// warning.
 func TestSitemapsAreCounted(t *testing.T) {
 	const (
 		site = "http://a.example"

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// urlset is a sitemap of these URLs, index one of these sitemaps.
+// urlset returns a sitemap of these URLs, index one of these sitemaps.
 func urlset(urls ...string) string { return sitemap("urlset", "url", urls) }
 func index(urls ...string) string  { return sitemap("sitemapindex", "sitemap", urls) }
 
@@ -29,7 +29,7 @@ func sitemap(root, element string, urls []string) string {
 	return b.String()
 }
 
-// sent is an answer of a media type.
+// sent returns an answer with a media type.
 func sent(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -37,7 +37,7 @@ func sent(mediaType, body string) http.HandlerFunc {
 	}
 }
 
-// mapped is a site whose pages no page links to, but two, with sitemaps of all kinds.
+// mapped adds a site with sitemaps of all kinds. Only two of its pages are linked.
 func mapped(w *crawltest.Web) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -100,7 +100,7 @@ func TestSitemapsAreRead(t *testing.T) {
 	}
 }
 
-// A sitemap counts for no limit of pages; how a page was found says that it was there.
+// Sitemaps do not count for limits of pages. The hops of a page say that it was in a sitemap.
 func TestSitemapsAreNoPages(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestSitemapsAreNoPages(t *testing.T) {
 	}
 }
 
-// A sitemap that is a seed is a page, and read.
+// A seed that is a sitemap is a page, and is read.
 func TestASeedMayBeASitemap(t *testing.T) {
 	for sitemaps, want := range map[crawler.Sitemaps][]string{
 		crawler.SitemapsOnly: {"http://a.example/map.xml", "http://a.example/", "http://a.example/mapped"},
@@ -147,7 +147,7 @@ func TestASeedMayBeASitemap(t *testing.T) {
 	}
 }
 
-// Where only the seeds are in scope no list is needed.
+// If only the seeds are in scope no sitemap is requested.
 func TestAListOfSeedsNeedsNoSitemap(t *testing.T) {
 	for _, scope := range []crawler.Scope{crawler.SeedsOnly(), crawler.Both(crawler.SameHost(), crawler.SeedsOnly())} {
 		synctest.Test(t, func(t *testing.T) {
@@ -162,8 +162,8 @@ func TestAListOfSeedsNeedsNoSitemap(t *testing.T) {
 	}
 }
 
-// A copy of robots.txt that was kept names its sitemaps in each run: what the last one
-// was killed before it queued is not lost, nor what it did not want.
+// The sitemaps of a stored robots.txt are queued in each run: those that the last run had not
+// queued before a kill are not lost, nor those that it did not want.
 func TestAKeptRobotsTxtNamesItsSitemaps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,12 +175,12 @@ func TestAKeptRobotsTxtNamesItsSitemaps(t *testing.T) {
 			t.Errorf("%q", pages)
 		}
 		if n := w.Fetched("http://a.example/robots.txt"); n != 1 {
-			t.Errorf("robots.txt was asked for %d times", n)
+			t.Errorf("robots.txt was requested %d times", n)
 		}
 	})
 }
 
-// New rules of a site that is crawled for days name new sitemaps.
+// New sitemaps in the robots.txt of a site are read during a crawl of days.
 func TestANewRobotsTxtNamesNewSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -193,8 +193,8 @@ func TestANewRobotsTxtNamesNewSitemaps(t *testing.T) {
 	})
 }
 
-// Indexes that name each other, or others without an end, end; a sitemap that is none
-// is not asked for twice; what a sitemap is not is no reason to stop.
+// Indexes that name each other, or always new ones, end. A file that is not a sitemap is
+// requested once, and invalid parts of a sitemap do not end the crawl.
 func TestSitemapsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -223,7 +223,8 @@ func TestSitemapsThatDoNotEnd(t *testing.T) {
 	})
 }
 
-// However many sites have large sitemaps, a few are in memory at once, and all are read.
+// If many sites have large sitemaps, only a few are in memory at the same time, and all are
+// read.
 func TestManyLargeSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites, pages = 12, 3000

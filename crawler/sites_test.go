@@ -26,7 +26,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// One site is slow, another is one's own.
+// A slow site, and a site of one's own.
 func ExampleSitesByHost() {
 	sites, err := crawler.SitesByHost(map[string]crawler.SiteOptions{
 		"slow.example":         {Delay: 10 * time.Second},
@@ -50,7 +50,7 @@ func ExampleSitesByHost() {
 	// false true
 }
 
-// table is an Options.Site.
+// table returns an Options.Site for a table.
 func table(t *testing.T, all map[string]crawler.SiteOptions) func(frontier.Site) crawler.SiteOptions {
 	t.Helper()
 	f, err := crawler.SitesByHost(all)
@@ -60,7 +60,7 @@ func table(t *testing.T, all map[string]crawler.SiteOptions) func(frontier.Site)
 	return f
 }
 
-// row is a site of pages, each of which links to the next.
+// row adds a site of pages that each link to the next one.
 func row(w *crawltest.Web, origin string, pages int) *crawltest.Site {
 	s := w.Site(origin)
 	for i := range pages {
@@ -86,8 +86,8 @@ func runOf(t *testing.T, w *crawltest.Web, h crawler.HandlerFunc, o crawler.Opti
 	return c, c.Run(t.Context(), h)
 }
 
-// A site keeps its own delay from its first pause on, in a run that goes on, after a
-// kill, and in one that has just been given it; what asks for less asks for nothing.
+// A site's own delay applies from its first pause on, in a resumed run, after a kill, and in
+// the first run with that setting; a delay below the usual one has no effect.
 func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 	const slow, usual, eager, late = "http://slow.example", "http://usual.example", "http://eager.example", "http://late.example"
 	dir, killed := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "killed")
@@ -136,7 +136,7 @@ func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 			}
 		}
 		if n := w.Fetched(slow + "/5"); n != 2 {
-			t.Errorf("the run that was killed was not gone on with: page 5 was asked for %d times", n)
+			t.Errorf("the killed run was not continued: page 5 was requested %d times", n)
 		}
 		w.AssertPolite()
 	})
@@ -146,8 +146,8 @@ func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 	}
 }
 
-// A site ends at the pages of its own, and is told of as one is that ends at those of
-// all; one that may have more gets them, in another run, too.
+// A site with a smaller budget ends there, and is reported like one that ends at the usual
+// budget; one with a larger budget gets more requests, in another run, too.
 func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -176,9 +176,9 @@ func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := map[crawler.Reason]int{crawler.SkipBudget: 3} // each page leads to one more
+			left := map[crawler.Reason]int{crawler.SkipBudget: 3} // each page links to one more
 			if sum := c.Summary(); sum.End != crawler.EndUnasked || !maps.Equal(sum.Left, left) || !maps.Equal(skipped, left) || len(sum.Waiting) != 3 || !sum.Waiting[0].Over {
-				t.Errorf("run %d: %s; OnSkip was told %v; %+v", run, sum, skipped, sum.Waiting)
+				t.Errorf("run %d: %s; OnSkip got %v; %+v", run, sum, skipped, sum.Waiting)
 			}
 			for s, err := range c.Left() {
 				if err != nil || s.Reason != crawler.SkipBudget {
@@ -194,7 +194,7 @@ func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 	})
 }
 
-// Bytes and time of a site are bounded as those of all are.
+// A site's own limits of bytes and time work like those for all sites.
 func TestASiteHasBytesAndTimeOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -214,10 +214,10 @@ func TestASiteHasBytesAndTimeOfItsOwn(t *testing.T) {
 	})
 }
 
-// What is excluded is asked for nothing, be it a seed, a link, a redirect of a seed, an
-// image, or where a robots.txt leads; what a scope of a site leaves out is refused as a
-// link. Once that is taken back, what was put aside is asked for.
-func TestWhatASiteExcludesIsNotAskedFor(t *testing.T) {
+// An excluded site gets no request, for a seed, a link, a redirect of a seed, an image, or a
+// redirect of a robots.txt; links out of the scope of a site are refused. When the setting is
+// removed, the URLs that were put aside are requested.
+func TestExcludedSitesGetNoRequest(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -236,7 +236,7 @@ func TestWhatASiteExcludesIsNotAskedFor(t *testing.T) {
 		}
 		for _, r := range w.Log() {
 			if r.Site == "http://no.example" {
-				t.Errorf("%s was asked for", r.URL())
+				t.Errorf("%s was requested", r.URL())
 			}
 		}
 		w.AssertFetched("http://a.example/in/1", "http://a.example/out/i")
@@ -256,11 +256,11 @@ func TestWhatASiteExcludesIsNotAskedFor(t *testing.T) {
 		why, _ := l.Annotation("optout")
 		return l.URL == "http://no.example/" && l.Status == crawllog.OptedOut && why == "Site:%20they%20asked%20by%20mail"
 	}) {
-		t.Error("crawl.log does not say why a seed was not asked for")
+		t.Error("crawl.log does not say why a seed was not requested")
 	}
 }
 
-// A queued page that a scope of its site leaves out by now is put aside.
+// A queued page that is out of the scope of its site now is put aside.
 func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n, asked := c.Summary().SkippedURLs[crawler.SkipNarrowed], w.Fetched("http://a.example/1"); n != run.aside || asked != run.asked {
-				t.Errorf("%+v: %d put aside, /1 was asked for %d times", run, n, asked)
+				t.Errorf("%+v: %d put aside, /1 was requested %d times", run, n, asked)
 			}
 		}
 	})
@@ -291,7 +291,7 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 // For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is
 // fetched, unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or
 // a program sets it for one site, with a reason that the log keeps."
-func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
+func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	})
 	const want = `site=http://mine.example allows="max-host-pages=20000" allows="robots-forbidden=allow" reason="it is ours, as agreed"`
 	if n := strings.Count(said.String(), want); n != 1 {
-		t.Errorf("told %d times, want once, in the run that had something to ask:\n%s", n, said.String())
+		t.Errorf("logged %d times, want once, in the run that had requests:\n%s", n, said.String())
 	}
 	var kept []string
 	for _, l := range logLines(t, dir) {
@@ -337,15 +337,14 @@ func TestASiteMayBeAskedThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	}
 }
 
-// What is not valid is told of by field and site, before the crawl by CheckSite, and in
-// it as the error of Run; the site is asked for nothing until that is mended, and nothing
-// is lost.
+// Invalid settings are reported with field and site, by CheckSite before the crawl, and by the
+// error of Run. The site gets no request until they are corrected, and nothing is lost.
 func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		o     crawler.SiteOptions
 		field string
-		crawl crawler.Options // with which it is valid
+		crawl crawler.Options // with these it is valid
 	}{
 		{"AllowForbidden", crawler.SiteOptions{AllowForbidden: true}, "Site.AllowForbidden", crawler.Options{AllowForbidden: true}},
 		{"more pages", crawler.SiteOptions{MaxPages: crawler.DefaultHostPages + 1}, "Site.MaxPages", crawler.Options{MaxHostPages: -1}},
@@ -382,7 +381,7 @@ func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 				}
 				for _, r := range w.Log() {
 					if r.Site == "http://bad.example" {
-						t.Errorf("%s was asked for", r.URL())
+						t.Errorf("%s was requested", r.URL())
 					}
 				}
 				o.Site = nil
@@ -395,8 +394,8 @@ func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 	}
 }
 
-// A panic ends the crawl and not the process, also where it is a link that leads to the
-// site; the next run goes on.
+// A panic ends the crawl, but not the process, also when a link to the site is found; the next
+// run continues.
 func TestAPanicAboutASiteEndsTheCrawl(t *testing.T) {
 	for _, bad := range []frontier.Site{"http://a.example", "http://b.example"} {
 		t.Run(string(bad), func(t *testing.T) {
@@ -424,9 +423,9 @@ func TestAPanicAboutASiteEndsTheCrawl(t *testing.T) {
 	}
 }
 
-// Who never says what holds for one site keeps nobody else waiting, and no lock: the
-// other sites are asked, and the crawl can be looked at, changed and stopped.
-func TestWhoTakesHisTimeAboutASiteKeepsOnlyThatWaiting(t *testing.T) {
+// If Options.Site blocks for one site, it blocks no other visit and holds no lock: the other
+// sites are crawled, and the methods of the crawl work.
+func TestAFunctionSiteThatBlocksBlocksOnlyThatSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		row(w, "http://a.example", 5)
@@ -439,7 +438,7 @@ func TestWhoTakesHisTimeAboutASiteKeepsOnlyThatWaiting(t *testing.T) {
 				c.Stats()
 				if s == "http://stuck.example" {
 					<-ctx.Done()
-					time.Sleep(time.Second) // the crawl has heard of it by then
+					time.Sleep(time.Second) // the crawl has noticed that by then
 				}
 				return crawler.SiteOptions{}
 			}})
@@ -466,9 +465,9 @@ func TestWhoTakesHisTimeAboutASiteKeepsOnlyThatWaiting(t *testing.T) {
 	})
 }
 
-// Whatever is said, another thing each time it is asked: no site is asked for what its
-// robots.txt forbids, nor faster than the crawl asks.
-func TestNothingThatIsSaidOfSitesMakesACrawlImpolite(t *testing.T) {
+// With random settings that change at each call, no site gets a request that its robots.txt
+// forbids, nor more requests than the crawl permits.
+func TestNoSettingsOfSitesMakeACrawlImpolite(t *testing.T) {
 	for seed := range uint64(3) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -491,7 +490,7 @@ func TestNothingThatIsSaidOfSitesMakesACrawlImpolite(t *testing.T) {
 				Site: func(frontier.Site) crawler.SiteOptions {
 					return crawler.SiteOptions{
 						Delay: max(-1, time.Duration(draw(int64(20*time.Second)))-10*time.Second), MaxPages: int(draw(14)) - 1,
-						AllowForbidden: draw(2) == 0, Reason: "whatever", Header: http.Header{"X": {"y"}},
+						AllowForbidden: draw(2) == 0, Reason: "a reason", Header: http.Header{"X": {"y"}},
 						Scope: crawler.ScopeFunc(func(frontier.Entry) bool { return draw(9) > 0 }),
 					}
 				}}
@@ -510,7 +509,7 @@ func TestNothingThatIsSaidOfSitesMakesACrawlImpolite(t *testing.T) {
 	}
 }
 
-// Keys are hosts with all below them, or single sites; the closest counts.
+// Keys are hosts with all hosts below them, or single sites; the closest key applies.
 func TestSitesByHost(t *testing.T) {
 	all := map[string]crawler.SiteOptions{}
 	for _, key := range []string{"a.example", "WWW.A.example", "http://www.a.example:8080", "192.0.2.7", "2001:db8::1", "bücher.example", "https://b.example/"} {

@@ -12,9 +12,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// All workers wait for a disk that takes an hour for each sync. When the context
-// ends, or the time of the run is up, none of them waits for its turn: what all
-// have in hand is committed at once.
+// All workers wait for a disk that takes an hour for each sync. When the context ends, or the
+// time of the run is up, their data is committed at once: they do not wait for one commit
+// each.
 func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
 	const workers = 20
 	for _, byTime := range []bool{false, true} {
@@ -45,7 +45,7 @@ func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
 				if err := c.Run(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
-				// The commit under way, one for what was in hand, and one to merge: two
+				// The running commit, one for the data of the workers, and one to merge: two
 				// syncs each.
 				if took := time.Since(begin) - runs; took > 7*time.Hour {
 					t.Errorf("it ended %v after it was to", took)

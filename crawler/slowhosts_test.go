@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// With the usual number of visits good sites are asked at their pace, although there are
-// many more that never answer.
+// With the default Concurrency good sites are crawled at their pace, even if many more sites
+// never answer.
 func TestGoodSitesGoOnBesideManyThatHang(t *testing.T) {
 	const hostile, good, atMost = 400, 25, 3 * time.Minute
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// closely fetches lists each day, pages each 30 days, and believes lists.
+// closely is a policy that fetches lists each day, pages each 30 days, and believes lists.
 type closely struct{ least time.Duration }
 
 func (closely) Next(v revisit.Visit) time.Duration {
@@ -29,7 +29,7 @@ func (closely) Next(v revisit.Visit) time.Duration {
 
 func (c closely) Believes(string) (time.Duration, bool) { return c.least, true }
 
-// A dated list says of URLs when they were changed.
+// A dated is a list of URLs with the dates of their changes.
 type dated map[string]time.Time
 
 func (d dated) sitemap(root, element string) string {
@@ -79,7 +79,7 @@ func (d dated) json() string {
 	return string(raw)
 }
 
-// lists puts a list of pages, which are new a while before the crawl, and the pages.
+// lists serves a list of pages whose dates are a while before the crawl, and the pages.
 func (e *endless) lists(s *shelf, kind string, write func(dated) string) (d dated, put func()) {
 	d = dated{}
 	var all []string
@@ -107,8 +107,8 @@ var kindsOfLists = map[string]struct {
 	"JSON Feed": {"application/feed+json", dated.json},
 }
 
-// A page that a list says was changed since its last visit is fetched with the next visit
-// of the list, and once for that; the others are fetched when they would have been.
+// A page that a list says was changed since its last visit is fetched with the next visit of
+// the list, once; the others are fetched at their usual times.
 func TestAPageThatAListSaysHasChangedIsFetchedSoon(t *testing.T) {
 	for name, list := range kindsOfLists {
 		for _, kept := range []bool{true, false} {
@@ -137,7 +137,7 @@ func TestAPageThatAListSaysHasChangedIsFetchedSoon(t *testing.T) {
 	}
 }
 
-// Lists count for the policy that believes them; others keep their times.
+// Lists have an effect only if the policy believes them.
 func TestHintsBelieveLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"hints:7d": "0 200 new, 3 200 modified", "fixed:7d": "0 200 new, 7 200 modified", "rate:7d": "0 200 new, 7 200 modified",
@@ -170,9 +170,9 @@ func TestHintsBelieveLists(t *testing.T) {
 	}
 }
 
-// What lists say of all pages, of the future, or of others' pages makes no page be fetched
-// that would not have been; and a lie of another kind none sooner than it may be.
-func TestLiesOfListsBringNothing(t *testing.T) {
+// Dates of most pages, in the future, or of pages of other sites bring no page forward; other
+// wrong dates bring pages forward only within the least pause.
+func TestWrongDatesBringNothingForward(t *testing.T) {
 	daily := func(at func() time.Time) func(dated) {
 		return func(d dated) {
 			for u := range d {
@@ -209,9 +209,9 @@ func TestLiesOfListsBringNothing(t *testing.T) {
 	}
 }
 
-// A list that says each time that pages were changed a while ago, each at another time,
-// has them fetched no sooner than they may be.
-func TestALieThatIsBelievedHasItsBounds(t *testing.T) {
+// A list that reports a new date a while ago for each page at each visit has them fetched no
+// more often than the least pause permits.
+func TestBelievedWrongDatesAreBounded(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		list := kindsOfLists["sitemap"]
 		d, put := e.lists(shelf, list.kind, list.write)
@@ -233,8 +233,8 @@ func TestALieThatIsBelievedHasItsBounds(t *testing.T) {
 	})
 }
 
-// Nobody has the pages of others fetched sooner, but for who is named by their robots.txt.
-func TestAListSpeaksForItsOwn(t *testing.T) {
+// A list can bring forward only pages of its domain, or of sites whose robots.txt names it.
+func TestAListDatesOnlyItsOwnPages(t *testing.T) {
 	for name, row := range map[string]struct {
 		at, robots string
 		want       string
@@ -277,7 +277,7 @@ func TestAListSpeaksForItsOwn(t *testing.T) {
 	}
 }
 
-// An index says which of its sitemaps is worth a request.
+// The dates in a sitemap index bring its sitemaps forward.
 func TestAnIndexBringsItsSitemapsForward(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		xml := http.Header{"Content-Type": {"application/xml"}}
@@ -300,12 +300,12 @@ func TestAnIndexBringsItsSitemapsForward(t *testing.T) {
 		})
 		e.expect("/new", "6 200 new")
 		if one, two := shelf.requests("/1.xml"), shelf.requests("/2.xml"); one != "-" || two != "--" {
-			t.Errorf("its sitemaps were asked for %s and %s", one, two)
+			t.Errorf("its sitemaps were requested as %s and %s", one, two)
 		}
 	})
 }
 
-// byIndex fetches the index each day, and all else each 30 days.
+// byIndex is a policy that fetches the index each day, and all other URLs each 30 days.
 type byIndex struct{ closely }
 
 func (byIndex) Next(v revisit.Visit) time.Duration {
@@ -315,8 +315,8 @@ func (byIndex) Next(v revisit.Visit) time.Duration {
 	return 30 * days
 }
 
-// What has ended, or is not wanted any more, is not fetched for what a list says.
-func TestWhatDoesNotWaitIsNotBroughtForward(t *testing.T) {
+// An entry that has ended, or is not wanted any more, is not brought forward.
+func TestEndedEntriesAreNotBroughtForward(t *testing.T) {
 	later := func(d dated, put func()) map[time.Duration]func() {
 		return map[time.Duration]func(){2*days + 5*hours: func() {
 			for i := range 2 {
@@ -357,7 +357,7 @@ func TestWhatDoesNotWaitIsNotBroughtForward(t *testing.T) {
 				e.opts = not
 				e.run(10*days, closely{}, later(d, put))
 				if n := shelf.requests("/0"); n != "-" {
-					t.Errorf("/0 is asked for %s", n)
+					t.Errorf("/0 has the requests %s", n)
 				}
 				e.expect("/1", "0 200 new, 2 200 not-modified")
 			})
@@ -365,8 +365,8 @@ func TestWhatDoesNotWaitIsNotBroughtForward(t *testing.T) {
 	}
 }
 
-// What is brought forward is so for the next run, too, whether this one ends or is killed
-// before it was fetched.
+// The next run knows the entries that were brought forward, whether this run ended or was
+// killed before they were fetched.
 func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
@@ -383,8 +383,8 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 						}
 						put()
 					},
-					// The list is the last of seven, and fetched again a day later; a page comes each
-					// ten minutes.
+					// The list is the last of seven pages, and fetched again a day later; a
+					// page is fetched every ten minutes.
 					25*hours + 25*time.Minute: func() {
 						if err := os.CopyFS(copied, os.DirFS(whole)); err != nil {
 							t.Error(err)
@@ -409,7 +409,7 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 						want = 1
 					}
 					n := len(e.seen[fmt.Sprint("/", i)])
-					if n != want && !(killed && n == want+1) { // it was under way, or not committed
+					if n != want && !(killed && n == want+1) { // it was running, or not committed
 						t.Errorf("/%d is fetched %d times, want %d", i, n, want)
 					}
 				}
@@ -418,7 +418,7 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 	}
 }
 
-// counts is how many visits there were.
+// counts returns the number of visits.
 func (e *endless) counts() (n int) {
 	for _, visits := range e.seen {
 		n += len(visits)
@@ -426,8 +426,8 @@ func (e *endless) counts() (n int) {
 	return n
 }
 
-// With the smallest bounds and a slow disk, sitemaps of several sites, each on another one
-// of their domain, bring forward what they say has changed, and nothing else.
+// With the smallest bounds and a slow disk, sitemaps of several sites, each on another site of
+// their domain, bring forward the changed pages, and nothing else.
 func TestListsWithTheSmallestBounds(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		const sites, perSite = 3, 8
@@ -469,14 +469,14 @@ func TestListsWithTheSmallestBounds(t *testing.T) {
 					want = "-c"
 				}
 				if got := l.shelf.requests(fmt.Sprint("/", n)); got != want {
-					t.Errorf("%s/%d is asked for %s, want %s", l.origin, n, got, want)
+					t.Errorf("%s/%d has the requests %s, want %s", l.origin, n, got, want)
 				}
 			}
 		}
 	})
 }
 
-// A listedSite is a site whose pages a list has.
+// A listedSite is a site with its pages in a list.
 type listedSite struct {
 	origin string
 	dates  dated

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Who does not answer is known meanwhile, and for how long.
+// Oldest returns a site that does not answer, and since when.
 func TestOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -23,7 +23,7 @@ func TestOldest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if site, _, ok := c.Oldest(); ok {
-			t.Errorf("%s is asked before the run", site)
+			t.Errorf("%s is visited before the run", site)
 		}
 		ended := make(chan error)
 		// The crawl. It ends when both sites have answered.
@@ -37,7 +37,7 @@ func TestOldest(t *testing.T) {
 			t.Error(err)
 		}
 		if site, _, ok := c.Oldest(); ok {
-			t.Errorf("%s is asked when the run is over", site)
+			t.Errorf("%s is visited after the run", site)
 		}
 	})
 }

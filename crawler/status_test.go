@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What a status says of a crawl, while it runs, at its end, and by its directory.
-func TestAStatusSaysWhatACrawlIsLike(t *testing.T) {
+// The Status of a crawl while it runs, at its end, and from its directory.
+func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := statusWeb(t)
@@ -65,15 +65,15 @@ func TestAStatusSaysWhatACrawlIsLike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end.Memory, end.Orders = crawler.StatusMemory{}, end.Orders[:1] // the pause was of that run
+		end.Memory, end.Orders = crawler.StatusMemory{}, end.Orders[:1] // the pause belongs to that run
 		if diff := cmp.Diff(end, read); diff != "" {
 			t.Errorf("from its directory: %s", diff)
 		}
 	})
 }
 
-// Of a crawl that was killed the directory says what is there, and nothing of the run;
-// of one that runs nobody but it can say anything.
+// The directory of a killed crawl has the figures of the crawl, but not those of the run; the
+// status of a running crawl cannot be read from its directory.
 func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	for i := range 2 {
@@ -134,7 +134,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	}
 }
 
-// A run that failed has kept nothing: it is not taken for the one before.
+// A run that failed has stored no status, and that of the run before is not used.
 func TestTheStatusOfARunThatFailed(t *testing.T) {
 	dir := t.TempDir()
 	for i, want := range []crawler.State{crawler.StateEnded, crawler.StateUnknown} {
@@ -158,7 +158,7 @@ func TestTheStatusOfARunThatFailed(t *testing.T) {
 	}
 }
 
-// A rate is that of the last half minute, and of less where the run is younger.
+// The rate is that of the last half minute, or of the run if it is younger.
 func TestTheRateIsThatOfTheLastSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 200)

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// steered runs a crawl that is given orders, each so long after its start.
+// steered runs a crawl that gets orders at given times after its start.
 func steered(t *testing.T, w *crawltest.Web, opts crawler.Options, orders map[time.Duration]func(*crawler.Crawler) error) *crawler.Crawler {
 	t.Helper()
 	opts.Identity, opts.Network = testIdentity, w
@@ -43,7 +43,7 @@ func steered(t *testing.T, w *crawltest.Web, opts crawler.Options, orders map[ti
 	return c
 }
 
-// askedAt is when a site was asked, from the first request on.
+// askedAt returns the times of the requests to a site, from its first one on.
 func askedAt(w *crawltest.Web, site frontier.Site) (all []time.Duration) {
 	log := w.Log()
 	for _, r := range log {
@@ -54,7 +54,7 @@ func askedAt(w *crawltest.Web, site frontier.Site) (all []time.Duration) {
 	return all
 }
 
-func TestACrawlThatIsPausedAsksNothingAndGoesOn(t *testing.T) {
+func TestAPausedCrawlSendsNoRequestsUntilItIsResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 6)
 		c := steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}}, map[time.Duration]func(*crawler.Crawler) error{
@@ -65,7 +65,7 @@ func TestACrawlThatIsPausedAsksNothingAndGoesOn(t *testing.T) {
 		got := askedAt(w, "http://a.example")
 		for i, at := range got {
 			if i >= len(want) || at.Round(time.Second) != want[i]*time.Second {
-				t.Errorf("asked at %v, want %v seconds", got, want)
+				t.Errorf("requested at %v, want %v seconds", got, want)
 				break
 			}
 		}
@@ -82,7 +82,7 @@ func TestACrawlThatIsPausedAsksNothingAndGoesOn(t *testing.T) {
 	})
 }
 
-// A run that is paused ends by Stop and by its time, and by nothing else.
+// A paused run ends only by Stop or its time.
 func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steered(t, chain(t, 6), crawler.Options{Seeds: []string{"http://a.example/0"}, MaxTime: time.Hour, Patience: time.Second},
@@ -95,7 +95,7 @@ func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
 	})
 }
 
-func TestASiteThatIsSlowedIsAskedLessOften(t *testing.T) {
+func TestASlowedSiteGetsFewerRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 5)
 		book(w, "http://b.example", 20)
@@ -106,18 +106,18 @@ func TestASiteThatIsSlowedIsAskedLessOften(t *testing.T) {
 		all := askedAt(w, "http://a.example")
 		for i := 3; i < len(all); i++ {
 			if gap := all[i] - all[i-1]; gap < 10*time.Second || gap > 11*time.Second {
-				t.Errorf("asked at %v", all)
+				t.Errorf("requested at %v", all)
 			}
 		}
 		if last := askedAt(w, "http://b.example"); len(all) != 7 || last[len(last)-1] > 25*time.Second {
-			t.Errorf("asked at %v; the other one at %v", all, last)
+			t.Errorf("requested at %v; the other one at %v", all, last)
 		}
 	})
 }
 
-// Of a host that is excluded nothing is asked any more, its robots.txt included, also
-// where that of another site redirects there. What is left of it is told.
-func TestAHostThatIsExcludedIsAskedNothing(t *testing.T) {
+// An excluded host gets no more requests, not even for robots.txt, or by a redirect of another
+// site's robots.txt. Its queued URLs are reported.
+func TestAnExcludedHostGetsNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 9)
 		w.Site("http://a.example:81").Page("/", "x")
@@ -133,7 +133,7 @@ func TestAHostThatIsExcludedIsAskedNothing(t *testing.T) {
 			},
 		})
 		if n := len(askedAt(w, "http://a.example")); n != 3 {
-			t.Errorf("asked %d times, want robots.txt and two pages", n)
+			t.Errorf("requested %d times, want robots.txt and two pages", n)
 		}
 		w.AssertNeverFetched("http://a.example:81/robots.txt", "http://a.example:81/", "http://a.example/2", "http://c.example/")
 		left := map[string]crawler.Reason{}
@@ -153,14 +153,14 @@ func TestAHostThatIsExcludedIsAskedNothing(t *testing.T) {
 	})
 }
 
-// What a run was told of a site holds for the crawl, until a run lifts it.
+// Orders for a site apply to the crawl until a run lifts them.
 func TestOrdersHoldForTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []struct {
 		lift   []string
 		orders func(*crawler.Crawler) error
 		kept   []string
-		asked  []int // requests of a.example, b.example and c.example in the run
+		asked  []int // requests to a.example, b.example and c.example in the run
 		gap    time.Duration
 	}{
 		{orders: func(c *crawler.Crawler) error {
@@ -173,7 +173,7 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 		{asked: []int{2, 2, 2}, gap: time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			time.Sleep(time.Duration(i) * time.Hour) // a bubble begins where the one before did
+			time.Sleep(time.Duration(i) * time.Hour) // a bubble begins at the time at which the one before began
 			w := crawltest.New(t)
 			sites := []frontier.Site{"http://a.example", "http://b.example", "http://c.example"}
 			var seeds []string
@@ -206,13 +206,13 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 			}
 			at := askedAt(w, sites[1])
 			if len(at) < 2 {
-				t.Fatalf("run %d: %s was asked at %v, %s", i, sites[1], at, c.Summary())
+				t.Fatalf("run %d: %s was requested at %v, %s", i, sites[1], at, c.Summary())
 			}
 			if gap := at[len(at)-1] - at[len(at)-2]; gap < run.gap || gap > run.gap+time.Second {
-				t.Errorf("run %d: %s was asked at %v, want a pause of %v", i, sites[1], at, run.gap)
+				t.Errorf("run %d: %s was requested at %v, want a pause of %v", i, sites[1], at, run.gap)
 			}
 			if n := len(askedAt(w, sites[0])); n < run.asked[0] || run.asked[0] == 0 && n > 0 {
-				t.Errorf("run %d: %s was asked %d times", i, sites[0], n)
+				t.Errorf("run %d: %s was requested %d times", i, sites[0], n)
 			}
 			left := map[crawler.Reason]int{}
 			for s, err := range c.Left() {
@@ -246,7 +246,7 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 	}
 }
 
-// Limits that are changed from outside, and seeds that are added, are recorded.
+// Changed limits and added seeds are recorded.
 func TestChangesOfARunAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 20)
@@ -269,7 +269,7 @@ func TestChangesOfARunAreRecorded(t *testing.T) {
 	})
 }
 
-// As many visits as are allowed are under way, and no more.
+// The number of visits follows the limit of concurrency.
 func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -299,7 +299,7 @@ func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
 	})
 }
 
-func TestOrdersThatMakeNoSense(t *testing.T) {
+func TestInvalidOrders(t *testing.T) {
 	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Delay: 2 * time.Second, Concurrency: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +345,7 @@ func newError(change func(*crawler.Options)) error {
 	return err
 }
 
-// Once a run has ended no order changes anything, and says so.
+// After a run has ended, orders fail and change nothing.
 func TestOrdersThatComeTooLate(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -365,8 +365,8 @@ func TestOrdersThatComeTooLate(t *testing.T) {
 	}
 }
 
-// Orders may come from anywhere at any time; each holds that was taken.
-func TestOrdersFromAllSides(t *testing.T) {
+// Orders may be given at any time from any goroutine, and each accepted one applies.
+func TestConcurrentOrders(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -408,9 +408,9 @@ func TestOrdersFromAllSides(t *testing.T) {
 	})
 }
 
-// While a crawl is paused a loop over its batches is given what there is, and does not
-// wait for more.
-func TestALoopIsGivenWhatThereIsWhileItIsPaused(t *testing.T) {
+// While a crawl is paused, a loop over its batches gets the rows that there are, without
+// waiting for more.
+func TestAPausedCrawlDeliversItsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawl(t, shelves(t, 1, 5), nil, seedsOf(1)...)
 		began := time.Now()

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Each answer is archived as it was sent: that of a file server as a file, one
-// without a body, and one whose body is not what was sent. The checksum in the
-// record is that of what stands there. What was never answered is left out.
+// Each answer is archived as it was sent: that of an FTP server as a resource, one without a
+// body, and one whose body was changed. The digest of a record is that of its stored body. A
+// request without an answer is left out.
 func TestBodiesOfTheArchive(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Dir: dir}
@@ -32,7 +32,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, packed := []byte("plain"), []byte("what stands for nothing")
+	plain, packed := []byte("plain"), []byte("bytes of the wire")
 	for i, x := range []*fetch.Exchange{
 		{Proto: "ftp", Status: 200, Body: plain},
 		{Proto: "http/1.1", Status: 200, Body: plain, Wire: plain},
@@ -64,13 +64,13 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
-	want := "resource /0 plain, response /1 plain, response /2 what stands for nothing, response /3 what stands for nothing, response /4 , "
+	want := "resource /0 plain, response /1 plain, response /2 bytes of the wire, response /3 bytes of the wire, response /4 , "
 	if got := answersIn(t, dir); got != want {
 		t.Errorf("the archive holds %s\nwant %s", got, want)
 	}
 }
 
-// answersIn are the answers of the only WARC file of a crawl: type, target, body.
+// answersIn returns the answers in the only WARC file of a crawl: type, target, body.
 func answersIn(t *testing.T, dir string) (all string) {
 	t.Helper()
 	files, err := storage.ArchiveFiles(dir)

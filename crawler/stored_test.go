@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// storedBy is what a directory says of the run of a crawl with some options.
+// storedBy returns the stored options of a run.
 func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,9 +38,9 @@ func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
 	return s
 }
 
-// What is stored are the settings of the run, but for how sites are reached: each of
-// them, told again, is what was told before.
-func TestWhatIsStoredAreTheSettingsOfTheLastRun(t *testing.T) {
+// The settings of the run are stored, except those about connections: setting the stored text
+// gives the same value.
+func TestStoredSettingsAreThoseOfTheLastRun(t *testing.T) {
 	var was crawler.Options
 	s := storedBy(t, func(o *crawler.Options) {
 		o.Scope, o.Depth, o.MaxHostPages, o.MaxHostBytes = crawler.SamePrefix(), 3, -1, 5<<20
@@ -65,7 +65,7 @@ func TestWhatIsStoredAreTheSettingsOfTheLastRun(t *testing.T) {
 	}
 }
 
-// A scope that the program made is told as one that cannot be known.
+// A scope of the program is listed in Untold.
 func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 	s := storedBy(t, func(o *crawler.Options) { o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true }) })
 	if len(s.Untold) != 1 || s.Untold[0].Setting != "scope" || s.Untold[0].Was != "crawler.ScopeFunc" || s.Options.Scope != nil {
@@ -73,7 +73,7 @@ func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 	}
 }
 
-// No run, no settings; and an error is told.
+// Without a run there are no settings; an error is returned.
 func TestNothingIsStoredBeforeARun(t *testing.T) {
 	db, err := storage.Open(t.TempDir(), storage.Options{})
 	if err != nil {

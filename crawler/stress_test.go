@@ -22,9 +22,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// watchdog ends the process with all stacks, if moved stands still for half a
-// minute of real time. It is started outside of the virtual one: there nobody
-// notices who waits for a mutex for ever.
+// watchdog ends the process with all stacks if moved has not changed for half a minute of real
+// time. It is started outside of virtual time, where a deadlock on a mutex would not be
+// noticed.
 func watchdog(t *testing.T, moved *atomic.Int64) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
@@ -47,11 +47,10 @@ func watchdog(t *testing.T, moved *atomic.Int64) {
 	}()
 }
 
-// The whole crawler with every queue and cache at its smallest, a slow disk, all
-// outputs, pages of many new links on many sites, and runs that are broken off:
-// it never stands still, is polite, loses nothing, and leaves no page without its
-// picture. $PERMESSO_STRESS says how many webs, up to 200 sites and 2,000 links a
-// page, it meets.
+// The whole crawler with the smallest queues and caches, a slow disk, all outputs, pages with
+// many new links on many sites, and runs that are cancelled: it never blocks, is polite, loses
+// nothing, and fetches the picture of each page. $PERMESSO_STRESS is the number of webs, each
+// of up to 200 sites and 2,000 links a page.
 func TestStressAtTheSmallestBounds(t *testing.T) {
 	shapes := []shape{{24, 120, 90}}
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_STRESS")); err == nil {
@@ -80,8 +79,7 @@ func TestStressAtTheSmallestBounds(t *testing.T) {
 	}
 }
 
-// The shape of a web: how many sites, links on each page, and pages that are
-// wanted of it.
+// A shape has the numbers of sites, of links on each page, and of wanted pages of a web.
 type shape struct{ sites, links, pages int }
 
 func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int64) {
@@ -96,7 +94,7 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 			fanOut(rw, r, web)
 		})
 		switch i % 4 {
-		case 1: // many sites of one address
+		case 1: // many sites at one address
 			s.Addr("16.9.9.9")
 		case 2:
 			s.Robots("User-agent: *\nCrawl-delay: 3\nDisallow: /no")
@@ -143,8 +141,7 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 	t.Logf("%d requests in %v", len(w.Log()), time.Since(begin))
 }
 
-// fanOut answers with a page of links that nobody has seen, shown with a picture of its own
-// of another site.
+// fanOut answers with a page of links to new URLs, and a picture of its own on another site.
 func fanOut(rw http.ResponseWriter, r *http.Request, web shape) {
 	if strings.HasPrefix(r.RequestURI, "/shown/") {
 		sent("image/png", "PNG")(rw, r)

@@ -25,8 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// The sites that something is left of stand in the order in which they fall due,
-// then by name.
+// Summary.Waiting lists the sites in the order of their due times, then by name.
 func TestWaitingSitesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -43,7 +42,7 @@ func TestWaitingSitesInOrder(t *testing.T) {
 		}
 		for i := range sum.Waiting[1:] {
 			if a, b := sum.Waiting[i], sum.Waiting[i+1]; b.Due.Before(a.Due) || a.Due.Equal(b.Due) && a.Site >= b.Site {
-				t.Errorf("%s, due %v, stands before %s, due %v", a.Site, a.Due, b.Site, b.Due)
+				t.Errorf("%s, due %v, is listed before %s, due %v", a.Site, a.Due, b.Site, b.Due)
 			}
 		}
 		for _, i := range []int{1, 3, 5, 2, 0, 4} {
@@ -55,7 +54,7 @@ func TestWaitingSitesInOrder(t *testing.T) {
 			t.Errorf("waiting: %q; %d sites, left %v", got, sum.Sites, sum.Left)
 		}
 	})
-	// Those that are given up are due at no time.
+	// Sites that are given up have no due time.
 	synctest.Test(t, func(t *testing.T) {
 		_, sum := crawl(t, crawltest.New(t), nil, "http://c.none.example/", "http://a.none.example/", "http://d.none.example/", "http://b.none.example/")
 		var text string
@@ -65,15 +64,15 @@ func TestWaitingSitesInOrder(t *testing.T) {
 		if text != "http://a.none.examplehttp://b.none.examplehttp://c.none.examplehttp://d.none.example" {
 			t.Errorf("waiting: %s", text)
 		}
-		// Of many no more than three are named.
+		// At most three are named.
 		if want := "unasked: 0 answered in this run, 0 of them pages; 4 left: site dead; http://a.none.example: dns; http://b.none.example: dns; http://c.none.example: dns"; sum.String() != want {
 			t.Errorf("%s\nwant\n%s", sum, want)
 		}
 	})
 }
 
-// Before a run there is nothing to tell; while it runs, its figures grow; and
-// whom it waits for is known.
+// Before a run all figures are zero; during it they grow, and Longest returns the site that
+// the run waits for.
 func TestFiguresOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -117,7 +116,7 @@ func TestFiguresOfARun(t *testing.T) {
 	})
 }
 
-// Every request is counted by what it came to.
+// Every request is counted by its result.
 func TestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -148,8 +147,7 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-// lastLines runs a crawl of seeds and returns the lines of its log by URL; of
-// several the last.
+// lastLines runs a crawl of seeds and returns the last line of its log for each URL.
 func lastLines(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) map[string]*crawllog.Line {
 	t.Helper()
 	dir := t.TempDir()
@@ -161,7 +159,7 @@ func lastLines(t *testing.T, w *crawltest.Web, change func(*crawler.Options), se
 	return lines
 }
 
-// A request that failed has the status of its kind in the log, and says how.
+// The line of a failed request has the status of its kind of failure, and the error.
 func TestEachFailureHasItsLine(t *testing.T) {
 	const site = "http://a.example"
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -213,8 +211,8 @@ func TestEachFailureHasItsLine(t *testing.T) {
 	}
 }
 
-// What a narrower scope puts aside has a line that says by which setting.
-func TestWhatIsPutAsideHasALine(t *testing.T) {
+// The line of a URL that a narrower scope puts aside names the setting.
+func TestURLsPutAsideHaveALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
@@ -228,7 +226,7 @@ func TestWhatIsPutAsideHasALine(t *testing.T) {
 			t.Errorf("last line: %+v", l)
 		}
 		w.AssertNeverFetched("http://a.example/1")
-		// One that comes back is told of, too.
+		// A URL that comes back has a line, too.
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/\tnews")
 		var said []string
 		for _, l := range logLines(t, dir) {
@@ -247,8 +245,8 @@ func TestWhatIsPutAsideHasALine(t *testing.T) {
 	})
 }
 
-// Every line says which worker wrote it, through which proxy, and by which protocol.
-func TestLinesSayByWhichWay(t *testing.T) {
+// Every line names the worker, the proxy, and the protocol.
+func TestLinesNameWorkerAndProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("https://a.example").Page("/", "x")
@@ -271,7 +269,7 @@ func TestLinesSayByWhichWay(t *testing.T) {
 	})
 }
 
-// A request that went through a proxy says through which.
+// The line of a request through a proxy names the proxy.
 func TestLinesNameTheProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -287,8 +285,8 @@ func TestLinesNameTheProxy(t *testing.T) {
 	})
 }
 
-// A run says whether the one before was killed, and whether its log is whole.
-func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
+// The line of a begin says whether the run before was killed, and whether its log is complete.
+func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -299,7 +297,7 @@ func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 			if p.URL.Target() == "/1" {
-				time.Sleep(time.Second) // what came before is committed
+				time.Sleep(time.Second) // the earlier records are committed
 				return os.CopyFS(killed, os.DirFS(dir))
 			}
 			return nil
@@ -316,7 +314,7 @@ func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
 		run()
 		run()
 		if text := said.String(); strings.Contains(text, "removed or cut") {
-			t.Errorf("said %s", text)
+			t.Errorf("logged %s", text)
 		}
 		path := filepath.Join(killed, storage.LogFile)
 		raw, err := os.ReadFile(path)
@@ -330,7 +328,7 @@ func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
 		run()
 		lost := len(raw) - at
 		if text := said.String(); strings.Count(text, "removed or cut") != 1 || !strings.Contains(text, `"bytes lost":`+strconv.Itoa(lost)) || !strings.Contains(text, strconv.Quote(path)) {
-			t.Errorf("said %s", text)
+			t.Errorf("logged %s", text)
 		}
 		var begins []string
 		for _, l := range logLines(t, killed) {
@@ -338,15 +336,14 @@ func TestTheBeginOfARunSaysWhatWasBefore(t *testing.T) {
 				begins = append(begins, regexp.MustCompile(`committed:[^,]+`).ReplaceAllString(strings.Join(l.Annotations, ","), "committed"))
 			}
 		}
-		// The line of the second begin is the one that was cut off.
+		// The line of the second begin was cut off.
 		if want := []string{"begin:clean,records:2", "begin:unclean,records:2,committed", "begin:clean,records:2,lost:" + strconv.Itoa(lost)}; !slices.Equal(begins, want) {
 			t.Errorf("%q, want %q", begins, want)
 		}
 	})
 }
 
-// Left may be left at any time: it holds nothing afterwards, and it says what it
-// cannot read.
+// The loop over Left may be left at any time: it keeps nothing open, and reports read errors.
 func TestLeftAfterARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -362,7 +359,7 @@ func TestLeftAfterARun(t *testing.T) {
 			if err := c.Run(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			for s, err := range c.Left() { // the first
+			for s, err := range c.Left() { // the first one
 				if err != nil || s.URL.Host() != "a.example" || s.Reason != crawler.SkipLimit {
 					t.Errorf("%+v, %v", s, err)
 				}
@@ -379,7 +376,7 @@ func TestLeftAfterARun(t *testing.T) {
 				t.Errorf("%v are left; %s", all, sum)
 			}
 			if limit < 2 {
-				continue // and the next run finds nothing held
+				continue // the next run can open the directory
 			}
 			if err := os.Remove(filepath.Join(dir, storage.StateFile)); err != nil {
 				t.Fatal(err)

@@ -18,8 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A list page says which of its links are items; each page comes to the handler
-// of its tag.
+// A list page tags its links to items; each page is passed to the handler for its tag.
 func ExampleTags() {
 	h := crawler.Tags{
 		"": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
@@ -40,7 +39,7 @@ func ExampleTags() {
 	_ = h
 }
 
-// noted is a handler that writes down which pages it was given, with their tags.
+// A noted is a handler that records its pages, with their tags.
 type noted struct {
 	mu    sync.Mutex
 	pages []string
@@ -79,9 +78,9 @@ func runTags(t *testing.T, w *crawltest.Web, h crawler.Handler, seeds ...string)
 	return errs, c
 }
 
-// A link has the tag that it was followed with, whether the page links to it or not,
-// in whatever order; it is queued once. All others inherit the tag of their page.
-func TestEachPageComesToTheHandlerOfItsTag(t *testing.T) {
+// A link has the tag with which it was followed, whether the page links to it or not, in any
+// order; it is queued once. All other links inherit the tag of their page.
+func TestEachPageIsPassedToTheHandlerOfItsTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").
@@ -126,8 +125,8 @@ func TestEachPageComesToTheHandlerOfItsTag(t *testing.T) {
 	})
 }
 
-// A tag without a handler goes to that of "". Where there is none it is an error of
-// that page, which says so; nil is a handler that does nothing.
+// A page whose tag has no handler goes to that of "". If there is none either, it is an error
+// of that page; a nil handler does nothing.
 func TestTagsWithoutAHandler(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tags    func(n *noted) crawler.Tags
@@ -162,8 +161,8 @@ func TestTagsWithoutAHandler(t *testing.T) {
 	}
 }
 
-// What cannot be followed is said at once, and nothing is queued for it.
-func TestFollowingWhatLeadsNowhere(t *testing.T) {
+// Following an invalid reference returns an error, and queues nothing.
+func TestFollowingInvalidReferences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "")
@@ -186,8 +185,8 @@ func TestFollowingWhatLeadsNowhere(t *testing.T) {
 	})
 }
 
-// What a sitemap names first has no tag, whatever a page says of it later; Options.Links
-// may give it one, and without sitemaps it is the page that counts.
+// A URL that a sitemap names first has no tag, even if a page follows it later with one.
+// Options.Links may set it, and without sitemaps the page decides.
 func TestWhatASitemapNamesHasNoTag(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -72,7 +72,7 @@ func TestPatternsOfTraps(t *testing.T) {
 	}
 }
 
-// Paths are looked at where they have begun to grow.
+// Only paths that have begun to grow are checked.
 func TestWherePathsGrow(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/": false, "/a/b": false, "/a/a": true, "/a/a.html": false, "/x/a/b/a/b/y": true, "/a/b/a": false, "/0/0": false,
@@ -101,11 +101,11 @@ func entryOf(t *testing.T, raw string) frontier.Entry {
 	return frontier.Entry{URL: u}
 }
 
-// What can only be told from many links is told once they are too many, for one path
-// of one site, and not for others.
+// Traps that only many links show are detected after too many, for one path of one site, and
+// not for others.
 func TestTrapsOfManyLinks(t *testing.T) {
 	for _, test := range []struct {
-		url  string // with a place for a number
+		url  string // with a verb for a number
 		most int
 		want string
 	}{
@@ -120,12 +120,12 @@ func TestTrapsOfManyLinks(t *testing.T) {
 		{"http://a.example/x?PageName%d", 10_000, ""}, // of a wiki
 		{"http://a.example/showthread.php?%d-title&p=7", 10_000, ""},
 		{"http://a.example/x?f&red%d", maxShapes, "more than 128 combinations of parameters under /x"},
-		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the story of a day
+		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the id of a story
 		{"http://a.example/article.pl?sid=24%%2F05%%2F12%%2F%07d", 10_000, ""},
 	} {
 		var tr traps
 		for i := range test.most + 2 {
-			for range 2 { // a link that comes again is none more
+			for range 2 { // repeated links count once
 				e := entryOf(t, fmt.Sprintf(test.url, i))
 				want := test.want
 				if i < test.most {
@@ -144,7 +144,7 @@ func TestTrapsOfManyLinks(t *testing.T) {
 	}
 }
 
-// A calendar that goes back ends some time.
+// A calendar that goes back in time is left after many months.
 func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 	var tr traps
 	month := time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -162,8 +162,8 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 	}
 }
 
-// Pages of an archive of many years, each of which names others of its own month, are no
-// calendar that leads on and on.
+// Pages of an archive of many years that link only within their own month are not an endless
+// calendar.
 func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
 	var tr traps
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -178,7 +178,7 @@ func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
 	}
 }
 
-// However many paths and patterns there are, what is remembered of them is bounded.
+// The memory of traps is bounded, for any number of paths and patterns.
 func TestTrapsAreBounded(t *testing.T) {
 	var tr traps
 	for i := range 3*maxSpaces + 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A tdmrep.json or a license that came and cannot be read is told. One that can be read, one
-// that is not there, and an HTML page in the place of one are not.
+// A tdmrep.json or license that was fetched and cannot be parsed is logged. One that can be
+// parsed, one that is missing, and an HTML page in its place are not.
 func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 	const rsl = `<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license><permits type="usage">all</permits></license></content></rsl>`
 	for _, test := range []struct {
@@ -50,7 +50,7 @@ func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 					want = 0
 				}
 				if n := strings.Count(said.String(), "cannot be read, and says nothing"); n != want || !strings.Contains(said.String(), test.reason) {
-					t.Errorf("want %s, said:\n%s", test.reason, said.String())
+					t.Errorf("want %s, logged:\n%s", test.reason, said.String())
 				}
 				if w.Fetched("http://a.example/") != 1 {
 					t.Error("the page was not fetched")
@@ -60,7 +60,7 @@ func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 	}
 }
 
-// What is said to an alias of the crawler is said to it: in the header, and in a meta element.
+// Directives for an alias of the crawler apply to it: in the header, and in a meta element.
 func TestAnAliasIsAddressedByPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A run says that fields were changed, and does not say what is in them. The
-// names are kept with the crawl: those of one version are those of the next.
+// Changed header fields are reported without their values. The form of the stored names must
+// stay the same in all versions.
 func TestFieldNamesHideTheirValues(t *testing.T) {
 	for _, test := range []struct {
 		fields http.Header

@@ -33,7 +33,7 @@ var purposeLetters = map[byte]robots.Purpose{
 
 const rslOpen, rslClose = `<rsl xmlns="https://rslstandard.org/rsl">`, `</rsl>`
 
-// terms is an RSL document with one license for all of a site.
+// terms returns an RSL document with one license for the whole site.
 func terms(license string) string {
 	return rslOpen + `<content url="/"><license>` + license + `</license></content>` + rslClose
 }
@@ -185,8 +185,8 @@ var verdicts = []verdict{
 	{name: "archive no in the header, rsl permits all", robots: named, rsl: terms(permitAll), header: "X-Robots-Tag: noarchive", refused: "a"},
 }
 
-// Each signal about use refuses the purposes that it is about, and no other, wherever it
-// is and whatever else is said. Each case is a crawl for each purpose.
+// Each signal about use refuses the purposes that it is about, and no others, at any place and
+// with any other statements. Each case is a crawl for each purpose.
 func TestUsageVerdicts(t *testing.T) {
 	if len(verdicts) < 120 {
 		t.Errorf("%d cases", len(verdicts))

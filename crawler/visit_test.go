@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A job makes the visits; what hands out its turns is anybody's.
+// A job makes the visits; the program hands out the turns.
 func ExampleJob() {
 	front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
 	if err != nil {
@@ -54,7 +54,7 @@ func ExampleJob() {
 	}
 }
 
-// visits makes the visits of a frontier, several at once, to its end.
+// visits makes all visits of a frontier, several at once.
 func visits(t *testing.T, job *crawler.Job, f *frontier.Frontier) {
 	var all sync.WaitGroup
 	for range 3 {
@@ -139,9 +139,9 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 	}
 }
 
-// A visit asks once where it is kept, whatever comes of it: a robots.txt, a redirect of a seed, a
-// page of a new host, one that is fetched again, or one that is refused.
-func TestAVisitAsksOnceWhereItIsKept(t *testing.T) {
+// A visit calls Rooms.DB once, with any result: a robots.txt, a redirect of a seed, a page of
+// a new host, one that is fetched again, or one that is refused.
+func TestAVisitCallsDBOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -180,14 +180,14 @@ func TestAVisitAsksOnceWhereItIsKept(t *testing.T) {
 			t.Error(err)
 		}
 		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.SkippedURLs[crawler.SkipRobots] == 0 {
-			t.Errorf("%d visits have asked %d times: %+v", visits, asked, n)
+			t.Errorf("%d visits have called DB %d times: %+v", visits, asked, n)
 		}
 	})
 }
 
-// Whoever hands out the turns hears of ErrStop while the turn is still out, and of
-// options that are not valid at once.
-func TestAJobTellsWhoHandsOutItsTurns(t *testing.T) {
+// Rooms.Stop is called for ErrStop before the turn is given back. NewJob returns an error for
+// invalid options.
+func TestAJobCallsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/1">1</a>`).Page("/1", "x")
@@ -218,8 +218,8 @@ func TestAJobTellsWhoHandsOutItsTurns(t *testing.T) {
 	})
 }
 
-// A log that cannot be written is an error of the visit, whatever the visit has to
-// say in it, and the turn is given back.
+// An error of writing the log is returned by Visit, with any result, and the turn is given
+// back.
 func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 	for after, what := range []string{"a request for robots.txt", "a page, or that it is forbidden"} {
 		for _, path := range []string{"/", "/forbidden"} {

@@ -22,9 +22,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A link that is refused on one page is looked at again on the next: it is told
-// of for each, and may be wanted there.
-func TestEachPageIsLookedAtAnew(t *testing.T) {
+// A link that is refused on one page is judged again on the next: it is reported for each, and
+// may be wanted there.
+func TestLinksAreJudgedForEachPage(t *testing.T) {
 	for _, others := range []int{0, 2000} { // more than a worker keeps in memory
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
@@ -58,8 +58,8 @@ func TestEachPageIsLookedAtAnew(t *testing.T) {
 	}
 }
 
-// What is too deep on one page is wanted where another leads to it sooner.
-func TestAShorterWayCounts(t *testing.T) {
+// A URL that is too deep on one page is wanted if another page leads to it with fewer links.
+func TestAShorterPathCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/1", `<a href="/2">2</a>`).Page("/2", `<a href="/deep">d</a>`).Page("/deep", "x").
@@ -69,7 +69,7 @@ func TestAShorterWayCounts(t *testing.T) {
 		pages, _ := crawl(t, w, set, "http://a.example/1", "http://a.example/late")
 		wantPages(t, pages, "http://a.example/1", "http://a.example/2", "http://a.example/deep", "http://a.example/late")
 	})
-	// So in a rescan, where one page comes after the other.
+	// The same in a rescan, which reads one page after the other.
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Default(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "x") })
@@ -85,8 +85,8 @@ func TestAShorterWayCounts(t *testing.T) {
 	})
 }
 
-// A page does not lead to itself: nobody is told that it does.
-func TestAPageIsNoLinkOfItself(t *testing.T) {
+// A link of a page to itself is not counted.
+func TestLinksToThePageItselfAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/">itself</a><a href="/#part">itself</a>`)
@@ -97,7 +97,7 @@ func TestAPageIsNoLinkOfItself(t *testing.T) {
 	})
 }
 
-// rootsOf is a scope of hosts that keeps what it is shown.
+// rootsOf is a scope of hosts that records its roots.
 type rootsOf struct {
 	crawler.Scope
 	roots *[]string
@@ -108,10 +108,10 @@ func (s rootsOf) Admit(u frontier.URL) {
 	s.Scope.Admit(u)
 }
 
-// A scope is shown the seeds, and where redirects of seeds end outside of it:
-// neither what a page is shown with, nor what is in scope anyway. The next run
-// shows it the same.
-func TestWhatAScopeIsShown(t *testing.T) {
+// Admit is called for the seeds, and for the ends of seeds' redirects out of scope: not for
+// requisites, and not for URLs that are in scope anyway. It is called with the same roots in
+// the next run.
+func TestRootsOfAScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<img src="http://cdn.example/i.gif"><a href="/1">1</a>`).Page("/1", `<a href="http://cdn.example/page">c</a>`).
@@ -139,8 +139,8 @@ func TestWhatAScopeIsShown(t *testing.T) {
 	})
 }
 
-// A scope that panics as it is shown something, or asked about a page, ends the
-// run, and what the page came from is asked for again.
+// A Scope that panics in Admit, or about a page, ends the run, and the page with the link is
+// requested again.
 func TestAScopeThatPanicsAtAPage(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestAScopeThatPanicsAtAPage(t *testing.T) {
 	}
 }
 
-// Only pages are repeats: neither errors nor what pages are shown with.
-func TestWhatIsNoRepeat(t *testing.T) {
+// Only pages count as repeats: neither errors nor requisites.
+func TestErrorsAndRequisitesAreNotRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		html := ""
@@ -182,13 +182,13 @@ func TestWhatIsNoRepeat(t *testing.T) {
 			o.Requisites, o.Logger = true, slog.New(slog.NewTextHandler(&said, nil))
 		}, "http://a.example/")
 		if sum.Status[404] != 111 || sum.Fetched != 221 || sum.Repeats != nil || said.Len() > 0 {
-			t.Errorf("%+v; repeats %v; said %s", sum.Counts, sum.Repeats, said.String())
+			t.Errorf("%+v; repeats %v; logged %s", sum.Counts, sum.Repeats, said.String())
 		}
 	})
 }
 
-// Of many pages with too many links twenty are named in the log; all are counted.
-func TestLinksBeyondTheBoundAreNotSaidTooOften(t *testing.T) {
+// The log names twenty pages with too many links; all are counted.
+func TestLinksBeyondTheLimitAreNotLoggedTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		many := strings.Repeat("<a href=/>x", extract.MaxLinks+1)
@@ -202,12 +202,12 @@ func TestLinksBeyondTheBoundAreNotSaidTooOften(t *testing.T) {
 			o.Scope, o.Logger = crawler.SeedsOnly(), slog.New(slog.NewTextHandler(&said, nil))
 		}, seeds...)
 		if n := strings.Count(said.String(), "more links than are taken"); sum.Cut != 22 || n != 20 || strings.Count(said.String(), "taken=20000") != 20 {
-			t.Errorf("%d pages, said %d times", sum.Cut, n)
+			t.Errorf("%d pages, logged %d times", sum.Cut, n)
 		}
 	})
 }
 
-// What is left has a reason while the run goes on, and keeps it after the run.
+// A queued URL has the same reason during the run and after it.
 func TestReasonsOfWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -233,7 +233,7 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 			during := reasons()
-			delete(during, p.URL.String()) // it is in hand
+			delete(during, p.URL.String()) // it is being fetched
 			if !maps.Equal(during, want) {
 				t.Errorf("during the run %v, want %v", during, want)
 			}
@@ -247,13 +247,13 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 			if got := reasons(); !maps.Equal(got, want) || sum.End != crawler.EndStopped || sum.Left[crawler.SkipQueued] != 2 || sum.Left[crawler.SkipWaits] != 1 {
 				t.Errorf("%v, want %v; %s", got, want, sum)
 			}
-			time.Sleep(time.Hour) // what has fallen due meanwhile is no matter of that run
+			time.Sleep(time.Hour) // a later due time does not change the result of the run
 		}
 	})
 }
 
-// A context that ends counts for more than a Stop before it; a handler's ends
-// with a run that has its time.
+// An end of the context takes precedence over an earlier Stop. After a run the context of its
+// handlers has ended.
 func TestHowARunEnded(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -291,7 +291,7 @@ func TestHowARunEnded(t *testing.T) {
 	}
 }
 
-// A change of a setting is logged, too.
+// A changed setting is logged, too.
 func TestChangesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -304,13 +304,13 @@ func TestChangesAreLogged(t *testing.T) {
 			}, "http://a.example/")
 		}
 		if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, `msg="resumed with another setting" setting=depth was=none is=1`) {
-			t.Errorf("said %s", text)
+			t.Errorf("logged %s", text)
 		}
 	})
 }
 
-// What an error was is told to all who ask for it, and each once.
-func TestErrorsOfManyWorkersAreSaidOnce(t *testing.T) {
+// Errors of several workers are joined, each once, and errors.As finds each.
+func TestErrorsOfManyWorkersAreReturnedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		var seeds []string

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// wilds are a web that is made of a number.
+// wilds is a web that is generated from a seed.
 type wilds struct {
 	*crawltest.Web
 	seed  uint64
@@ -56,7 +56,7 @@ func newWilds(t *testing.T, seed uint64, moved *atomic.Int64) *wilds {
 	return w
 }
 
-// origin is that of a site: two are those of one host.
+// origin returns the origin of a site. Two of the sites are on one host.
 func (w *wilds) origin(i int) string {
 	if i == 1 {
 		return "http://h0.example:8080"
@@ -64,7 +64,7 @@ func (w *wilds) origin(i int) string {
 	return fmt.Sprintf("http://h%d.example", i)
 }
 
-// of are numbers that depend on a text alone.
+// of returns a random source that depends only on the seed and a text.
 func (w *wilds) of(text string) *rand.Rand {
 	hash := fnv.New64a()
 	hash.Write([]byte(text))
@@ -96,14 +96,14 @@ func (w *wilds) answer(rw http.ResponseWriter, origin, target string) {
 	}
 }
 
-// target is where a redirect leads: mostly to what is forbidden.
+// target returns the target of a redirect, which is mostly forbidden.
 func (w *wilds) target(url string) string {
 	random := w.of("redirect " + url)
 	kind := []string{"/no/%d", "/p/%d?secret", "/p/%d", "/no/ok/%d"}[random.IntN(4)]
 	return w.origin(random.IntN(wildSites)) + fmt.Sprintf(kind, random.IntN(15))
 }
 
-// links are those of a page.
+// links returns the links of a page.
 func (w *wilds) links(url string) (links []string) {
 	random := w.of("links " + url)
 	kinds := []string{"/p/%d", "/p/%d", "/p/%d", "/p/%d", "/no/%d", "/no/ok/%d", "/go/%d", "/busy/%d", "/gone/%d", "/p/%d?secret", "/p/%d?from=x"}
@@ -118,15 +118,15 @@ func (w *wilds) links(url string) (links []string) {
 	return links
 }
 
-// forbidden says what the rules of every site say, without package robots.
+// forbidden reports whether the rules of every site forbid a URL, without package robots.
 func (w *wilds) forbidden(url string) bool {
 	return strings.Contains(url, "/no/") && !strings.Contains(url, "/no/ok/") || strings.Contains(url, "?secret")
 }
 
-// refused says what the program does not want, each time that it is asked.
+// refused reports whether the program refuses a URL; it returns the same each time.
 func (w *wilds) refused(url string) bool { return w.of("refused "+url).IntN(12) == 0 }
 
-// reach are the pages that the program wants and may have, from some on.
+// reach returns the pages that the program wants and may request, from given ones on.
 func (w *wilds) reach(from ...string) map[string]bool {
 	found := map[string]bool{}
 	for len(from) > 0 {
@@ -140,7 +140,7 @@ func (w *wilds) reach(from ...string) map[string]bool {
 	return found
 }
 
-// next are the pages that one leads to.
+// next returns the pages that a page leads to.
 func (w *wilds) next(url string) (next []string) {
 	switch {
 	case strings.Contains(url, "/gone/"):

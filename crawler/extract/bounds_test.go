@@ -106,7 +106,7 @@ func TestKindsOfReferences(t *testing.T) {
 	}
 }
 
-// The canonical URL is the one named in the head. There is none if that names another
+// The canonical URL is the one named in the head. It is zero if that link names another
 // version, if it is outside of the head, or if two differ.
 func TestCanonical(t *testing.T) {
 	for page, want := range map[string]string{

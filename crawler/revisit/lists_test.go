@@ -58,7 +58,7 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 
 // Dates in the future, and dates made for each request, are never believed, with any other
 // dates in the list.
-func TestALieOfMostIsNotBelieved(t *testing.T) {
+func TestWrongDatesOfMostPagesAreNotBelieved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := time.Duration(rapid.IntRange(0, 1e6).Draw(t, "lie")) * time.Second
 		others := rapid.SliceOfN(rapid.IntRange(-1e6, 1e8), 0, 50).Draw(t, "others")
