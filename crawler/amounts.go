@@ -113,7 +113,7 @@ func (a amount[T]) fill() (wrong string) {
 // number is a wrong calculation, and must not remove a pause or a limit.
 func belowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
-		return fmt.Sprintf("is %v: of negative values only -1 means anything, which is none", n)
+		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)
 	}
 	return ""
 }

@@ -87,7 +87,7 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 		change func(*crawler.Options)
 		want   string // the delay in force after one of an hour
 	}{
-		{"none asked for", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h -> 200ms"},
+		{"no delay", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h -> 200ms"},
 		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h -> 200ms"},
 		{"a long one", func(o *crawler.Options) { proxied(o); o.Delay = 300 * time.Millisecond }, "delay: 1h -> 300ms"},
 		{"the usual one", proxied, "delay: 1h -> 1s"},

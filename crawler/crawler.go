@@ -125,7 +125,7 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 // for a nil HandlerFunc. With a nil Handler pages are only stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if f, ok := h.(HandlerFunc); ok && f == nil {
-		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: give Run a nil Handler if there is none"}
+		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
 	}
 	c.mu.Lock()
 	ran := c.ran

@@ -58,7 +58,7 @@ const sold = "http://sold.example/terms.xml"
 // that robots.txt names are fetched before any page, from any site whose robots.txt
 // allows it; pages for which a license prohibits the purpose are not fetched."
 //
-// Whatever else there is, pages are asked for as if nothing was said.
+// In all other cases pages are requested as if there were no license.
 func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 	huge := noTraining + strings.Repeat(" ", robots.MaxRSLBytes)
 	for _, c := range []struct {

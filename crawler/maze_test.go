@@ -53,8 +53,7 @@ func maze(w *crawltest.Web) {
 // For site owners: "Endless calendars, session ids and paths that repeat themselves are
 // not crawled."
 //
-// Of a maze most is not entered, and it is told where; of the pages beside it none is
-// lost.
+// Most of a maze is not crawled, and the summary says where; all other pages are fetched.
 func TestAMazeIsNotEntered(t *testing.T) {
 	for _, follow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -29,7 +29,7 @@ func miningSite(w *crawltest.Web, rules string, tdmrep http.HandlerFunc) {
 // `/.well-known/tdmrep.json` is fetched before any page, once a day, if robots.txt
 // allows it; pages that it reserves are not fetched."
 //
-// Whatever else it answers, pages are asked for as if nothing was said.
+// With any other answer for tdmrep.json pages are requested as if it did not exist.
 func TestPagesThatTDMRepReservesAreNotRequested(t *testing.T) {
 	const file = "http://a.example" + robots.TDMRepPath
 	serves := func(status int, body string) http.HandlerFunc {

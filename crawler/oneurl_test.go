@@ -29,8 +29,7 @@ var badPages = map[string]func(*crawltest.Site, string){
 	},
 }
 
-// However one URL of a site answers, the others are fetched; and what becomes
-// of it is known.
+// With any answer of one URL of a site, the other URLs are fetched, and the URL has a fate.
 //
 // For site owners: "After such a wait the crawler tries another page first."
 func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
@@ -121,7 +120,7 @@ func TestAnOutageUsesUpNoTries(t *testing.T) {
 	})
 }
 
-// A site whose every page fails is asked slower, though it asks for no rest.
+// A site whose pages all fail gets slower requests, even if it does not require a rest.
 //
 // For site owners: "Other failures in a row slow the crawler down to one request a
 // minute."

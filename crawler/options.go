@@ -100,7 +100,7 @@ type Options struct {
 	FollowNoFollow bool              // follow links that are marked nofollow
 	FollowTraps    bool              // follow links that have the pattern of an endless space
 
-	// Same returns the URL that stands for all URLs equivalent to its argument: among equivalent URLs the first
+	// Same returns one URL for all URLs equivalent to its argument: among equivalent URLs the first
 	// that is found is requested, as it is written, and judged by robots.txt as that. Use
 	// it to deduplicate without changing the URL that is requested. It is called for the
 	// same URLs as Rewrite, after it. It must return the same for the same URL, and return

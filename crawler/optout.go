@@ -105,7 +105,7 @@ func optOutPlace(line string) (place, comment string, u frontier.URL, err error)
 		return text, comment, u, err
 	}
 	if place = hostOf(text); place == "" {
-		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host stands for all below it and for all ports", text)
+		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host includes all hosts below it and all ports", text)
 	}
 	return place, comment, u, err
 }

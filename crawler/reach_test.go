@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A contact that leads to no one is refused if a public site is crawled: site owners could
+// A contact that cannot be reached is refused if a public site is crawled: site owners could
 // not reach the person who runs the crawl.
 func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"

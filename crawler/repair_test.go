@@ -20,7 +20,7 @@ import (
 // repaired is the result of one damage.
 type repaired struct {
 	file, what string
-	became     string // as was: byte for byte; whole: sound, with what is lost told; left: problems stay; refused
+	became     string // as was: byte for byte; whole: sound, and losses are reported; left: problems remain; refused
 }
 
 // spoilt makes a copy of the crawl in which one file is replaced, or removed if is is nil.

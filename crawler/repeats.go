@@ -32,7 +32,7 @@ const (
 	manyRepeats = 100
 	// maxBodies is how many bodies each of two generations has.
 	maxBodies = 4096
-	// maxWarnings is how often a crawl warns of one kind of thing; all are counted.
+	// maxWarnings is the most warnings of one kind that a crawl logs; all cases are counted.
 	maxWarnings = 20
 	// maxUnder is how many bytes of a URL are shown.
 	maxUnder = 256

@@ -141,7 +141,7 @@ func TestRescanOfRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Hour) // the clock of begun has gone on
+				time.Sleep(time.Hour) // the clock of begun is later
 				w := site(t)
 				writeArchive(t, dir, test.records...)
 				pages, sum := crawl(t, w, func(o *crawler.Options) {

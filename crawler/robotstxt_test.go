@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// What a server answers for its robots.txt, and what the crawl does then.
+// Answers for robots.txt, and their effects on the crawl.
 //
 // For site owners: "Every other 4xx except 408, 421, 425 and 429 means that there are
 // no rules; so does the 403 with which an object store reports a missing file."

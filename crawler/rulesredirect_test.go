@@ -128,8 +128,8 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 	}
 }
 
-// Whatever makes a site wait for its turn, and however long, its copy counts for
-// the page for which it was fetched.
+// A copy of robots.txt applies to the page for which it was fetched, for any cause and
+// length of the wait in between.
 //
 // For site owners: "A page is judged by the copy of robots.txt that was fetched for it,
 // however long the site then waits for its turn."
@@ -167,7 +167,7 @@ func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 }
 
 // For site owners: "A Crawl-delay is never shortened, however long it is." Not before the
-// first page either, where the robots.txt came from another site that was busy.
+// first page either, if the robots.txt came from another site that was busy.
 func TestACrawlDelayFromAnotherSiteAppliesAfterTheRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -58,7 +58,7 @@ func readLine(in *bufio.Reader) (line string, long bool, err error) {
 		_, rest, err = in.ReadLine()
 	}
 	if long && err == io.EOF {
-		err = nil // it is met again on the next line
+		err = nil // the next call returns it again
 	}
 	return line, long, err
 }

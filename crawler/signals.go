@@ -113,7 +113,7 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 
-// refusal returns the statement because of which a page is not stored, or "".
+// refusal returns the statement that forbids storing a page, or "".
 func (j *Job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted

@@ -147,7 +147,7 @@ func tableOf(t *testing.T, dir string) map[string]*export.Row {
 // For site owners: "A page that requires a license (401 or 402 with `WWW-Authenticate:
 // License`) is not fetched again, and only the address of the license is stored."
 //
-// Other answers of these statuses are pages as before.
+// Other answers with these statuses are pages.
 func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -212,8 +212,8 @@ func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 // about its use is stored with the page: Content-Usage, Content-Signal, License,
 // X-Robots-Tag, TDMRep."
 //
-// It is kept in pages.jsonl as in the archive; where nothing was said nothing is
-// kept. The crawl verifies.
+// The statements are in pages.jsonl and in the archive. A page without a statement has none.
+// The crawl verifies.
 func TestSignalsAreKeptWithEachCapture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

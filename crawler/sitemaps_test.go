@@ -63,9 +63,9 @@ func mapped(w *crawltest.Web) {
 // For site owners: "Sitemaps that robots.txt names are read under the same rules and
 // pauses; URLs that they list are fetched if they are in scope and allowed."
 //
-// What the sitemaps of a site list is crawled, as far as it is in scope and allowed,
-// and the sitemaps themselves are no pages. They may lie on another host if robots.txt
-// says so, under the robots.txt of that one, which brings nothing of its own.
+// URLs in the sitemaps of a site are crawled if they are in scope and allowed; the sitemaps
+// themselves are not pages. They may be on another host if robots.txt names them, under the
+// robots.txt of that host, whose own sitemaps are not read.
 func TestSitemapsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		sitemaps crawler.Sitemaps

@@ -285,8 +285,8 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 	})
 }
 
-// A robots.txt that is forbidden permits on the site that has a reason for it, and closes
-// the others. The reason is told once in a run, and kept in crawl.log.
+// A forbidden robots.txt permits requests to the site with AllowForbidden and a reason, and
+// closes the other sites. The reason is logged once in a run, and kept in crawl.log.
 //
 // For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is
 // fetched, unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or

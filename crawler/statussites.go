@@ -42,7 +42,7 @@ type StatusSite struct {
 	Queued  int            `json:"queued,omitempty"`
 	Again   int            `json:"again,omitempty"` // to be fetched again
 	Due     time.Time      `json:"due,omitzero"`
-	By      frontier.Clock `json:"by,omitempty"`    // what asks it to wait
+	By      frontier.Clock `json:"by,omitempty"`    // the clock that it waits for
 	Pause   float64        `json:"pause,omitempty"` // between two requests, in seconds
 	Seconds float64        `json:"seconds,omitempty"`
 }

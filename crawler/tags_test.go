@@ -125,7 +125,7 @@ func TestEachPageIsPassedToTheHandlerOfItsTag(t *testing.T) {
 	})
 }
 
-// A page whose tag has no handler goes to that of "". If there is none either, it is an error
+// A page whose tag has no handler goes to that of "". If that is missing, too, it is an error
 // of that page; a nil handler does nothing.
 func TestTagsWithoutAHandler(t *testing.T) {
 	for name, tc := range map[string]struct {

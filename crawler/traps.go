@@ -65,8 +65,7 @@ func newFinder(u frontier.URL, now time.Time) finder {
 	}
 }
 
-// judge returns by which pattern a link on the page of f leads into a trap; empty if by
-// none.
+// judge returns the pattern by which a link on the page of f leads into a trap, or "".
 func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := ""

@@ -130,7 +130,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	fate, err := j.finish(turn, res)
-	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // of the last try counts what came
+	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // an incomplete page counts after its last try
 		if page.change != "" && page.Entry.Page() {
 			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 		}

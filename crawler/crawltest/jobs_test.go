@@ -43,7 +43,7 @@ func job(t *testing.T, w *crawltest.Web, seed string, f func(*crawler.Page) stri
 	return found
 }
 
-// A job that looks for dead links, on a site that is slow, flaky, and asks for pauses.
+// A job that looks for dead links, on a site that is slow, flaky, and requires pauses.
 func TestAJobThatLooksForDeadLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -42,7 +42,7 @@ func TestTheKindOfADocumentDecidesWhoReadsIt(t *testing.T) {
 		{"a sitemap of no type", set, "application/octet-stream", false, nil, false},
 		{"a sitemap with Options.Sitemap", set, "application/octet-stream", true, sitemap, true},
 		{"one that is compressed", string(zipped(t, []byte(set))), "application/gzip", true, sitemap, true},
-		{"one that is not asked for", string(zipped(t, []byte(set))), "application/gzip", false, nil, false},
+		{"without Options.Sitemap", string(zipped(t, []byte(set))), "application/gzip", false, nil, false},
 		{"gzip that is broken", "\x1f\x8b\x08", "application/gzip", true, nil, false},
 		{"text", "http://a.example/1", "text/plain", false, nil, false},
 		{"text with Options.Sitemap", "http://a.example/1\n", "text/plain; charset=utf-8", true, []string{"L text/line http://a.example/1"}, true},
