@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// written is a directory with the state of a crawl, and files of its own.
+// written makes a directory with the state of a crawl and with files.
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func written(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// logged is a line of a log about a request: begun at a second, and asked to wait for a
-// second by its site.
+// logged returns a log line of a request that began at a second. Its site requires a pause of a
+// second.
 func logged(second int, status, url, via, kind, notes string) string {
 	return fmt.Sprintf("2026-05-04T10:00:%02d.100Z %s 4711 %s L %s %s #001 202605041000%02d000+100 sha1:X - start:2026-05-04T10:00:%02d.000000Z,ttfb:0.05,took:0.100000%s\n",
 		second, status, url, via, kind, second, second, notes)
@@ -187,7 +187,7 @@ func TestAReportIsAPageOfItsOwn(t *testing.T) {
 		}
 	}
 	if regexp.MustCompile(`url\(|@import`).MatchString(style) {
-		t.Error("its style asks for something")
+		t.Error("its style loads something")
 	}
 	ids := map[string]int{}
 	for n := range tree.Descendants() {
