@@ -11,7 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// mostRows is how many rows a table of a datasheet has. All are in provenance.json.
+// mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
+// rows.
 const mostRows = 50
 
 // standingWords say what became of URLs.
@@ -30,7 +31,7 @@ var standingWords = map[crawler.Standing]string{
 	crawler.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
 }
 
-// facts are what the crawl knows, by the names of their marks: Markdown.
+// facts returns what the crawl knows, in Markdown, by the names of the marks.
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -55,7 +56,7 @@ func (p *Provenance) facts() map[string]string {
 	return all
 }
 
-// setting is the value of one.
+// setting returns the value of a setting.
 func (p *Provenance) setting(name string) string {
 	for _, s := range p.Settings {
 		if s.Name == name {
@@ -110,7 +111,7 @@ func (p *Provenance) hostFacts() string {
 	return t.String() + more(p.Figures.Hosts-int64(len(p.Figures.TopHosts)), "host")
 }
 
-// more says how many rows a table does not have.
+// more returns a sentence that says how many rows a table leaves out.
 func more(n int64, of string) string {
 	switch {
 	case n <= 0:
@@ -121,8 +122,8 @@ func more(n int64, of string) string {
 	return fmt.Sprintf("\nAnd %d %ss more.\n", n, of)
 }
 
-// numbers is a table of names, the most frequent first, in a unit; empty is what is said where
-// there are none.
+// numbers returns a table of names and their counts in a unit, the most frequent first. If
+// there are no names, it returns empty.
 func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
@@ -305,7 +306,7 @@ func (p *Provenance) fileFacts() string {
 		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file") + p.elsewhereFacts()
 }
 
-// elsewhereFacts says where bodies may be that are in none of the files.
+// elsewhereFacts returns where bodies may be that are in none of the files.
 func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""
@@ -313,7 +314,7 @@ func (p *Provenance) elsewhereFacts() string {
 	return "\nA body that is as it was in a crawl before this one is not kept again: a record of type `revisit` says where it stands. So the archive is whole only with those of the crawls before it; `crawl verify` names each body that is nowhere.\n"
 }
 
-// changeWords say what the classes of changes are.
+// changeWords are the words for the classes of changes.
 var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNew:         "it was not fetched before, or was no page",
 	crawler.ChangeModified:    "another body, with another text for readers",
@@ -321,7 +322,7 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNotModified: "the same",
 }
 
-// changeFacts say what became of pages since they were fetched before.
+// changeFacts returns what became of pages since they were fetched before.
 func (p *Provenance) changeFacts() string {
 	f := &p.Figures
 	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {

@@ -29,7 +29,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// unavailable answers with 503, and asks for a pause.
+// unavailable returns a handler that answers 503 with a Retry-After.
 func unavailable(pause time.Duration) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
@@ -65,8 +65,8 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// goldenCrawl is a crawl in two runs, with one before it, and something taken out after it.
-// The robots.txt of moody.example cannot be had, then is good, then cannot be had.
+// goldenCrawl makes a crawl in two runs, with a crawl before it and a purge after it. The
+// robots.txt of moody.example fails, then succeeds, then fails.
 func goldenCrawl(t *testing.T) (dir string) {
 	root := t.TempDir()
 	w := goldenWeb(t)
@@ -136,21 +136,20 @@ func goldenCrawl(t *testing.T) (dir string) {
 	return dir
 }
 
-// What differs from one run of the test to the next, from machine to machine or from version
-// to version, and what stands for it. Of a time, the hour is kept: tries are made again after
-// a time of chance.
+// What differs between runs, machines or versions, and its replacement. The hour of a time is
+// kept, since retries happen after a random delay.
 var varied = []struct {
 	from *regexp.Regexp
 	to   string
 }{
 	{regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d):\d\d:\d\d(\.\d+)?Z`), "$1:MM:SSZ"},
-	// Files that have such times, or were compressed, are not the same twice.
+	// Files that have such times, or are compressed, differ between runs.
 	{regexp.MustCompile(`"bytes": [1-9]\d*,\n(\s*)"sha256": "[0-9a-f]{64}"`), "\"bytes\": 1,\n$1\"sha256\": \"SHA-256\""},
 	{regexp.MustCompile(`"((?:settings|log|robots_copies|provenance|file)_sha256)": "[0-9a-f]{64}"`), `"$1": "SHA-256"`},
 	{regexp.MustCompile("\\| \\d+ \\| `[0-9a-f]{64}` \\|"), "| N | `SHA-256` |"},
 	{regexp.MustCompile(`files, \d+ bytes`), "files, N bytes"},
 	{regexp.MustCompile(`"offset":[1-9]\d*`), `"offset":1`},
-	// The machine.
+	// Facts of the machine.
 	{regexp.MustCompile(`"(zone|clock|synchronised|go|os|arch)": "[^"]+"`), `"$1": "OF THE MACHINE"`},
 	{regexp.MustCompile(`"utc_offset": -?\d+`), `"utc_offset": 0`},
 	{regexp.MustCompile("`permesso/V [a-z0-9]+/[a-z0-9]+` \\| `[^`]*` \\| `(yes|no|unknown)`"), "`permesso/V OS/ARCH` | `CLOCK` | `SYNCHRONISED`"},
