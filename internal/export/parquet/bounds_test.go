@@ -252,7 +252,7 @@ func TestCheckSaysWhichRow(t *testing.T) {
 func TestCheckCountsTheRows(t *testing.T) {
 	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
 	for said, bad := range map[int64]string{
-		599: "parquet: 600 rows, but the file says 599", 600: "", 601: "parquet: 600 rows, where the file says 601",
+		599: "parquet: 600 rows, but the file says 599", 600: "", 601: "parquet: 600 rows, but the file says 601",
 	} {
 		// The last eight bytes are the length of the footer, and PAR1.
 		size := int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
