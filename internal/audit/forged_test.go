@@ -23,11 +23,11 @@ import (
 // A forgery changes a log. It returns nil if it cannot.
 type forgery struct {
 	name   string
-	always bool // it is found, too, by who has no checksum of the log
+	always bool // it is found even without the checksum of the log
 	do     func(log []byte, r *rand.Rand) []byte
 }
 
-// ofLines changes the lines of a log.
+// ofLines returns a function that changes the lines of a log.
 func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byte, r *rand.Rand) []byte {
 	picked := regexp.MustCompile(pick)
 	return func(log []byte, r *rand.Rand) []byte {
@@ -49,7 +49,7 @@ func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byt
 // without deletes a line.
 func without(lines [][]byte, i int) [][]byte { return slices.Delete(lines, i, i+1) }
 
-// instead puts a text in the place of what an expression finds in a line.
+// instead returns a function that replaces the matches of an expression in a line.
 func instead(expression, text string) func(lines [][]byte, i int) [][]byte {
 	re := regexp.MustCompile(expression)
 	return func(lines [][]byte, i int) [][]byte {
@@ -107,8 +107,8 @@ func forgeries() []forgery {
 	}
 }
 
-// A log that is not as it was written is named, by the checksum that the state has of it.
-// A contradiction is named even if the checksum was changed with it.
+// A log that was changed is found by its checksum in the state. A contradiction is found even
+// if the checksum was changed, too.
 func TestForgedLogsAreNamed(t *testing.T) {
 	type crawled struct {
 		audit.Crawl
