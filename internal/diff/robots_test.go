@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// Of each robots.txt that is another one it is told what has changed, and for which URLs.
+// For each changed robots.txt the result says what has changed, and for which URLs.
 func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	home := `<a href=/old></a><a href=/open></a><a href=/plain></a>`
 	status := func(code int) http.HandlerFunc {
