@@ -60,15 +60,15 @@ func parseAccess(text string) (*visit, error) {
 	if v.at, err = time.Parse(accessTime, date); err != nil {
 		return nil, fmt.Errorf("its time is not written as 02/Jan/2006:15:04:05 -0700: %q", clip(date))
 	}
-	who := strings.Fields(before)
-	if len(who) < 3 {
+	fields := strings.Fields(before)
+	if len(fields) < 3 {
 		return nil, errors.New("it has no address, or no user, before its time")
 	}
-	v.from(who)
+	v.from(fields)
 	request, rest, ok := quotedField(rest)
 	numbers := strings.Fields(rest)
 	if !ok || len(numbers) < 2 {
-		return nil, errors.New("no status and size stand behind its request")
+		return nil, errors.New("no status and size follow its request")
 	}
 	if v.status, err = strconv.Atoi(numbers[0]); err != nil {
 		return nil, fmt.Errorf("%q is no status", clip(numbers[0]))
@@ -78,7 +78,7 @@ func parseAccess(text string) (*visit, error) {
 	_, rest, more := strings.Cut(rest, `"`)
 	v.agent, _, closed = quotedField(rest)
 	if !ok || !more || !closed {
-		return nil, errors.New("it ends without the name of who asked (\"REFERER\" \"AGENT\")")
+		return nil, errors.New("it ends without a User-Agent (\"REFERER\" \"AGENT\")")
 	}
 	v.ask(request)
 	return v, nil

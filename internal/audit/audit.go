@@ -338,8 +338,8 @@ func (a *auditor) identity() error {
 
 // sender returns a User-Agent without the version of the program.
 func sender(agent string) string {
-	who, _, _ := strings.Cut(agent, " permesso/")
-	return who
+	name, _, _ := strings.Cut(agent, " permesso/")
+	return name
 }
 
 // finish completes the report.

@@ -16,7 +16,7 @@ import (
 
 var errStep = errors.New("this step fails")
 
-// failing counts the outside steps of an audit, one of which fails, and what is open.
+// failing counts the outside steps of an audit, fails at one, and counts what is open.
 type failing struct {
 	steps, fails, open int
 }

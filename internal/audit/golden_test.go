@@ -133,7 +133,7 @@ func TestGoldenVisitor(t *testing.T) {
 	log.WriteString("odd\n")
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3\nVisit-time: 0000-0100\n"), robots.RFC9309)
 	var all []any
-	for _, v := range []audit.Visitor{{Agent: "bot"}, {Agent: "bot", Host: "a.example", Robots: rules}, {Agent: "nobody", Host: "a.example"}} {
+	for _, v := range []audit.Visitor{{Agent: "bot"}, {Agent: "bot", Host: "a.example", Robots: rules}, {Agent: "absent", Host: "a.example"}} {
 		r, err := v.Access("access.log", strings.NewReader(log.String()))
 		if err != nil {
 			t.Fatal(err)

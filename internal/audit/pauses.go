@@ -165,7 +165,7 @@ func (a *auditor) early(r *request, m *miss) error {
 		v.Lines = append(v.Lines, m.last.line)
 		behind = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
 	}
-	kept, asked := toldApart(m.kept, m.pause)
+	kept, asked := roundedApart(m.kept, m.pause)
 	v.Text = fmt.Sprintf("began %s after %s; asked are %s", kept, behind, asked)
 	return a.violation(v)
 }
@@ -174,21 +174,21 @@ func (a *auditor) concurrent(r, last *request) error {
 	return a.violation(&Violation{
 		Code: Concurrent, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
 		Rule: "one request at a time",
-		Text: fmt.Sprintf("began %s before the end of line %d, %s", told(last.end.Sub(r.start)), last.line, last.url),
+		Text: fmt.Sprintf("began %s before the end of line %d, %s", rounded(last.end.Sub(r.start)), last.line, last.url),
 	})
 }
 
-// toldApart returns two different lengths of time as told does, with more digits if told
-// returns the same text for both.
-func toldApart(a, b time.Duration) (string, string) {
-	if told(a) != told(b) {
-		return told(a), told(b)
+// roundedApart returns two different lengths of time as rounded does, with more digits if
+// rounded returns the same text for both.
+func roundedApart(a, b time.Duration) (string, string) {
+	if rounded(a) != rounded(b) {
+		return rounded(a), rounded(b)
 	}
 	return a.String(), b.String()
 }
 
-// told returns a length of time to the millisecond, or exactly if it is shorter.
-func told(d time.Duration) string {
+// rounded returns a length of time to the millisecond, or exactly if it is shorter.
+func rounded(d time.Duration) string {
 	if d.Abs() >= 10*time.Millisecond {
 		d = d.Round(time.Millisecond)
 	}

@@ -48,17 +48,17 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := l.Request()
+	parsed, err := l.Request()
 	if err != nil {
 		return nil, err
 	}
-	addr := told.Addr.Addr().Unmap()
+	addr := parsed.Addr.Addr().Unmap()
 	r := &request{
-		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
-		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since, use: told.Use,
-		addr: addr, public: fetch.Public(addr) || told.Proxy != "", rules: told.Robots, retryAfter: told.RetryAfter, ended: l.Time, digest: l.Digest,
+		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(parsed.Error),
+		start: parsed.Start, end: parsed.End, ttfb: parsed.TTFB, asked: parsed.Asked, clock: frontier.Clock(parsed.Clock), since: parsed.Since, use: parsed.Use,
+		addr: addr, public: fetch.Public(addr) || parsed.Proxy != "", rules: parsed.Robots, retryAfter: parsed.RetryAfter, ended: l.Time, digest: l.Digest,
 	}
-	r.contradiction, r.mayBeClock = contradiction(l, told)
+	r.contradiction, r.mayBeClock = contradiction(l, parsed)
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 		via, err := frontier.ParseURL(l.Via)
 		if err != nil {

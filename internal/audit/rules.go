@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// rulesTarget may be requested from every site, whatever its rules say (RFC 9309, section
+// rulesTarget may be requested from every site, even if its rules forbid it (RFC 9309, section
 // 2.2.2).
 const rulesTarget = "/robots.txt"
 
@@ -33,7 +33,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	}
 	switch {
 	case s.origin == unasked && c.now.Copy != nil:
-		a.open(r.line, "its robots.txt was not asked for: it is on the list of what is asked for nothing, or leads to what is")
+		a.open(r.line, "its robots.txt was not requested: its site is on the opt-out list, or it redirects to such a site")
 	case s.origin == unasked, s.origin == unknown:
 		if err := a.ruled(NoRobots, r, fmt.Sprintf("went by a robots.txt of %s that no line of the log has fetched", stamp(c.now.Fetched)), "RFC 9309, section 2.3.1"); err != nil {
 			return err

@@ -89,7 +89,7 @@ func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) 
 	case last.run < r.run && a.runs.killedBetween(last.run, r.run, last.end):
 		return a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", last.line)
 	}
-	was, asked := toldApart(kept, pause)
+	was, asked := roundedApart(kept, pause)
 	return a.violation(&Violation{
 		Code: TooEarly, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
 		Rule:  fmt.Sprintf("the crawl's own pause of %s: %v", a.nameOf(c, r), pause),

@@ -122,9 +122,9 @@ func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 		code, text := TooEarly, ""
 		switch {
 		case kept < -tick && kind != byAddress:
-			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", told(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
+			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", rounded(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
 		case kept < asked-between:
-			was, should := toldApart(kept, asked)
+			was, should := roundedApart(kept, asked)
 			text = fmt.Sprintf("began %s after %s of line %d of %s, %s; asked are %s", was, what, o.Line, j.Crawls[o.Crawl], o.URL, should)
 		}
 		if code == TooEarly {

@@ -50,10 +50,10 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1`:                          "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200`:                     "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" ok 12 "-" "bot"`:         "is no status",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\`:     "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\"`:    "without the name",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\`:     "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\"`:    "without a User-Agent",
 	} {
 		if v, err := parseAccess(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %s", text, v, err, want)

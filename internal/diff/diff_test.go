@@ -22,17 +22,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A told is the complete output of a comparison.
-type told struct {
+// A compared is the complete output of a comparison.
+type compared struct {
 	*diff.Result
 	order   []string // of the calls
 	changes map[string]diff.Change
 	effects map[string]diff.Effect
 }
 
-func compare(t *testing.T, was, is string, o diff.Options) *told {
+func compare(t *testing.T, was, is string, o diff.Options) *compared {
 	t.Helper()
-	r := &told{changes: map[string]diff.Change{}, effects: map[string]diff.Effect{}}
+	r := &compared{changes: map[string]diff.Change{}, effects: map[string]diff.Effect{}}
 	o.Temp = t.TempDir()
 	o.Begin = func(*diff.Result) error { r.order = append(r.order, "begin"); return nil }
 	o.Change = func(c *diff.Change) error { r.order = append(r.order, c.URL); r.changes[c.URL] = *c; return nil }

@@ -66,7 +66,7 @@ func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool)
 	return kinds, rules
 }
 
-// The difference of two crawls is that of the site, whatever changes on the site.
+// The difference of two crawls is that of the site, for all changes of the site.
 func TestADifferenceIsThatOfTheWeb(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[diff.Kind]bool{}

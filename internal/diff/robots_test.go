@@ -50,8 +50,8 @@ func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	old := diff.Copy{Outcome: diff.File, Status: 200, Digest: digest}
 	was := diff.Decision{Line: 2, Rule: "Disallow: /old"}
 	none := diff.Decision{Rule: "no rule matches"}
-	forbids := func(site frontier.Site, path string, was, is diff.Decision, stands crawler.Standing) diff.Effect {
-		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, Stood: crawler.StandsFetched, Stands: stands}
+	forbids := func(site frontier.Site, path string, was, is diff.Decision, now crawler.Standing) diff.Effect {
+		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, Stood: crawler.StandsFetched, Stands: now}
 	}
 	closed := diff.Decision{Rule: "robots.txt forbidden"}
 	want := []diff.Robots{

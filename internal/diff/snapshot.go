@@ -86,7 +86,7 @@ func (c *comparison) settings() error {
 	add("name", was.Token, is.Token)
 	for _, s := range new(crawler.Options).Settings() {
 		if decides(&s) {
-			add(s.Name, told(before, &s), told(now, &s))
+			add(s.Name, settingText(before, &s), settingText(now, &s))
 		}
 	}
 	if c.Begin == nil {
@@ -101,8 +101,9 @@ func decides(s *crawler.Setting) bool {
 	return s.Group != crawler.GroupPace && s.Group != crawler.GroupOutput && s.Resume != crawler.ThisRun && s.Field != "Previous"
 }
 
-// told returns a setting as a run has recorded it, or its default if the run did not have it.
-func told(settings map[string]string, s *crawler.Setting) string {
+// settingText returns a setting as a run has recorded it, or its default if the run did not
+// have it.
+func settingText(settings map[string]string, s *crawler.Setting) string {
 	if text, ok := settings[s.Name]; ok {
 		return text
 	}

@@ -123,8 +123,8 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		return nil
 	}
 	answer := storage.RepeatedAnswer(rec)
-	stands := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
-	if r.found[answer] && !stands {
+	replaced := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
+	if r.found[answer] && !replaced {
 		return nil
 	}
 	damage := &Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset}
@@ -144,7 +144,7 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		damage.Err = err
 		return r.s.damaged(damage)
 	}
-	if stands {
+	if replaced {
 		if err := r.stand(rec, c, name); err != nil {
 			return err
 		}

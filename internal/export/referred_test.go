@@ -251,7 +251,7 @@ func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 		t.Fatalf("%v, %v, %v", damage, files, lines)
 	}
 	if e := lines[1]; e.Status != 200 || e.Filename != "referred-to.warc.gz" || !e.Time.Equal(again.Date) {
-		t.Errorf("%+v stands for the 304", e)
+		t.Errorf("%+v is listed for the 304", e)
 	}
 }
 

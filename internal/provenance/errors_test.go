@@ -165,7 +165,7 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 			return os.WriteFile(path, slices.Concat(was[:keep], bytes.Repeat([]byte{0xff}, len(was)-int(keep))), 0o644)
 		})
 		if !errors.As(err, &damaged) {
-			t.Errorf("a state of which %d bytes are left: %v", keep, err)
+			t.Errorf("a state cut to %d bytes: %v", keep, err)
 		}
 		if err := os.WriteFile(path, was, 0o644); err != nil {
 			t.Fatal(err)

@@ -144,7 +144,7 @@ func (p *Provenance) typeFacts() string {
 	text := numbers("media type of answers with 2xx, and of what was not modified", "answers", "No answer had a status of 2xx.", f.Types) + "\n" +
 		numbers("HTTP status, robots.txt included", "answers", "There was no answer.", f.Statuses)
 	if f.Statuses["304"] > 0 {
-		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, counted by the type that it has, and pages.jsonl has it with the status of then.\n"
+		text += "\nA 304 says that a page has not changed since it was fetched before: no body was sent. It is a page of this crawl, counted with its earlier type, and pages.jsonl has it with its earlier status.\n"
 	}
 	return text
 }
@@ -157,7 +157,7 @@ func (p *Provenance) missingFacts() string {
 			t.row(standingWords[s], shown(string(s)), fmt.Sprint(n))
 		}
 	}
-	text := t.String() + "\nThose without an answer stand in " + AbsencesFile + ", each with the reason.\n\n"
+	text := t.String() + "\nThose without an answer are in " + AbsencesFile + ", each with the reason.\n\n"
 	if a.Source == "" {
 		return text + "Links that were refused before they entered the crawl were not counted.\n"
 	}
@@ -232,7 +232,7 @@ func (p *Provenance) settingFacts() string {
 	}
 	text += fmt.Sprintf("\nSettings that changed between runs of this crawl: %d; orders while it ran: %d.\n", p.Changes.All, p.Orders.All)
 	if slices.ContainsFunc(p.Outputs, func(o Output) bool { return o.Name == "snapshot.json" }) {
-		text += "\nIn what the job is not as it was for the snapshot before stands in snapshot.json, as `changed`, where there is anything.\n"
+		text += "\nIf the job differs from that of the snapshot before, snapshot.json says how, as `changed`.\n"
 	}
 	return text
 }
@@ -311,7 +311,7 @@ func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""
 	}
-	return "\nA body that is as it was in a crawl before this one is not kept again: a record of type `revisit` says where it stands. So the archive is whole only with those of the crawls before it; `crawl verify` names each body that is nowhere.\n"
+	return "\nA body that has not changed since an earlier crawl is not stored again: a record of type `revisit` says where it is. So the archive is complete only together with those of the earlier crawls; `crawl verify` names each body that is missing.\n"
 }
 
 // changeWords are the words for the classes of changes.

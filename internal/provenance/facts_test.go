@@ -85,15 +85,15 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
 	told := map[string]string{
-		"types":      "A 304 says that a page is as it was",
-		"settings":   "stands in snapshot.json, as `changed`",
+		"types":      "A 304 says that a page has not changed",
+		"settings":   "snapshot.json says how, as `changed`",
 		"politeness": "was carried over from the crawl before it",
-		"files":      "a record of type `revisit` says where it stands",
+		"files":      "a record of type `revisit` says where it is",
 	}
 	alone := w.facts()
 	for name, text := range told {
 		if strings.Contains(alone[name], text) {
-			t.Errorf("a crawl that stands alone: %s: %s", name, alone[name])
+			t.Errorf("a single crawl: %s: %s", name, alone[name])
 		}
 	}
 	if alone["purpose"] != "The crawl declares no purpose to sites.\n" {
@@ -337,7 +337,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Lists are bounded, and say how many there are.
+// Lists are bounded, and have the number of all items.
 func TestListsAreBounded(t *testing.T) {
 	var m Many[int]
 	counts := map[string]int64{}
@@ -362,8 +362,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever a datasheet is: what stands outside of the marks is kept, and to fill it twice is
-// to fill it once.
+// In any datasheet, text outside of the marks is kept, and filling it again changes nothing.
 func FuzzDatasheet(f *testing.F) {
 	f.Add(string(emptySheet))
 	f.Add("<!-- facts: counts -->\r\nx\r\n<!-- /facts -->\r\nmine")

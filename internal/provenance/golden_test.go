@@ -154,12 +154,12 @@ var varied = []struct {
 	{regexp.MustCompile(`"utc_offset": -?\d+`), `"utc_offset": 0`},
 	{regexp.MustCompile("`permesso/V [a-z0-9]+/[a-z0-9]+` \\| `[^`]*` \\| `(yes|no|unknown)`"), "`permesso/V OS/ARCH` | `CLOCK` | `SYNCHRONISED`"},
 	{regexp.MustCompile(`("build": |(?m:^    ))"[0-9a-f]{64}"`), `$1"BUILD"`},
-	// Settings that are the usual ones: there are more of them in each version.
+	// Settings with their usual values: each version has more of them.
 	{regexp.MustCompile(`(?m)^    \{\n      "name": .*\n      "value": .*\n      "given": false,\n.*\n    \},?\n`), ""},
 	{regexp.MustCompile(`\},\n  \]`), "}\n  ]"},
 }
 
-// Each file of a provenance is as it was when it was last read.
+// Each file of a provenance equals its golden file.
 func TestGoldenProvenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := goldenCrawl(t)
@@ -179,7 +179,7 @@ func TestGoldenProvenance(t *testing.T) {
 	})
 }
 
-// goldenText compares a text with what it was when it was last read.
+// goldenText compares a text with its golden file.
 func goldenText(t *testing.T, name, text string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
@@ -197,7 +197,7 @@ func goldenText(t *testing.T, name, text string) {
 	}
 }
 
-// valued are the fields of a value of JSON that have one, by their paths.
+// valued adds the paths of the fields of a JSON value that are not empty to all.
 func valued(v any, path string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -216,7 +216,7 @@ func valued(v any, path string, all map[string]bool) {
 	}
 }
 
-// unset are the fields of a type that have no value.
+// unset returns the fields of a type that have no value.
 func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	switch {
 	case of == reflect.TypeFor[time.Time](), of.Kind() == reflect.Map:
@@ -237,7 +237,7 @@ func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	return []string{path}
 }
 
-// The golden files have a value of each field, so that a field that is lost is seen.
+// The golden files have a value for each field, so that a lost field is noticed.
 func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -245,12 +245,12 @@ func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 		but   []string
 	}{
 		provenance.File: {[]reflect.Type{reflect.TypeFor[provenance.Provenance]()}, []string{
-			// Tests are built without them.
+			// Tests are built without these.
 			".writer.revision", ".writer.revision_time", ".writer.modified", ".writer.modules.path", ".writer.modules.version", ".writer.modules.sum",
-			// Of more seeds than are listed, and of a crawl that is damaged, was killed or broke a rule.
+			// For more seeds than are listed, and for a crawl that is damaged, was killed or broke a rule.
 			".seeds.file", ".killed", ".log_lost", ".figures.other_lines", ".audit.why", ".audit.violations", ".audit.unproven_lines", ".audit.checks.violations",
-			".absences.skipped_links", // of one that keeps no links
-			".runs.list.utc_offset",   // another one on each machine
+			".absences.skipped_links", // of a crawl that keeps no links
+			".runs.list.utc_offset",   // differs between machines
 		}},
 		provenance.AbsencesFile: {[]reflect.Type{reflect.TypeFor[provenance.Absence](), reflect.TypeFor[provenance.Refusal]()}, nil},
 		provenance.RobotsFile:   {[]reflect.Type{reflect.TypeFor[provenance.Copy]()}, nil},

@@ -110,8 +110,8 @@ func (r *logReader) request(l *crawllog.Line) error {
 		}
 		return nil
 	}
-	kept, stands := l.Annotation("kept") // with a 304: the type of the archived page
-	if (l.Status/100 == 2 || stands) && !failed {
+	kept, isKept := l.Annotation("kept") // with a 304: the type of the archived page
+	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
 	return nil

@@ -108,7 +108,7 @@ func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
 	case since != 0:
 		return nil, fmt.Errorf("the facts that begin in line %d have no end: mend the marks, or move the file away", since)
 	case marks == 0:
-		return nil, errors.New("it has no marks for facts: it is somebody's own, and is kept")
+		return nil, errors.New("it has no marks for facts, and is kept")
 	}
 	return b.Bytes(), nil
 }

@@ -80,7 +80,7 @@ func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	dir := crawled(t)
 	path := filepath.Join(dir, provenance.DatasheetFile)
 	for text, want := range map[string]string{
-		"# Ours\n":                             "it is somebody's own, and is kept",
+		"# Ours\n":                             "no marks for facts, and is kept",
 		"a\n<!-- facts: counts -->\nb\n":       "that begin in line 2 have no end",
 		"a\n<!-- /facts -->\n":                 "in line 2 facts end that have not begun",
 		"<!-- facts: a -->\n<!-- facts: b -->": "in line 2 facts begin within those that begin in line 1",
@@ -185,7 +185,7 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 	if tables < 8 || !strings.Contains(sheet, "script") || strings.Count(sheet, "\n<!-- /facts -->") != strings.Count(sheet, "\n<!-- facts: ") {
 		t.Errorf("%d tables\n%s", tables, sheet)
 	}
-	write(t, dir, provenance.Options{}) // which finds its marks again
+	write(t, dir, provenance.Options{}) // it must find its marks again
 	if again := sheetOf(t, dir); strings.Count(again, "\n") != strings.Count(sheet, "\n") {
 		t.Errorf("%s", again)
 	}

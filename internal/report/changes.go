@@ -77,18 +77,18 @@ func (r *Report) changes() *changes {
 	c := &changes{Notes: []string{visible(fmt.Sprintf("Since %s: %s there then, %s now. A URL is there where it was answered without an error.",
 		since(&d.Was), plural(d.Was.There, "URL"), grouped(d.Is.There)))}}
 	for _, s := range d.Settings {
-		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls were not asked for the same: %s: %s then, %s now. What comes of that is none of the web’s.", s.Name, s.Was, s.Is)))
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The settings of the crawls differ: %s: %s then, %s now. Changes that follow from this are not changes of the web.", s.Name, s.Was, s.Is)))
 	}
 	if n := d.Seeds.Added + d.Seeds.Removed; n > 0 {
-		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls have not the same seeds: %s more, %s less: %s", grouped(d.Seeds.Added), grouped(d.Seeds.Removed), strings.Join(d.Seeds.First, " "))))
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The seeds of the crawls differ: %s more, %s less: %s", grouped(d.Seeds.Added), grouped(d.Seeds.Removed), strings.Join(d.Seeds.First, " "))))
 	}
 	for _, s := range []*diff.Snapshot{&d.Was, &d.Is} {
 		if s.Waiting > 0 {
-			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what is said of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
+			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what became of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
 		}
 	}
 	if d.Texts.Unknown > 0 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("Of %s with another body nobody knows whether readers see another text.", plural(d.Texts.Unknown, "page")))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("For %s with another body it is not known whether the visible text differs.", plural(d.Texts.Unknown, "page")))
 	}
 	c.Tables = []section{
 		{"kinds", "What became of URLs", "Each URL that either crawl knows is of one kind.", "Neither crawl knows a URL.", kindTable(d)},

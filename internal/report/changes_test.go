@@ -114,7 +114,7 @@ func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 		}
 	}
 	said := text(tree)
-	for _, text := range []string{"Since was.crawl of 2000-01-01", "The crawls were not asked for the same: depth: none then, 7 now."} {
+	for _, text := range []string{"Since was.crawl of 2000-01-01", "The settings of the crawls differ: depth: none then, 7 now."} {
 		if !strings.Contains(said, text) {
 			t.Errorf("the page does not say %q", text)
 		}

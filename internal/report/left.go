@@ -117,7 +117,7 @@ func (r *reporter) finish() error {
 	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
 	for _, s := range crawler.Standings() {
-		if n := r.stands[s]; n > 0 {
+		if n := r.standings[s]; n > 0 {
 			r.Outcomes = append(r.Outcomes, Outcome{s, n})
 		}
 	}

@@ -42,7 +42,7 @@ func clockClass(c frontier.Clock) (class, words string) {
 func (r *Report) delayPlot() *plot {
 	p := &plot{
 		ID: "delays", Title: "Delay asked, and delay kept", W: plotWidth, H: 430,
-		Note:  "Each dot is a request, the closest to being early of those like it; a larger one stands for more. On the line the pause was kept to the microsecond; below it a request came too early.",
+		Note:  "Each dot is a request, the one of its group that was closest to being early; larger dots are larger groups. On the line the pause was kept to the microsecond; below it a request came too early.",
 		Table: table{Caption: "Delay asked and delay kept, by clock", Head: []string{"clock", "asked", "kept by the closest", "requests", "early", "line of crawl.log"}, Text: 1},
 	}
 	if len(r.Delays) == 0 {
@@ -269,19 +269,19 @@ func (r *Report) leftPlot() *plot {
 	p := &plot{
 		ID: "left", Title: "Sites by the time that is left", W: plotWidth,
 		Note:  "What is queued, at one request each pause: the least that it takes.",
-		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "how it stands", "URLs left", "least time"}, Text: 2},
+		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "standing", "URLs left", "least time"}, Text: 2},
 	}
 	if r.Again > 0 {
 		p.Note += " Beside that " + r.againNote()
 	}
 	var rows []bar
 	for _, l := range r.Left.Rows {
-		stands, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none is asked for"
+		standing, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none will be requested"
 		if l.Seconds > 0 {
 			least = span(l.Seconds)
 			rows = append(rows, bar{string(l.Site), least, []part{{"c0", string(l.Site) + ": " + least, l.Seconds}}})
 		}
-		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), stands, grouped(l.Queued), least})
+		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), standing, grouped(l.Queued), least})
 	}
 	switch {
 	case r.Running:
@@ -379,7 +379,7 @@ var classWords = []string{
 func (r *Report) troublePlot() *plot {
 	p := &plot{
 		ID: "troubles", Title: "Errors by class and site", W: plotWidth,
-		Note:  "Requests that failed, or were answered with an error. A missing robots.txt is none.",
+		Note:  "Requests that failed, or were answered with an error. A missing robots.txt is not an error.",
 		Table: table{Caption: "Errors by class and site" + first(r.Troubles), Head: append([]string{"site"}, classWords...), Text: 1},
 	}
 	if len(r.Troubles.Rows) == 0 {

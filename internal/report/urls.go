@@ -80,8 +80,8 @@ func (r *reporter) readLinks() error {
 	return err
 }
 
-// A told is all records about one URL.
-type told struct {
+// urlRecords are all records about one URL.
+type urlRecords struct {
 	url    string
 	first  *crawllog.Line // the first log line; nil if there is none
 	last   *crawllog.Line
@@ -96,21 +96,21 @@ type told struct {
 
 // eachURL reads the records of all URLs.
 func (r *reporter) eachURL() error {
-	var t *told
+	var t *urlRecords
 	err := r.urls.Each(func(key, value []byte) error {
 		url, kind := key[:len(key)-2], key[len(key)-1]
 		if t == nil || t.url != string(url) {
 			if err := r.url(t); err != nil {
 				return err
 			}
-			t = &told{url: string(url)}
+			t = &urlRecords{url: string(url)}
 		}
 		return t.take(kind, value)
 	})
 	return errors.Join(err, r.url(t))
 }
 
-func (t *told) take(kind byte, value []byte) error {
+func (t *urlRecords) take(kind byte, value []byte) error {
 	switch kind {
 	case kindLine:
 		l, err := crawllog.Parse(string(value))
@@ -145,7 +145,7 @@ func (t *told) take(kind byte, value []byte) error {
 }
 
 // url notes all that is known about one URL. It does nothing if t is nil.
-func (r *reporter) url(t *told) error {
+func (r *reporter) url(t *urlRecords) error {
 	if t == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *reporter) url(t *told) error {
 	}
 	if standing != "" {
 		r.URLs++
-		r.stands[standing]++
+		r.standings[standing]++
 	}
 	if t.last != nil {
 		if err := r.ended(t, standing); err != nil {
@@ -166,7 +166,7 @@ func (r *reporter) url(t *told) error {
 }
 
 // standing returns the standing of a URL: from the queue, or else from its last line.
-func (t *told) standing() crawler.Standing {
+func (t *urlRecords) standing() crawler.Standing {
 	if t.queued != "" || t.last == nil {
 		return t.queued
 	}
@@ -188,7 +188,7 @@ func (t *told) standing() crawler.Standing {
 }
 
 // ended notes the last line of a URL.
-func (r *reporter) ended(t *told, standing crawler.Standing) error {
+func (r *reporter) ended(t *urlRecords, standing crawler.Standing) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
 	if t.queued == "" {
@@ -225,7 +225,7 @@ const (
 )
 
 // finds notes for eachFound when a URL was fetched, and which page led to it.
-func (r *reporter) finds(t *told) error {
+func (r *reporter) finds(t *urlRecords) error {
 	var errs []error
 	var seen time.Time // when it was first requested
 	via := t.via

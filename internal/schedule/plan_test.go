@@ -90,7 +90,7 @@ func TestAYearOfMissedRunsIsToldInParts(t *testing.T) {
 	}
 }
 
-// Each nominal time is one run or one missed run, whatever the machine does.
+// Each nominal time is one run or one missed run, at all states of the machine.
 func TestNoRunIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := schedule.Spec{
