@@ -16,12 +16,12 @@ import (
 	"strings"
 )
 
-// confidence of the intervals of a comparison, at least.
+// confidence is the least confidence of the intervals of a comparison.
 const confidence = 0.95
 
-// runAB compares two builds of this program. This one serves the webs and measures;
-// the two run nothing but a contestant at a time, by the command child, which each build
-// has: an older one needs to know no flag.
+// runAB compares two builds of this program. This process serves the webs and measures. The
+// builds run one contestant at a time with the command child, which each build has: an older
+// build needs to know no new flag.
 func runAB(ctx context.Context, args []string, out io.Writer) error {
 	var s selection
 	f := flag.NewFlagSet("ab", flag.ContinueOnError)
@@ -83,7 +83,7 @@ func openBuild(path string) (build, error) {
 	if err != nil {
 		return build{}, err
 	}
-	if path, err = filepath.Abs(path); err != nil { // a name alone would be looked for in PATH
+	if path, err = filepath.Abs(path); err != nil { // a name without a directory would be searched in PATH
 		return build{}, err
 	}
 	b := build{path: path, digest: fmt.Sprintf("%x", sha256.Sum256(raw)), about: info.GoVersion}
@@ -98,7 +98,7 @@ func openBuild(path string) (build, error) {
 	return b, nil
 }
 
-// A comparison runs two builds beside each other.
+// A comparison runs two builds in alternation.
 type comparison struct {
 	bench
 	builds      [2]build
@@ -106,22 +106,22 @@ type comparison struct {
 	differences []difference
 }
 
-// A difference is what one measure of one contestant comes to.
+// A difference is the result of one measure of one contestant.
 type difference struct {
 	Scenario, Case, Contestant, Measure string
 
-	Old, New   float64   // medians of either build
-	Ratios     []float64 // of new to old, of each pair in which both ended well, in the order of the rounds
+	Old, New   float64   // medians of each build
+	Ratios     []float64 // new to old, for each pair in which both ended well, in the order of the rounds
 	Ratio      float64   // their median
-	Low, High  float64   // between which the median lies with that confidence
-	Confidence float64   // 0: there are too few pairs for an interval
+	Low, High  float64   // the interval that contains the median with this confidence
+	Confidence float64   // 0 if there are too few pairs for an interval
 	Words      string
 	Remarks    []string `json:",omitempty"`
 }
 
-// run measures the cases of a scenario: in each round a contestant of one build behind that
-// of the other, the older one first in every other round. What else the machine does, and
-// what becomes slower with time, falls on both.
+// run measures the cases of a scenario. In each round it runs a contestant of both builds; the
+// older build is first in every other round. So other load of the machine, and what becomes
+// slower over time, affects both.
 func (c *comparison) run(ctx context.Context, s *scenario, names string, rounds int) error {
 	list, err := takePart(s, names, "")
 	if err != nil {
@@ -175,14 +175,14 @@ func (c *comparison) pair(ctx context.Context, bc *benchCase, who *contestant, r
 	return nil
 }
 
-// order is that of the older build, 0, and the newer one in a round.
+// order returns the order of the older build, 0, and the newer one, 1, in a round.
 func order(round int) [2]int { return [2]int{round % 2, 1 - round%2} }
 
-// A measure is what two builds are compared by.
+// A measure is a value by which two builds are compared.
 type measure struct {
 	name       string
 	of         func(*result) float64
-	less, more string // what is said of the new build
+	less, more string // words for the new build
 }
 
 var measures = []measure{
@@ -191,7 +191,7 @@ var measures = []measure{
 	{"memory MiB", func(r *result) float64 { return float64(r.Memory) / (1 << 20) }, "takes less", "takes more"},
 }
 
-// compare makes the rows of one contestant.
+// compare returns the rows of one contestant.
 func compare(scenario string, bc *benchCase, who *contestant, runs *[2][]result) (list []difference) {
 	var notes []string
 	for i, name := range []string{"old", "new"} {
@@ -218,10 +218,11 @@ func compare(scenario string, bc *benchCase, who *contestant, runs *[2][]result)
 	return list
 }
 
-// measured leaves out what no run was, and what the system did not tell.
+// measured reports whether x is a measured value, and not the result of a failed run or of a
+// system that does not report it.
 func measured(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
 
-// judge says in words what the ratios say.
+// judge sets the words for the ratios.
 func (d *difference) judge(m *measure) {
 	sorted := slices.Sorted(slices.Values(d.Ratios))
 	d.Ratio = middle(sorted)

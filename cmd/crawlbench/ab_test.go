@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The ranks and confidences are those of printed tables for the median.
+// The ranks and confidences equal those of printed tables for the median.
 func TestTheIntervalOfAMedianIsThatOfTheTables(t *testing.T) {
 	for _, c := range []struct {
 		n, k    int
@@ -63,7 +63,7 @@ func TestTheMedianOfAnEvenNumberIsBetweenTheTwoInTheMiddle(t *testing.T) {
 	}
 }
 
-// pairs are runs whose CPU has these ratios, and that are alike otherwise.
+// pairs returns runs whose CPU times have these ratios, and that are equal otherwise.
 func pairs(ratios ...float64) *[2][]result {
 	var both [2][]result
 	for i, ratio := range ratios {
@@ -115,12 +115,12 @@ func TestASlowerBuildIsCalledSlower(t *testing.T) {
 	}
 }
 
-// A run that ended badly says nothing about speed, nor does the one beside it.
+// A failed run and its pair are not compared.
 func TestAPairWithABadEndIsLeftOut(t *testing.T) {
 	runs := pairs(0.5, 0.5, 3, 0.5, 0.5, 0.5, 0.5, 0.5)
 	runs[0][2].Failed = "exit status 1"
 	runs[1][3].Web.Pages = 0
-	runs[1][4].Memory = 0 // the system did not tell
+	runs[1][4].Memory = 0 // the system did not report it
 	list := compare("engine", smallCase(), &contestant{name: "permesso"}, runs)
 	for i, want := range []int{6, 6, 6} {
 		if got := len(list[i].Ratios); got != want {
@@ -132,8 +132,8 @@ func TestAPairWithABadEndIsLeftOut(t *testing.T) {
 	}
 }
 
-// The test binary is beside itself: both children serve the same case, and it is said that
-// they are the same.
+// The test binary is compared with itself: both children serve the same case, and the output
+// says that they are the same file.
 func TestABuildIsComparedWithItself(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -141,7 +141,7 @@ func TestABuildIsComparedWithItself(t *testing.T) {
 	}
 	var out bytes.Buffer
 	path := filepath.Join(t.TempDir(), "ab.json")
-	t.Setenv("PATH", t.TempDir()) // no program is asked for its version
+	t.Setenv("PATH", t.TempDir()) // no program can be found and asked for its version
 	args := []string{"ab", "--scale", "0.004", "--rounds", "1", "--contestants", "permesso-memory,raw-discard", "--json", path, exe, exe}
 	if err := run(t.Context(), args, &out); err != nil {
 		t.Fatal(err)
@@ -161,8 +161,8 @@ func TestABuildIsComparedWithItself(t *testing.T) {
 	}
 }
 
-// The older build is first in every other round, so that what becomes slower with time
-// falls on both.
+// The older build is first in every other round, so that what becomes slower over time affects
+// both.
 func TestTheOrderOfThePairsAlternates(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // behaved are the contestants whose behaviour is compared.
 var behaved = []string{"permesso", "scrapy", "wget2", "colly", "fetchbot", "gocrawl"}
 
-// runBehave prints what each contestant does on each probe, as a table in Markdown. All
-// waiting is real.
+// runBehave prints what each contestant does on each probe, as a table in Markdown. Its waiting
+// is in real time.
 func runBehave(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("behave", flag.ContinueOnError)
 	only := f.String("probe", "", "the probe to run; empty: all")
@@ -40,7 +40,7 @@ func runBehave(ctx context.Context, args []string, out io.Writer) error {
 		cells := make([]string, len(behaved))
 		var all sync.WaitGroup
 		for i, name := range behaved {
-			// One contestant, with a server of its own.
+			// One contestant with its own server.
 			all.Go(func() {
 				if cells[i], err = p.run(ctx, exe, name); err != nil {
 					cells[i] = err.Error()
@@ -53,23 +53,23 @@ func runBehave(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// A probe is a small site, and a question to the log of its server.
+// A probe is a small site, and a check of the log of its server.
 type probe struct {
 	name, says string
 	rules      string            // robots.txt; empty: 404
-	pages      map[string]string // HTML by target, as it comes
+	pages      map[string]string // HTML by target
 	serve      func(v *visits, rw http.ResponseWriter, r *http.Request) bool
-	shown      bool          // what pages are shown with is asked for
-	wait       time.Duration // after which a contestant that still runs is ended
+	shown      bool          // embedded resources are requested
+	wait       time.Duration // after this time a running contestant is stopped
 	judge      func(v *visits) string
 }
 
-// visits are what the server of a probe was asked.
+// visits are the requests to the server of a probe.
 type visits struct {
-	mu   sync.Mutex // guards what follows: a server answers several at once
+	mu   sync.Mutex // guards the fields below: a server handles several requests at once
 	all  []visit
 	port int
-	most int64 // bytes of memory that the contestant had
+	most int64 // maximum bytes of memory of the contestant
 }
 
 type visit struct {
@@ -77,7 +77,7 @@ type visit struct {
 	begin, end   time.Time
 }
 
-// asked is how often a target was asked for.
+// asked returns how often a target was requested.
 func (v *visits) asked(target string) (n int) {
 	for _, one := range v.all {
 		if one.target == target {
@@ -87,7 +87,8 @@ func (v *visits) asked(target string) (n int) {
 	return n
 }
 
-// yes says whether something is so, if the contestant has come so far that it shows.
+// yes returns the cell for a yes or a no, or the cell for unknown if the contestant has not
+// come far enough to show it.
 func (v *visits) yes(shown, is bool) string {
 	switch {
 	case !shown:
@@ -98,7 +99,7 @@ func (v *visits) yes(shown, is bool) string {
 	return "no"
 }
 
-// never is a judge of targets that are forbidden.
+// never returns a judge that requires that no target was requested.
 func never(targets ...string) func(*visits) string {
 	return func(v *visits) string {
 		n := 0
@@ -109,12 +110,12 @@ func never(targets ...string) func(*visits) string {
 	}
 }
 
-// found is a judge of targets that are to be found.
+// found returns a judge that requires a request for the target.
 func found(target string) func(*visits) string {
 	return func(v *visits) string { return v.yes(v.asked("/") > 0, v.asked(target) > 0) }
 }
 
-// foundAll is a judge of targets all of which are to be found.
+// foundAll returns a judge that requires requests for all targets.
 func foundAll(targets ...string) func(*visits) string {
 	return func(v *visits) string {
 		for _, t := range targets {
@@ -126,7 +127,7 @@ func foundAll(targets ...string) func(*visits) string {
 	}
 }
 
-// run lets a contestant loose on the probe.
+// run runs a contestant on the probe.
 func (p *probe) run(ctx context.Context, exe, name string) (string, error) {
 	v := &visits{}
 	stop, err := p.start(v)
@@ -163,7 +164,7 @@ func (p *probe) run(ctx context.Context, exe, name string) (string, error) {
 	within, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	child := &process{cmd: cmd, timeout: p.wait}
-	child.run(within) // how it ends is not asked: many do not end by themselves
+	child.run(within) // the error is ignored: many contestants do not end by themselves
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.most = child.memory

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// A selection is what commands that measure are told alike.
+// A selection is the common flags of the commands that measure.
 type selection struct {
 	scenario, contestants, temp string
 	rounds, concurrency         int
@@ -39,8 +39,8 @@ func (s *selection) flags(f *flag.FlagSet) {
 	f.DurationVar(&s.timeout, "timeout", 10*time.Minute, "`time` after which a contestant is stopped")
 }
 
-// scenarios are those that were asked for: of a web that the flags of the command web
-// describe, if there is one among them.
+// scenarios returns the selected scenarios. If there are flags of the command web, it returns
+// one scenario with that web.
 func (s *selection) scenarios() ([]scenario, error) {
 	shape := flag.NewFlagSet("", flag.ContinueOnError)
 	webFlags(shape, &WebParams{})
@@ -91,7 +91,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	if s.rounds < 1 || f.NArg() > 0 {
 		return errors.New("run: rounds must be positive, and there are no arguments")
 	}
-	if s.crawl != "" { // contestants run in directories of their own
+	if s.crawl != "" { // contestants run in their own directories
 		path, err := exec.LookPath(s.crawl)
 		if err == nil {
 			s.crawl, err = filepath.Abs(path)
@@ -134,7 +134,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// writeJSON writes what renderMarkdown shows, and the runs it is made of.
+// writeJSON writes the data of renderMarkdown, and the single runs.
 func writeJSON(path string, tables []table, env string) error {
 	type scenarioJSON struct {
 		Scenario, About string
@@ -157,8 +157,8 @@ func writeJSON(path string, tables []table, env string) error {
 }
 
 // table measures the cases of a scenario.
-func (b *bench) table(ctx context.Context, s scenario, who string, rounds int) (table, error) {
-	list, err := takePart(&s, who, b.crawl)
+func (b *bench) table(ctx context.Context, s scenario, names string, rounds int) (table, error) {
+	list, err := takePart(&s, names, b.crawl)
 	if err != nil {
 		return table{}, err
 	}
@@ -192,7 +192,7 @@ func choose(names string, all []scenario) ([]scenario, error) {
 	return list, nil
 }
 
-// takePart are the contestants of a scenario; crawl is the path of the command, or empty.
+// takePart returns the contestants of a scenario. crawl is the path of the command, or empty.
 func takePart(s *scenario, names, crawl string) ([]contestant, error) {
 	list := s.contestants
 	if names != "" {
@@ -218,14 +218,14 @@ func takePart(s *scenario, names, crawl string) ([]contestant, error) {
 // A bench runs contestants.
 type bench struct {
 	exe           string // of this program, which serves the webs
-	build         string // executable whose built-in contestants run; exe where empty
+	build         string // executable that runs the built-in contestants; exe if empty
 	temp, profile string
-	crawl         string // path of the command; empty: that in PATH
+	crawl         string // path of the command; empty: the one in PATH
 	timeout       time.Duration
 }
 
-// measure runs all contestants in each round, so that what else the machine
-// does falls on all of them.
+// measure runs all contestants in each round, so that other load of the machine affects all of
+// them.
 func (b *bench) measure(ctx context.Context, bc *benchCase, list []contestant, rounds int) ([]row, error) {
 	runs := map[string][]result{}
 	for round := range rounds {
@@ -258,17 +258,17 @@ func (b *bench) measure(ctx context.Context, bc *benchCase, list []contestant, r
 // A result is one run of one contestant.
 type result struct {
 	CPU, WebCPU time.Duration // user and system
-	Wall        time.Duration // while the contestant ran
-	Machine     time.Duration // CPU that all processes took in that time; 0 where the system does not tell
-	Memory      int64         // most bytes of anonymous memory, sampled
-	Disk        int64         // bytes of the disk that its files take
+	Wall        time.Duration // duration of the contestant
+	Machine     time.Duration // CPU of all processes in that time; 0 if the system does not report it
+	Memory      int64         // maximum bytes of anonymous memory, sampled
+	Disk        int64         // bytes that its files take on the disk
 	Web         WebCounts
 	Log         *Logged // nil without a crawl.log, or without a pause
 	Report      report
-	Failed      string // how it ended, if not well
+	Failed      string // how it ended, if it failed
 }
 
-// once runs a contestant against a web of its own.
+// once runs a contestant on a new web.
 func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
@@ -318,8 +318,8 @@ func (b *bench) once(ctx context.Context, bc *benchCase, c *contestant) (r resul
 	return r, errors.Join(err, werr, lerr)
 }
 
-// bytesIn is how much of the disk all files below a directory take. What cannot be read is
-// not counted.
+// bytesIn returns how many bytes all files below a directory take on the disk. It ignores files
+// that cannot be read.
 func bytesIn(dir string) (n int64) {
 	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -330,7 +330,7 @@ func bytesIn(dir string) (n int64) {
 	return n
 }
 
-// before runs the contestant that another one comes after.
+// before runs the contestant that has to run before another one.
 func (b *bench) before(ctx context.Context, w *webProcess, t *task, name string) error {
 	first := *t
 	first.Contestant, first.Profile = name, ""
@@ -340,7 +340,7 @@ func (b *bench) before(ctx context.Context, w *webProcess, t *task, name string)
 	return w.forget()
 }
 
-// child runs a contestant that is built in.
+// child runs a built-in contestant.
 func (b *bench) child(ctx context.Context, p *process, t *task, rep *report) error {
 	in, err := json.Marshal(t)
 	if err != nil {

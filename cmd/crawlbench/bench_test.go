@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The test binary is the command, too: contestants and webs are its children.
+// The test binary is also the command: contestants and webs are its children.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "web" || os.Args[1] == childCommand || os.Args[1] == sealCommand) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,7 +83,8 @@ func TestContestantsGetEveryPageOnce(t *testing.T) {
 	}
 }
 
-// A crawl after another one asks for each page once, and is sent what has no validator.
+// A crawl after another one requests each page once, and receives pages without a validator
+// again.
 func TestASecondCrawlIsMeasuredAlone(t *testing.T) {
 	for _, validators := range []bool{true, false} {
 		bc := smallCase()
@@ -103,8 +104,8 @@ func TestASecondCrawlIsMeasuredAlone(t *testing.T) {
 	}
 }
 
-// What the table says a contestant of ours keeps is what it leaves behind: a state file, WARC
-// files, and a crawl that another one knows.
+// The column keeps of the table is true: contestants leave a state file, WARC files, and a
+// crawl that another one can use.
 func TestContestantsKeepWhatTheTableSays(t *testing.T) {
 	for _, name := range []string{"permesso-memory", "permesso", "permesso-pages", "permesso-warc", "permesso-snapshot"} {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +169,7 @@ func TestScenariosForOurselves(t *testing.T) {
 	}
 }
 
-// Every page is found from the root, whatever the shape; those that are not
-// there lead to no other.
+// All pages can be found from the root, in each shape. Dead links lead to no other page.
 func TestAllPagesAreLinked(t *testing.T) {
 	for _, p := range []WebParams{
 		{Hosts: 1, Pages: 1, Links: 5}, {Hosts: 8, Pages: 500, Links: 50}, {Hosts: 1, Pages: 1000, Links: 10, Tree: true},
@@ -221,7 +221,7 @@ func serve(t *testing.T, p WebParams) (w *Web, port int) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
-	// The web. It ends with the test.
+	// The web ends with the test.
 	go func() { ended <- w.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
@@ -407,10 +407,10 @@ func TestScenariosAndContestantsAreFound(t *testing.T) {
 	}
 }
 
-// What is written for programs is what the tables show, and each run.
+// The JSON file has the data of the tables, and each run.
 func TestResultsAreWrittenAsJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bench.json")
-	t.Setenv("PATH", t.TempDir()) // no program is asked for its version
+	t.Setenv("PATH", t.TempDir()) // no program can be found and asked for its version
 	if err := run(t.Context(), []string{"run", "--scale", "0.004", "--rounds", "1", "--contestants", "raw-discard", "--json", path}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestResultsAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
-// Who doubts our webs describes one: any flag of the command web makes one of one's own.
+// Any flag of the command web makes a web of the user's own.
 func TestAWebOfOnesOwnIsMeasured(t *testing.T) {
 	parse := func(args ...string) ([]scenario, error) {
 		var s selection
@@ -479,7 +479,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A probe tells who follows a redirect into what is forbidden from who does not.
+// A probe distinguishes contestants that follow a redirect to a forbidden page from those that
+// do not.
 func TestAProbeTellsContestantsApart(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

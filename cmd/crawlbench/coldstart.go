@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// reopen measures a start with nothing in the page cache, and writes profiles of it unless
-// their path is empty.
+// reopen measures a start with an empty page cache, and writes profiles of it unless their path
+// is empty.
 func (g *growth) reopen(out io.Writer, profile string) error {
 	file, err := os.Open(filepath.Join(g.dir, storage.StateFile))
 	if err != nil {
@@ -63,7 +63,7 @@ func (g *growth) reopen(out io.Writer, profile string) error {
 	return db.Close()
 }
 
-// held is the memory that something points to.
+// held returns the bytes of memory that are reachable.
 func held() int64 {
 	runtime.GC()
 	var m runtime.MemStats

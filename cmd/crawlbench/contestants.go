@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A task is what a contestant is to crawl.
+// A task is the work of a contestant.
 type task struct {
 	Contestant  string
 	Seeds       []string // roots of all hosts, by address
@@ -28,38 +28,38 @@ type task struct {
 	Cert        string // PEM of the hosts' certificate
 	Delay       time.Duration
 	Concurrency int
-	Limit       int    // pages after which to stop; 0: none
-	Anywhere    bool   // the crawl starts at the first host's name and goes where links lead
-	Shown       bool   // what pages are shown with is asked for, too, where the contestant has a switch for it
-	Dir         string // for what the contestant writes
-	Program     string // to start, of a contestant that is one
-	Profile     string // path before ".cpu" and ".mem"; empty for no profiles
+	Limit       int    // pages after which to stop; 0: no limit
+	Anywhere    bool   // the crawl starts at the name of the first host and follows links to all hosts
+	Shown       bool   // embedded resources are requested, too, if the contestant has a switch for them
+	Dir         string // directory for the contestant's files
+	Program     string // path of the program, if the contestant is one
+	Profile     string // path before ".cpu" and ".mem"; empty: no profiles
 }
 
-// A report is what a contestant says of itself, where it is built in.
+// A report is what a built-in contestant reports about itself.
 type report struct {
-	Goroutines     int // most at once
-	Seen           int // distinct URLs it knows, fetched or not
+	Goroutines     int // maximum at one time
+	Seen           int // known distinct URLs, fetched or not
 	ProgramVersion string
 }
 
-// A contestant is a crawler, or a loop that does a part of what one does.
+// A contestant is a crawler, or a loop that does part of the work of a crawler.
 type contestant struct {
 	name, about string
-	keeps       []string // of what is in kept
+	keeps       []string // a subset of kept
 	floor       bool     // fetches a list: it neither finds nor remembers URLs
 	delays      bool     // has a setting for the pause between two requests
-	tls         bool     // can be told to trust the web's certificate
-	names       bool     // reaches hosts that no DNS knows
+	tls         bool     // has a setting to trust the certificate of the web
+	names       bool     // can reach hosts without DNS
 	limit       bool     // can stop at a number of pages
-	after       string   // contestant that has crawled the same web before it, unmeasured
-	named       bool     // takes part only where it is named
-	path        string   // of a program that is not looked for in PATH
+	after       string   // contestant that crawls the same web before it, unmeasured
+	named       bool     // takes part only if it is named
+	path        string   // of a program that is not searched in PATH
 	run         func(ctx context.Context, t *task) (report, error)
 	command     func(t *task) (*exec.Cmd, error) // of a program; instead of run
 }
 
-// What a contestant keeps besides fetching pages, and what that means.
+// What a contestant keeps in addition to fetching pages, and what that means.
 const (
 	keepsRobots  = "robots"
 	keepsSeen    = "seen"
@@ -82,7 +82,7 @@ var (
 	archiving = append(durable[:3:3], keepsArchive, keepsRevisit)
 )
 
-// available reports whether a program is installed, or was built in.
+// available reports whether a program is installed or the contestant is built in.
 func (c *contestant) available() bool {
 	if c.command == nil {
 		return true
@@ -91,10 +91,10 @@ func (c *contestant) available() bool {
 	return err == nil
 }
 
-// program is what to start, of a contestant that is a program.
+// program returns the program of a contestant that is not built in.
 func (c *contestant) program() string { return cmp.Or(c.path, c.name) }
 
-// contestants in the order of the table.
+// contestants returns all contestants in the order of the table.
 func contestants() []contestant {
 	return []contestant{
 		{name: "raw-discard", about: "net/http, 64 goroutines on a list of URLs, bodies discarded", floor: true, tls: true, run: rawRunner(discardBody)},
@@ -125,8 +125,8 @@ func findContestant(name string) (contestant, error) {
 	return contestant{}, fmt.Errorf("no contestant is named %q", name)
 }
 
-// childCommand runs one contestant: a process of its own, so that its CPU and
-// memory can be told from the bench's.
+// childCommand runs one contestant in its own process, so that its CPU and memory can be
+// measured separately.
 const childCommand = "child"
 
 func runChild(ctx context.Context, args []string, out io.Writer) error {
@@ -155,7 +155,7 @@ func runChild(ctx context.Context, args []string, out io.Writer) error {
 	return errors.Join(err, stop(), json.NewEncoder(out).Encode(r))
 }
 
-// client is an http.Client for peers that take one.
+// client returns an http.Client for peers that take one.
 func (t *task) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		TLSClientConfig: t.tlsConfig(), MaxIdleConns: 0, MaxIdleConnsPerHost: t.Concurrency,
@@ -178,7 +178,7 @@ func (t *task) rootCAs() *x509.CertPool {
 	return pool
 }
 
-// hosts are the addresses of all hosts, without port.
+// hosts returns the addresses of all hosts, without port.
 func (t *task) hosts() []string {
 	var list []string
 	for n := range t.Hosts {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each call of this program that the documents show has flags that there are.
+// Each call of this program in the documents has existing flags.
 func TestTheDocumentsShowCallsThatThereAre(t *testing.T) {
 	shown := 0
 	for _, path := range []string{"benchmarks.md", "performance.md"} {
@@ -23,12 +23,12 @@ func TestTheDocumentsShowCallsThatThereAre(t *testing.T) {
 				continue
 			}
 			shown++
-			call, _, _ = strings.Cut(call, "   ") // what is said beside it
+			call, _, _ = strings.Cut(call, "   ") // the remark beside it
 			args := strings.Fields(call)
 			for len(args) > 0 && strings.HasPrefix(args[len(args)-1], "./") {
 				args = args[:len(args)-1]
 			}
-			// The help comes where all flags before it are known.
+			// The help is printed only if all flags before it exist.
 			if err := run(t.Context(), append(args, "-h"), new(strings.Builder)); !errors.Is(err, flag.ErrHelp) {
 				t.Errorf("%s: %s: %v", path, strings.TrimSpace(line), err)
 			}
@@ -39,8 +39,8 @@ func TestTheDocumentsShowCallsThatThereAre(t *testing.T) {
 	}
 }
 
-// The page for who doubts has each scenario, each column and each word of the tables, and
-// the figures of the webs that it names.
+// The page on benchmarks has each scenario, each column and each word of the tables, and the
+// figures of the webs that it names.
 func TestThePageOnBenchmarksIsComplete(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/evidence/benchmarks.md")
 	if err != nil {

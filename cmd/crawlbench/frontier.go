@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A growth is a crawl without a web: workers take turns from a frontier over a
-// state file, and report pages with made-up links, until so many URLs are known.
+// A growth is a crawl without a web. Workers take turns from a frontier over a state file, and
+// report pages with made-up links, until the given number of URLs is known.
 type growth struct {
 	urls, hosts, links int
 	active             int
@@ -119,7 +119,7 @@ func (g *growth) run(out io.Writer) error {
 	return g.reopen(out, g.startProfile())
 }
 
-// startProfile is the path of the profiles of the cold start; empty for none.
+// startProfile returns the path of the profiles of the cold start, or "" for none.
 func (g *growth) startProfile() string {
 	if g.profile == "" {
 		return ""
@@ -127,7 +127,7 @@ func (g *growth) startProfile() string {
 	return g.profile + "-start"
 }
 
-// steps are the numbers of URLs at which figures are taken.
+// steps returns the numbers of URLs at which samples are taken.
 func (g *growth) steps() []int64 {
 	var steps []int64
 	for n := int64(100_000); n < int64(g.urls); n *= 10 {
@@ -140,7 +140,7 @@ func (g *growth) steps() []int64 {
 	return append(steps, int64(g.urls))
 }
 
-// watch prints a row at each step, about what happened since the last.
+// watch prints a row at each step, about the time since the last step.
 func (g *growth) watch(out io.Writer, steps []int64, generator float64, stop chan struct{}, done chan error) {
 	last := g.sample()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -191,8 +191,8 @@ func (g *growth) sample() sample {
 type growthRow struct {
 	URLs         int64   // at its end
 	Rate         float64 // pages/s
-	CPU, Written float64 // microseconds, and kB, for each page
-	Memory, Disk float64 // MiB in all, bytes for each URL; at its end
+	CPU, Written float64 // microseconds and kB per page
+	Memory, Disk float64 // MiB in total, and bytes per URL; at its end
 }
 
 func (g *growth) row(from, to *sample, generator float64) growthRow {
@@ -218,7 +218,7 @@ func procValue(path, name string) int64 {
 	return n
 }
 
-// generatorCost is what making the links of a page costs, in microseconds: the
+// generatorCost returns the CPU time for making the links of a page, in microseconds: the
 // median of several rounds.
 func (g *growth) generatorCost() float64 {
 	const n = 5000
@@ -253,10 +253,10 @@ func (g *growth) url(host, page int) frontier.URL {
 	return u
 }
 
-// navigation is how many pages of a host half of the links within it lead to.
+// navigation is how many pages of a host receive half of the links within the host.
 const navigation = 20
 
-// page makes the links of a page.
+// page returns the links of a page.
 func (g *growth) page(r *rand.Rand, e frontier.Entry, host int) []frontier.Entry {
 	links := make([]frontier.Entry, g.links)
 	via := e.URL.String()
@@ -282,7 +282,7 @@ func (g *growth) page(r *rand.Rand, e frontier.Entry, host int) []frontier.Entry
 }
 
 func (g *growth) seeds() []frontier.Entry {
-	// The first pages; the others of a host are found.
+	// The first pages. The other hosts are found by links.
 	n := g.hosts / 10
 	if g.active == 0 {
 		n = g.hosts
@@ -309,7 +309,7 @@ func (g *growth) enough() bool {
 	return g.found.Load() >= int64(g.urls) || !g.deadline.IsZero() && time.Now().After(g.deadline)
 }
 
-// byFrontier crawls all hosts, as a crawl without pauses would.
+// byFrontier crawls all hosts in the order of the frontier, as a crawl without pauses does.
 func (g *growth) byFrontier(db *storage.DB) error {
 	f, err := frontier.New(db, frontier.Options{Delay: -1, Patience: -1})
 	if err != nil {
@@ -365,8 +365,8 @@ func digest(r *rand.Rand) string {
 	return string(b)
 }
 
-// roundRobin asks so many hosts one after the other, as a crawl does that keeps
-// pauses; one that has nothing left gives way to another.
+// roundRobin crawls g.active hosts in turn, as a crawl with pauses does. A host with nothing
+// left is replaced by another.
 func (g *growth) roundRobin(db *storage.DB) error {
 	seeds := g.seeds()
 	for len(seeds) > 0 {
@@ -404,7 +404,7 @@ func (g *growth) roundRobin(db *storage.DB) error {
 	return errors.Join(errs...)
 }
 
-// rounds is a worker's share of the active hosts.
+// rounds crawls a worker's share of the active hosts.
 func (g *growth) rounds(db *storage.DB, worker int) error {
 	r := rand.New(rand.NewPCG(uint64(worker), 2))
 	type site struct {
@@ -412,7 +412,7 @@ func (g *growth) rounds(db *storage.DB, worker int) error {
 		ahead []frontier.Entry
 		left  int
 	}
-	// Hosts of different workers are different.
+	// Workers have different hosts.
 	next := worker
 	fresh := func() site {
 		h := next
@@ -437,7 +437,7 @@ func (g *growth) rounds(db *storage.DB, worker int) error {
 				}
 				s.ahead = append([]frontier.Entry(nil), buf[:n]...)
 				if n == 0 || s.left == 0 {
-					if n > 0 { // what was read is left for another process
+					if n > 0 { // use the entries that were read
 						s.left = 200
 					} else {
 						*s = fresh()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A growth leaves a chart and two profiles where they were asked for, and prints the rows
-// that it draws.
+// A growth writes a chart and two profiles if they are requested, and prints the rows of the
+// chart.
 func TestAGrowthIsPrintedDrawnAndProfiled(t *testing.T) {
 	dir := t.TempDir()
 	svg, profile := filepath.Join(dir, "growth.svg"), filepath.Join(dir, "growth")

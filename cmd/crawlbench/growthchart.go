@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// A curve is one panel of the chart: a measure over the URLs known. Places are pixels.
+// A curve is one panel of the chart: a measure over the known URLs. Places are in pixels.
 type curve struct {
 	Title  string
 	X, Y   int
@@ -28,8 +28,8 @@ const (
 	plotLeft, plotTop       = 35, 45
 )
 
-// drawGrowth draws the rows of a growth: four curves over the logarithm of the URLs
-// known, each from zero.
+// drawGrowth draws the rows of a growth: four curves over the logarithm of the known URLs. Each
+// begins at zero.
 func drawGrowth(rows []growthRow) []byte {
 	var curves []curve
 	for i, m := range []struct {
@@ -51,12 +51,13 @@ func drawGrowth(rows []growthRow) []byte {
 		Width, Height, Base int
 		Curves              []curve
 	}{2 * panelWidth, 2 * panelHeight, plotTop + plotHeight, curves}); err != nil {
-		panic(err) // the template and its data are ours
+		panic(err) // the template and its data are constant
 	}
 	return b.Bytes()
 }
 
-// plot places the points of a curve. What is no number (a row without pages) is left out.
+// plot places the points of a curve. It leaves out values that are not numbers, from rows
+// without pages.
 func (c *curve) plot(rows []growthRow, of func(growthRow) float64, digits int) {
 	highest := 0.0
 	var valid []growthRow
@@ -85,7 +86,7 @@ func (c *curve) plot(rows []growthRow, of func(growthRow) float64, digits int) {
 	}
 }
 
-// short is a number of URLs, rounded.
+// short returns a number of URLs, rounded.
 func short(n int64) string {
 	switch {
 	case n >= 1_000_000:

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A histogram counts times, to one part in 32. It is bounded, whatever is counted, and any
-// number of goroutines may add to it.
+// A histogram counts times, accurate to 1/32. Its size is constant. It is safe for concurrent
+// use.
 type histogram struct {
-	counts [1024]atomic.Int64 // by bucketOf; the last one has all above nineteen hours, too
+	counts [1024]atomic.Int64 // by bucketOf; the last one also has all times above nineteen hours
 	worst  atomic.Int64       // nanoseconds
 }
 
-// bucketOf is that of a time in microseconds: below 64 each has its own, above that each
-// power of two has 32.
+// bucketOf returns the bucket of a time in microseconds. Each time below 64 has its own bucket;
+// above that each power of two has 32.
 func bucketOf(us uint64) int {
 	shift := max(0, bits.Len64(us)-6)
 	return shift*32 + int(us>>shift)
 }
 
-// upTo is the first time that is above a bucket, in microseconds.
+// upTo returns the first time above a bucket, in microseconds.
 func upTo(bucket int) uint64 {
 	if bucket < 64 {
 		return uint64(bucket) + 1
@@ -41,10 +41,10 @@ func (h *histogram) reset() {
 	h.worst.Store(0)
 }
 
-// Lateness is how long requests came after the moment at which they were allowed. A
-// figure is at most one part in 32 above what it stands for.
+// Lateness is how long after the allowed time requests came. A figure may be too high by at
+// most 1/32.
 type Lateness struct {
-	Requests           int64 // that had to wait for such a moment, and did
+	Requests           int64 // requests that had to wait for a time, and did
 	Median, P99, Worst time.Duration
 }
 
@@ -57,7 +57,7 @@ func (h *histogram) lateness() Lateness {
 	return l
 }
 
-// quantile is a time that a share of all n are not above.
+// quantile returns the time that this share of all n does not exceed.
 func (h *histogram) quantile(n int64, share float64) time.Duration {
 	below := int64(0)
 	for i := range h.counts {

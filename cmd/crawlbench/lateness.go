@@ -15,37 +15,38 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// tooLate is when a request is asked for the cause of its lateness.
+// tooLate is the lateness above which the cause of a request's lateness is counted.
 const tooLate = 10 * time.Millisecond
 
-// rounding is what times in the log, each rounded to microseconds, may be off together.
+// rounding is the maximum total error of the times in the log, each of which is rounded to
+// microseconds.
 const rounding = 3 * time.Microsecond
 
-// Logged is what crawl.log says of the lateness of requests: not what the web saw, but
-// what the crawler believed, and so without the way between the two.
+// Logged is the lateness of requests according to crawl.log: what the crawler measured, without
+// the way to the web.
 type Logged struct {
 	Lateness
-	Early  int // requests before the moment that their line names
-	Others int // for which a clock other than the delay of the crawl was the last
+	Early  int // requests before the time that their line requires
+	Others int // requests whose last clock was not the delay of the crawl
 
-	// Those that came more than tooLate after it, by cause: each has one.
-	Behind  int // the first page of a site, behind its robots.txt
-	Workers int // as many requests were under way at that moment as there may be
-	Unknown int // neither: the log knows no more; a processor that was not free is here
+	// Requests that were late by more than tooLate, by cause. Each has one cause.
+	Behind  int // the first page of a site, after its robots.txt
+	Workers int // the maximum number of requests was active at that time
+	Unknown int // neither; this includes a busy processor
 }
 
-// crawlLog is where the contestants that write one have it.
+// crawlLog returns the path of the crawl.log of a contestant that writes one.
 func crawlLog(dir string) string { return filepath.Join(dir, "bench.crawl", "crawl.log") }
 
-// An asking is a request of the log, with the moment at which it was allowed; zero where
-// nothing held it back.
+// An asking is a request in the log, with the time when it was allowed; zero if it did not have
+// to wait.
 type asking struct {
 	crawllog.Request
 	allowed time.Time
-	behind  bool // its site's robots.txt
+	behind  bool // the request before was its site's robots.txt
 }
 
-// readLateness reads a crawl.log; nil where there is none.
+// readLateness reads a crawl.log. It returns nil if there is none.
 func readLateness(path string, concurrency int) (*Logged, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +86,7 @@ func readLateness(path string, concurrency int) (*Logged, error) {
 	return judgeLateness(all, concurrency), nil
 }
 
-// siteOf is a URL up to its path.
+// siteOf returns a URL without its path.
 func siteOf(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	authority, _, _ := strings.Cut(rest, "/")
@@ -100,7 +101,7 @@ func judgeLateness(all []asking, concurrency int) *Logged {
 	}
 	slices.SortFunc(starts, time.Time.Compare)
 	slices.SortFunc(ends, time.Time.Compare)
-	// How many of the times are not after t.
+	// until returns how many of the times are not after t.
 	until := func(times []time.Time, t time.Time) int {
 		return sort.Search(len(times), func(i int) bool { return times[i].After(t) })
 	}
@@ -132,7 +133,8 @@ func judgeLateness(all []asking, concurrency int) *Logged {
 	return l
 }
 
-// middleLateness is the median of medians and of 99 % points, and the worst of all.
+// middleLateness returns the median of the medians and of the 99 % points, and the worst of
+// all.
 func middleLateness(rs []result, of func(*result) *Lateness) Lateness {
 	at := func(what func(*Lateness) int64) func(result) int64 {
 		return func(r result) int64 {
@@ -153,7 +155,7 @@ func middleLateness(rs []result, of func(*result) *Lateness) Lateness {
 	}
 }
 
-// sumLogs is what the logs of all rounds say; nil if there are none.
+// sumLogs returns the sum of the logs of all rounds, or nil if there are none.
 func sumLogs(rs []result) *Logged {
 	var logs []result
 	for _, r := range rs {
@@ -175,7 +177,7 @@ func sumLogs(rs []result) *Logged {
 	return sum
 }
 
-// cells are those of a table, in milliseconds.
+// cells returns the cells of a table, in milliseconds.
 func (l *Lateness) cells() (cells []string) {
 	for _, d := range []time.Duration{l.Median, l.P99, l.Worst} {
 		cells = append(cells, fmt.Sprintf("%.2f", d.Seconds()*1000))
@@ -183,7 +185,7 @@ func (l *Lateness) cells() (cells []string) {
 	return cells
 }
 
-// lateness is the table of what the logs say.
+// lateness writes the table of the lateness in the logs.
 func (t *table) lateness(b *strings.Builder) {
 	if !slices.ContainsFunc(t.Rows, func(r row) bool { return r.Log != nil }) {
 		return

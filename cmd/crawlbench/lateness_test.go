@@ -10,8 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A bucket holds what is not below the end of the one before it, and is no wider than one
-// part in 32.
+// A bucket begins at the end of the bucket before it, and is at most 1/32 wide.
 func TestBucketsFollowEachOther(t *testing.T) {
 	for i := range 900 {
 		first, next := uint64(0), upTo(i)
@@ -40,7 +39,7 @@ func TestLatenessIsToldByItsQuantiles(t *testing.T) {
 	if l.Requests != 100 || !near(l.Median, 50*time.Millisecond) || !near(l.P99, 99*time.Millisecond) || l.Worst != 100*time.Millisecond {
 		t.Errorf("%+v", l)
 	}
-	h.add(1 << 62) // longer than there are buckets for
+	h.add(1 << 62) // longer than all buckets
 	if l := h.lateness(); l.Requests != 101 || l.Worst != 1<<62 {
 		t.Errorf("%+v", l)
 	}
@@ -50,8 +49,7 @@ func TestLatenessIsToldByItsQuantiles(t *testing.T) {
 	}
 }
 
-// The web knows when it gave the last answer of a host, and so when the next request
-// may come.
+// The web knows when it gave the last answer of a host, and so when the next request may come.
 func TestTheWebTellsEarlyFromLate(t *testing.T) {
 	w, err := NewWeb(WebParams{Hosts: 1, Pages: 1, Delay: time.Second})
 	if err != nil {
@@ -67,7 +65,7 @@ func TestTheWebTellsEarlyFromLate(t *testing.T) {
 	if n.Early != 2 || n.TooEarly != 250*time.Millisecond || n.Late.Requests != 2 || n.Late.Worst != time.Millisecond {
 		t.Errorf("%+v", n)
 	}
-	w.paused(6*second, busy) // not even the answer was there
+	w.paused(6*second, busy) // the answer had not been given yet
 	if n := w.Counts(); n.Early != 3 || n.TooEarly != time.Second {
 		t.Errorf("%+v", n)
 	}
@@ -77,8 +75,7 @@ func TestTheWebTellsEarlyFromLate(t *testing.T) {
 	}
 }
 
-// logOf writes lines: URL, when the request started, how long it took, and what was asked
-// before it; all in milliseconds.
+// logOf writes a log of these requests, with all times in milliseconds.
 func logOf(t *testing.T, lines []logged) string {
 	t.Helper()
 	began := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -122,13 +119,13 @@ func TestTheLogTellsLatenessAndItsCauses(t *testing.T) {
 	path := logOf(t, []logged{
 		{url: "http://a/robots.txt", start: 0, took: 1000},
 		{url: "http://b/robots.txt", start: 0, took: 1000},
-		{url: "http://a/", start: 3020, took: 1000, asked: 2000, clock: "own"},                // 20 ms behind its robots.txt
+		{url: "http://a/", start: 3020, took: 1000, asked: 2000, clock: "own"},                // 20 ms after its robots.txt
 		{url: "http://b/", start: 3001, took: 1000, asked: 2000, clock: "own"},                // 1 ms
 		{url: "http://b/1", start: 6031, took: 1000, asked: 2000, clock: "own"},               // 30 ms
 		{url: "http://c/robots.txt", start: 6000, took: 2000},                                 //
-		{url: "http://d/robots.txt", start: 5999, took: 2000},                                 // with c: as many as there may be
-		{url: "http://a/1", start: 6060, took: 1000, asked: 2000, clock: "own"},               // 40 ms, while those two go on
-		{url: "http://a/2", start: 9000, took: 1000, asked: 2000, since: 7000, clock: "host"}, // to the moment, by another clock
+		{url: "http://d/robots.txt", start: 5999, took: 2000},                                 // with c: the maximum number of requests
+		{url: "http://a/1", start: 6060, took: 1000, asked: 2000, clock: "own"},               // 40 ms, while those two are active
+		{url: "http://a/2", start: 9000, took: 1000, asked: 2000, since: 7000, clock: "host"}, // no lateness, by another clock
 		{url: "http://b/2", start: 9000, took: 1000, asked: 2000, clock: "own"},               // 31 ms early
 	})
 	l, err := readLateness(path, 2)
@@ -148,11 +145,11 @@ func TestTheLogTellsLatenessAndItsCauses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := readLateness(path, 2); err == nil {
-		t.Error("what is no log is read")
+		t.Error("a file that is not a log is read")
 	}
 }
 
-// What held a run back is said only of what was measured.
+// What limited a run is printed only if it was measured.
 func TestWhatARunWasHeldByIsSaid(t *testing.T) {
 	for want, r := range map[string]row{
 		"clocks":                                 {Bound: 0.995, Busy: 0.97},
@@ -168,7 +165,7 @@ func TestWhatARunWasHeldByIsSaid(t *testing.T) {
 	}
 }
 
-// The bound counts how long answers took to send, by the web's own clock.
+// The bound includes the time for sending the answers, by the web's own clock.
 func TestTheShareOfTheBound(t *testing.T) {
 	bc := &benchCase{web: WebParams{Hosts: 10, Delay: 200 * time.Millisecond}}
 	r := result{Web: WebCounts{Requests: 1010, Served: 1010 * 50 * time.Millisecond, Elapsed: 25 * time.Second}}

@@ -1,5 +1,4 @@
-// Command crawlbench measures crawlers against each other on a web that it
-// makes itself.
+// Command crawlbench compares crawlers on a web that it makes itself.
 //
 //	crawlbench run
 //	crawlbench run --scenario engine,politeness --rounds 5 --markdown bench.md --svg bench.svg
@@ -9,8 +8,7 @@
 //	crawlbench behave
 //	crawlbench web --hosts 1000 --pages 1000 --listen 127.0.0.1:8080
 //
-// Figures depend on the machine, and on what else runs on it. Compare those of
-// one table only.
+// Figures depend on the machine, and on its other load. Compare only figures of the same table.
 package main
 
 import (

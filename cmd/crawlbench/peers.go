@@ -16,12 +16,12 @@ import (
 	"github.com/PuerkitoBio/goquery"
 )
 
-// idle is after what time without work a peer forgets a host, and so ends.
+// idle is the time without work after which a peer forgets a host, and so ends.
 const idle = 2 * time.Second
 
-// urlSet remembers URLs, for peers that do not.
+// A urlSet remembers URLs, for peers that do not.
 type urlSet struct {
-	mu   sync.Mutex // guards urls: the callbacks of a peer run side by side
+	mu   sync.Mutex // guards urls: callbacks of a peer run concurrently
 	urls map[string]bool
 }
 
@@ -45,7 +45,7 @@ func (s *urlSet) len() int {
 	return len(s.urls)
 }
 
-// runColly has the peer find links with its own selector.
+// runColly lets the peer find links with its own selector.
 func runColly(_ context.Context, t *task) (report, error) {
 	c := colly.NewCollector(colly.Async(true), colly.AllowedDomains(t.hosts()...), colly.UserAgent("benchbot"))
 	c.IgnoreRobotsTxt = false
@@ -53,7 +53,7 @@ func runColly(_ context.Context, t *task) (report, error) {
 		return report{}, err
 	}
 	if t.Delay > 0 {
-		// The delay of a rule holds for all hosts that it matches, together.
+		// The delay of a rule applies to all its hosts together.
 		var rules []*colly.LimitRule
 		for _, h := range t.hosts() {
 			rules = append(rules, &colly.LimitRule{DomainGlob: h + "*", Parallelism: 1, Delay: t.Delay})
@@ -63,7 +63,7 @@ func runColly(_ context.Context, t *task) (report, error) {
 		}
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		e.Request.Visit(e.Attr("href")) // refuses what was visited, or is out of scope
+		e.Request.Visit(e.Attr("href")) // returns an error for a visited URL, and for one out of scope
 	})
 	for _, seed := range t.Seeds {
 		c.Visit(seed)
@@ -72,7 +72,7 @@ func runColly(_ context.Context, t *task) (report, error) {
 	return report{}, nil
 }
 
-// runFetchbot is the full example of the peer's documentation in short.
+// runFetchbot is a short form of the full example in the peer's documentation.
 func runFetchbot(_ context.Context, t *task) (report, error) {
 	var seen urlSet
 	hosts := map[string]bool{}
@@ -108,7 +108,7 @@ func runFetchbot(_ context.Context, t *task) (report, error) {
 	return report{Seen: seen.len()}, nil
 }
 
-// gocrawlExtender is the default one, which would visit pages again.
+// gocrawlExtender is the default extender without repeated visits.
 type gocrawlExtender struct{ gocrawl.DefaultExtender }
 
 func (e *gocrawlExtender) Filter(_ *gocrawl.URLContext, visited bool) bool { return !visited }

@@ -25,7 +25,7 @@ func runPermessoSnapshot(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true})
 }
 
-// runPermessoAgain knows what runPermessoSnapshot has left in the same directory.
+// runPermessoAgain crawls after runPermessoSnapshot, whose crawl in the same directory it uses.
 func runPermessoAgain(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{
 		Dir: filepath.Join(t.Dir, "again.crawl"), Previous: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true,
@@ -38,7 +38,7 @@ func runPermessoPages(ctx context.Context, t *task) (report, error) {
 	})
 }
 
-// runPermesso fills in what every scenario sets. All else are defaults.
+// runPermesso fills in the settings of all scenarios. The others are the defaults.
 func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error) {
 	o.Identity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 	o.Seeds, o.AllowPrivate, o.RootCAs = t.Seeds, true, t.rootCAs()
@@ -55,7 +55,7 @@ func runPermesso(ctx context.Context, t *task, o crawler.Options) (report, error
 	if err != nil {
 		return report{}, err
 	}
-	err = c.Run(ctx, nil) // as the command, which has no handler
+	err = c.Run(ctx, nil) // without a handler, as the command does
 	s := c.Stats()
 	return report{Seen: s.Frontier.Entries + s.Fetched, ProgramVersion: crawler.Version}, err
 }

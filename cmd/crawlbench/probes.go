@@ -11,14 +11,14 @@ import (
 
 const quick = 15 * time.Second
 
-// probes are what the table of docs/evidence/behaviour.md is made of.
+// probes returns the probes of the table in docs/evidence/behaviour.md.
 func probes() []probe {
 	return slices.Concat(rulesProbes(), paceProbes(), shownProbes())
 }
 
 func noPage(v *visits) string { return v.yes(v.asked("/robots.txt") > 0, v.asked("/") == 0) }
 
-// rulesProbes ask how robots.txt is read.
+// rulesProbes check how robots.txt is read.
 func rulesProbes() []probe {
 	link := func(to ...string) map[string]string {
 		body := ""
@@ -75,7 +75,7 @@ func rulesProbes() []probe {
 	}
 }
 
-// paceProbes ask how fast a site is asked, and what becomes of its answers.
+// paceProbes check how fast a site is crawled, and how its answers are handled.
 func paceProbes() []probe {
 	three := map[string]string{"/": `<a href="/1">x</a><a href="/2">x</a>`, "/1": "", "/2": ""}
 	return []probe{
@@ -118,7 +118,7 @@ func paceProbes() []probe {
 	}
 }
 
-// shownProbes ask for what pages are shown with.
+// shownProbes check requests for embedded resources.
 func shownProbes() []probe {
 	return []probe{
 		{name: "srcset", says: "each image of a srcset is fetched", shown: true, wait: 2 * quick, pages: map[string]string{
@@ -131,7 +131,7 @@ func shownProbes() []probe {
 	}
 }
 
-// sheets answers with two style sheets, the second of which the first imports.
+// sheets answers with two style sheets. The first imports the second.
 func sheets(_ *visits, rw http.ResponseWriter, r *http.Request) bool {
 	sheet, ok := map[string]string{
 		"/1.css": `@import "2.css"; p { background: url(1.png) }`,
@@ -144,7 +144,7 @@ func sheets(_ *visits, rw http.ResponseWriter, r *http.Request) bool {
 	return ok
 }
 
-// breakOff sends the beginning of a body that is said to be longer, and closes the
+// breakOff sends the beginning of a body with a larger Content-Length, and closes the
 // connection.
 func breakOff(rw http.ResponseWriter, beginning string) {
 	rw.Header().Set("Content-Length", "1000")
@@ -153,7 +153,7 @@ func breakOff(rw http.ResponseWriter, beginning string) {
 	panic(http.ErrAbortHandler)
 }
 
-// gap is the least time from the end of a page to the next request.
+// gap returns the least time from the end of a page to the next request.
 func (v *visits) gap() time.Duration {
 	least := time.Hour
 	for i := 1; i < len(v.all); i++ {
@@ -186,7 +186,7 @@ func busyFirst(v *visits, rw http.ResponseWriter, r *http.Request) bool {
 	return n == 1
 }
 
-// afterBusy is no where anything was asked for before the 429 allowed it.
+// afterBusy judges whether there was no request before the time that the 429 required.
 func afterBusy(v *visits) string {
 	for i, one := range v.all {
 		if len(one.target) < 5 || one.target[:5] != "/busy" {

@@ -36,7 +36,7 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	ended := make(chan error, 1)
-	// The wait. It ends with the child.
+	// This goroutine ends with the child.
 	go func() { ended <- p.cmd.Wait() }()
 	const often = 20 * time.Millisecond
 	tick := time.NewTicker(often)
@@ -59,8 +59,8 @@ func (p *process) run(ctx context.Context) error {
 
 func (p *process) measure() { p.cpu = p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime() }
 
-// anonymousMemory is the RssAnon of a process and of its children in bytes: what they hold
-// without files that they have mapped. It is 0 where the system does not tell.
+// anonymousMemory returns the RssAnon of a process and of its children in bytes: their memory
+// without mapped files. It is 0 if the system does not report it.
 func anonymousMemory(pid int) int64 {
 	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	all := int64(0)
@@ -85,7 +85,7 @@ func anonymousMemory(pid int) int64 {
 	return all + kib<<10
 }
 
-// A webProcess is a web in a process of its own.
+// A webProcess is a web in its own process.
 type webProcess struct {
 	cmd   *exec.Cmd
 	hello webHello
@@ -125,7 +125,7 @@ func (w *webProcess) counts() (n WebCounts, err error) {
 	return n, json.NewDecoder(res.Body).Decode(&n)
 }
 
-// forget has the web count from now on.
+// forget resets the counts of the web.
 func (w *webProcess) forget() error {
 	req, err := http.NewRequest(http.MethodDelete, w.hello.Control, nil)
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *webProcess) forget() error {
 	return res.Body.Close()
 }
 
-// stop ends the web and says what CPU it took.
+// stop ends the web and returns its CPU time.
 func (w *webProcess) stop() (time.Duration, error) {
 	err := w.cmd.Process.Signal(os.Interrupt)
 	err = errors.Join(err, w.cmd.Wait())

@@ -15,7 +15,7 @@ func writeSeeds(t *task) (string, error) {
 	return path, os.WriteFile(path, []byte(strings.Join(t.Seeds, "\n")+"\n"), 0o644)
 }
 
-// crawlCommand leaves to the command what each scenario does not set.
+// crawlCommand leaves settings that the scenarios do not set to the command.
 func crawlCommand(t *task) (*exec.Cmd, error) {
 	seeds, err := writeSeeds(t)
 	if err != nil {
@@ -111,7 +111,7 @@ func scrapyCommand(t *task) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// perHost is Scrapy's default, or 1 where a pause is to be kept.
+// perHost returns Scrapy's default, or 1 if there is a pause.
 func perHost(t *task) int {
 	if t.Delay > 0 {
 		return 1

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Programs are told what a scenario sets, each in its own words, and nothing else.
+// Programs get the settings of a scenario in their own flags, and no others.
 func TestProgramsAreToldWhatAScenarioSets(t *testing.T) {
 	for _, name := range []string{"crawl", "wget2", "scrapy"} {
 		c, err := findContestant(name)
@@ -54,8 +54,7 @@ func TestTheCommandIsToldWhatOnlySomeScenariosSet(t *testing.T) {
 	}
 }
 
-// The command that was named takes part, wherever it is; one that is not there is an
-// error, not a row less.
+// A named command takes part, wherever it is. If it does not exist, that is an error.
 func TestTheNamedCommandTakesPart(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := scenarios(1)[0]

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A bodyFunc does with a body what a floor is to measure.
+// A bodyFunc does to a body the work that a floor measures.
 type bodyFunc func(base *url.URL, body io.Reader) error
 
 func discardBody(_ *url.URL, body io.Reader) error {
@@ -64,7 +64,7 @@ func queryBody(base *url.URL, body io.Reader) error {
 	return err
 }
 
-// links are those of a page, found with goquery.
+// links returns the links of a page, found with goquery.
 func links(base *url.URL, body io.Reader) ([]string, error) {
 	doc, err := goquery.NewDocumentFromReader(body)
 	if err != nil {
@@ -80,7 +80,8 @@ func links(base *url.URL, body io.Reader) ([]string, error) {
 	return list, nil
 }
 
-// rawRunner fetches all pages, host by host in turn, from a list.
+// rawRunner returns a contestant that fetches all pages from a list, one page of each host in
+// turn.
 func rawRunner(with bodyFunc) func(context.Context, *task) (report, error) {
 	return func(ctx context.Context, t *task) (report, error) {
 		client := t.client()
@@ -89,7 +90,7 @@ func rawRunner(with bodyFunc) func(context.Context, *task) (report, error) {
 		errs := make([]error, t.Concurrency)
 		var workers sync.WaitGroup
 		for i := range errs {
-			// A worker. It ends with the list.
+			// The worker ends with the list.
 			workers.Go(func() {
 				for u := range urls {
 					if err := rawGet(ctx, client, u, with); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/provenance"
 )
 
-// readers are the commands that read a whole crawl, in the order in which they are measured.
+// readers returns the commands that read a whole crawl, in the order of measuring.
 func readers() [][]string {
 	return [][]string{
 		{"report"}, {"index"}, {"provenance"}, {"provenance", "--verify"}, {"verify"}, {"audit"},
@@ -25,7 +25,7 @@ func readers() [][]string {
 	}
 }
 
-// sealCommand writes the provenance of a crawl as a run does when it ends.
+// sealCommand writes the provenance of a crawl as a run does at its end.
 const sealCommand = "seal"
 
 func runSeal(ctx context.Context, args []string, _ io.Writer) error {
@@ -49,7 +49,7 @@ type reading struct {
 	links       bool
 	concurrency int
 	timeout     time.Duration
-	most        int64 // bytes of memory that a command may take; 0: any
+	most        int64 // maximum memory of a command in bytes; 0: no limit
 }
 
 // runReaders is the command "crawlbench readers".
@@ -83,7 +83,7 @@ func runReaders(ctx context.Context, args []string, out io.Writer) error {
 	return r.measure(ctx, out)
 }
 
-// make crawls a web, without a pause.
+// make crawls a web without pauses.
 func (r *reading) make(ctx context.Context) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *reading) make(ctx context.Context) error {
 	return errors.Join(err, serr)
 }
 
-// measure runs each command, and prints what it takes.
+// measure runs each command, and prints its time and memory.
 func (r *reading) measure(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "| command | pages | seconds | CPU s | us CPU/page | anonymous MiB |\n|---|---|---|---|---|---|\n")
 	exe, err := os.Executable()

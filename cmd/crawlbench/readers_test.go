@@ -12,7 +12,7 @@ import (
 )
 
 // The commands that read a whole crawl read one on few sites, and one on many. With
-// $PERMESSO_READERS pages none of them takes more than 150 MiB of anonymous memory.
+// $PERMESSO_READERS pages each command takes at most 150 MiB of anonymous memory.
 func TestReadersReadACrawl(t *testing.T) {
 	pages, most := 40, 0
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_READERS")); err == nil {

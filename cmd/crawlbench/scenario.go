@@ -9,11 +9,11 @@ import (
 // A scenario is a table: what is measured, and on which webs.
 type scenario struct {
 	name, about string
-	contestants []string // that take part unless others are asked for; nil: all that can
+	contestants []string // default contestants; nil: all that can take part
 	cases       []benchCase
 }
 
-// A benchCase is one web, and what a contestant is asked to do with it.
+// A benchCase is one web, and the task on it.
 type benchCase struct {
 	label       string
 	web         WebParams
@@ -36,7 +36,7 @@ func (bc *benchCase) can(c *contestant) bool {
 	return true
 }
 
-// expected is how many pages a contestant finds that loses none.
+// expected returns how many pages a contestant finds if it loses none.
 func (bc *benchCase) expected() int64 {
 	if bc.limit > 0 {
 		return int64(bc.limit)
@@ -44,7 +44,7 @@ func (bc *benchCase) expected() int64 {
 	return bc.web.Expected()
 }
 
-// Settings that all contestants share where they have them.
+// Settings of all contestants that have them.
 const defaultConcurrency = 64
 
 var (
@@ -52,7 +52,7 @@ var (
 	polite = []string{"permesso-memory", "permesso", "permesso-warc", "fetchbot", "gocrawl", "colly", "scrapy"}
 )
 
-// ownScenario is that of a web that who measures describes.
+// ownScenario returns the scenario of a web that the user describes.
 func ownScenario(w WebParams) scenario {
 	bc := benchCase{label: fmt.Sprintf("%d hosts", w.Hosts), web: w, concurrency: defaultConcurrency, anywhere: w.Cross > 0}
 	about := "A web that was described for this run."
@@ -62,7 +62,7 @@ func ownScenario(w WebParams) scenario {
 	return scenario{"own", about, nil, []benchCase{bc}}
 }
 
-// scenarios of the bench; scale makes what takes long shorter or longer.
+// scenarios returns all scenarios. scale changes the size of those that take long.
 func scenarios(scale float64) []scenario {
 	scaled := func(n int) int { return max(1, int(float64(n)*scale)) }
 	site := func(hosts, pages int) WebParams {

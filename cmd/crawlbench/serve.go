@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// A webHello is the first line that the web command prints: where it is.
+// A webHello is the first line that the web command prints: where the web is.
 type webHello struct {
 	Port    int    // of every host
-	Control string // URL that answers with WebCounts, and forgets them with DELETE
+	Control string // URL that answers GET with WebCounts, and resets them on DELETE
 	Cert    string `json:",omitempty"` // PEM of the certificate, with TLS
 }
 
@@ -36,7 +36,7 @@ func webFlags(f *flag.FlagSet, p *WebParams) {
 	f.BoolVar(&p.Tree, "tree", false, "no page is linked twice")
 	f.DurationVar(&p.Latency, "latency", 0, "`time` before each answer")
 	f.DurationVar(&p.Delay, "delay", 0, "`pause` that is asked of a crawler: earlier requests are counted")
-	f.BoolVar(&p.Validators, "validators", false, "pages have an ETag, and answer 304 to who names it")
+	f.BoolVar(&p.Validators, "validators", false, "pages have an ETag, and answer 304 to requests with that ETag")
 	f.BoolVar(&p.Faults, "faults", false, "some hosts are slow, some links dead, some bodies cut once")
 }
 
@@ -81,7 +81,7 @@ func runWeb(ctx context.Context, args []string, out io.Writer) error {
 		json.NewEncoder(rw).Encode(w.Counts())
 	})}
 	served := make(chan error, 1)
-	// The counts. It ends when the web has ended.
+	// This goroutine ends after the web.
 	go func() { served <- server.Serve(cl) }()
 	if err := json.NewEncoder(out).Encode(hello); err != nil {
 		l.Close()
@@ -95,7 +95,7 @@ func runWeb(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// newCertificate is good for the addresses of up to so many hosts.
+// newCertificate returns a certificate for the addresses of this number of hosts.
 func newCertificate(hosts int) (tls.Certificate, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -118,7 +118,7 @@ func newCertificate(hosts int) (tls.Certificate, string, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, text, nil
 }
 
-// seedURL is the root of host n, at its address.
+// seedURL returns the root of host n, at its address.
 func seedURL(scheme string, n, port int) string {
 	return fmt.Sprintf("%s://%s:%d/", scheme, hostAddr(n), port)
 }

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceWrites is how many bytes the device of dir has written since the machine
-// started, whoever wrote them: what the kernel says of one process counts pages
-// that are larger than those that bbolt writes. Without a device of its own,
-// that must do.
+// deviceWrites returns how many bytes the device of dir has written since the machine started,
+// by all processes. The kernel's count for one process would be wrong: it counts pages that are
+// larger than those that bbolt writes. If dir has no device of its own, it uses that count.
 func deviceWrites(dir string) int64 {
 	var st syscall.Stat_t
 	raw, err := os.ReadFile("/proc/diskstats")
@@ -42,8 +41,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// machineTime is the CPU that all processes have taken since the machine started, and
-// what its host took for others.
+// machineTime returns the CPU time that all processes have taken since the machine started, and
+// that its host took for other machines.
 func machineTime() time.Duration {
 	raw, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -54,18 +53,18 @@ func machineTime() time.Duration {
 	if len(f) < 9 || f[0] != "cpu" {
 		return 0
 	}
-	const idle, waiting, last = 4, 5, 8 // what follows is a part of the first
+	const idle, waiting, last = 4, 5, 8 // later fields are contained in the first
 	ticks := int64(0)
 	for i := 1; i <= last; i++ {
 		if n, err := strconv.ParseInt(f[i], 10, 64); err == nil && i != idle && i != waiting {
 			ticks += n
 		}
 	}
-	const perSecond = 100 // USER_HZ, on all machines that Go runs on
+	const perSecond = 100 // USER_HZ, on all machines that Go supports
 	return time.Duration(ticks) * time.Second / perSecond
 }
 
-// onDisk is how many bytes of the disk a file takes.
+// onDisk returns how many bytes a file takes on the disk.
 func onDisk(path string) int64 {
 	var st syscall.Stat_t
 	if syscall.Stat(path, &st) != nil {
@@ -74,7 +73,7 @@ func onDisk(path string) int64 {
 	return st.Blocks * 512
 }
 
-// forget leaves nothing of a file in the page cache.
+// forget removes a file from the page cache.
 func forget(f *os.File) error {
 	syscall.Sync()
 	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)

@@ -17,7 +17,7 @@ func cpuTime() time.Duration { return 0 }
 
 func machineTime() time.Duration { return 0 }
 
-// onDisk is how long a file is: it may have holes.
+// onDisk returns the length of a file, which may have holes.
 func onDisk(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

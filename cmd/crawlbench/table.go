@@ -14,35 +14,34 @@ import (
 	"time"
 )
 
-// A table is what a scenario came to.
+// A table is the result of a scenario.
 type table struct {
 	Scenario scenario
 	Rounds   int
 	Rows     []row
 }
 
-// A row is one contestant in one case: medians of all rounds, but for what
-// goes wrong, of which the worst is shown.
+// A row is one contestant in one case: medians of all rounds. Of remarks it has the worst.
 type row struct {
 	Case, Name, About string
-	CPU               float64 // s per 1,000 pages
-	Floor             float64 // CPU over that of the first contestant of the case
+	CPU               float64 // seconds per 1,000 pages
+	Floor             float64 // CPU divided by that of the first contestant of the case
 	Rate              float64 // pages/s
 	Memory            int64   // bytes
-	Disk              int64   // bytes of the disk that its files take
+	Disk              int64   // bytes that its files take on the disk
 	Keeps             []string
-	Cores             float64 // that the contestant kept busy
-	Bound             float64 // share of the physical bound that was reached; 0 without a pause
+	Cores             float64 // used by the contestant
+	Bound             float64 // share of the physical bound; 0 without a pause
 	Busy              float64 // share of all CPUs that contestant and web took together
-	Others            float64 // share of all CPUs that other processes took meanwhile
+	Others            float64 // share of all CPUs that other processes took at the same time
 	Early             int64
 	Late              Lateness // as the web saw it: medians, and the worst of all
-	Log               *Logged  // as crawl.log has it: the same, and causes of all rounds together
+	Log               *Logged  // from crawl.log: the same, and causes of all rounds together
 	Conns             int64
 	Goroutines        int
 	Seen              int
 	After             bool    // another contestant has crawled the same web before it
-	Requests, KB      float64 // that were made, and that bodies had, for each page
+	Requests, KB      float64 // requests, and kB of bodies, per page
 	Remarks           []string
 	Runs              []result
 }
@@ -71,7 +70,7 @@ func newRow(bc *benchCase, c *contestant, rs []result) row {
 	return r
 }
 
-// remarks are what went wrong, in the worst of the runs.
+// remarks returns what went wrong, in the worst of the runs.
 func remarks(bc *benchCase, c *contestant, rs []result) (list []string) {
 	for _, remark := range []struct {
 		text string
@@ -100,7 +99,7 @@ func remarks(bc *benchCase, c *contestant, rs []result) (list []string) {
 	return list
 }
 
-// others is the share of all CPUs that other processes took in a run.
+// others returns the share of all CPUs that other processes took in a run.
 func others(r result) float64 {
 	if r.Machine == 0 {
 		return 0
@@ -108,10 +107,10 @@ func others(r result) float64 {
 	return max(0, (r.Machine-r.CPU-r.WebCPU).Seconds()/r.Wall.Seconds()/float64(runtime.NumCPU()))
 }
 
-// share is how near a run came to its bound: each host answers, pauses, and
-// answers again, with requests - hosts pauses in all. How long an answer takes is what
-// the web says, from the request until all of the answer was sent: the same for all
-// contestants, and none of them gains by being slow to read.
+// share returns how near a run came to its bound. In the bound each host answers, pauses, and
+// answers again, with requests - hosts pauses in total. The duration of an answer is measured
+// by the web, from the request until the whole answer was sent. It is the same for all
+// contestants, so none of them gains by reading slowly.
 func share(bc *benchCase, r *result) float64 {
 	response := r.Web.Served / time.Duration(max(1, r.Web.Requests))
 	bound := float64(bc.web.Hosts) / (bc.web.Delay + response).Seconds()
@@ -154,7 +153,7 @@ func (t *table) relate() {
 	}
 }
 
-// renderMarkdown is all tables, with what they were measured on.
+// renderMarkdown returns all tables, and what they were measured on.
 func renderMarkdown(tables []table, env string) string {
 	var b strings.Builder
 	for i := range tables {
@@ -238,7 +237,7 @@ func (t *table) markdown(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// quiet says how quiet the machine was.
+// quiet says how much CPU other processes took.
 func (t *table) quiet() string {
 	most := -1.0
 	for _, r := range t.Rows {
@@ -254,8 +253,8 @@ func (t *table) quiet() string {
 	return fmt.Sprintf("Other processes took %.0f %% of the CPUs at most, in any run.\n\n", 100*most)
 }
 
-// heldBy says what kept a run from going faster: the clocks of the hosts, a CPU that had
-// nothing left, or neither of them.
+// heldBy returns what limited the speed of a run: the clocks of the hosts, a busy CPU, or
+// neither of them.
 func (r *row) heldBy() string {
 	busy := fmt.Sprintf("CPU %.0f %% busy", 100*min(1, r.Busy+r.Others))
 	if r.Others >= 0.01 {
@@ -284,7 +283,7 @@ func dashZero(n int) string {
 	return strconv.Itoa(n)
 }
 
-// environment says what was measured, and on what.
+// environment returns the versions of the programs and the machine.
 func environment(crawl string) string {
 	versions := []string{runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -365,7 +364,7 @@ func renderSVG(tables []table) []byte {
 		Height int
 		Charts []chart
 	}{y + 10, charts}); err != nil {
-		panic(err) // the template and its data are ours
+		panic(err) // the template and its data are constant
 	}
 	return b.Bytes()
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// watchGoroutines counts goroutines until the function it returns is called,
-// which says how many there were at most, its own left out.
+// watchGoroutines counts goroutines until the returned function is called. That returns the
+// maximum number, without its own.
 func watchGoroutines() func() int {
 	stop, most := make(chan struct{}), make(chan int)
-	// The watch. It ends when the count is asked.
+	// This goroutine ends when the count is requested.
 	go func() {
 		tick := time.NewTicker(50 * time.Millisecond)
 		defer tick.Stop()
@@ -34,8 +34,8 @@ func watchGoroutines() func() int {
 	}
 }
 
-// startProfile begins a profile of CPU, if path is not empty; stop writes it to path.cpu,
-// and what is named, as runtime/pprof does, to path.NAME.
+// startProfile begins a CPU profile if path is not empty. stop writes it to path.cpu, and the
+// profiles of runtime/pprof in names to path.NAME.
 func startProfile(path string, names ...string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
@@ -57,7 +57,7 @@ func startProfile(path string, names ...string) (stop func() error, err error) {
 		pprof.StopCPUProfile()
 		errs := []error{cpu.Close()}
 		if slices.Contains(names, "heap") {
-			runtime.GC() // it tells what the last collection left
+			runtime.GC() // the heap profile shows the state after the last collection
 		}
 		for _, name := range names {
 			f, err := os.Create(path + "." + name)

@@ -18,54 +18,53 @@ import (
 	"time"
 )
 
-// WebParams say what a web is like. All of it follows from them by arithmetic:
-// nothing is stored but a bit for each page.
+// WebParams are the parameters of a web. All pages are computed from them; a web stores only
+// one bit for each page.
 type WebParams struct {
-	Hosts, Pages int           // hosts, and pages of each
+	Hosts, Pages int           // hosts, and pages of each host
 	Size         int           // bytes of a page
 	Links        int           // links on a page, to pages of its host
-	Cross        int           // links of a root to roots of other hosts, by name
+	Cross        int           // links from a root to roots of other hosts, by name
 	Tree         bool          // no page is linked twice
 	Latency      time.Duration // before each answer
-	Delay        time.Duration // pause that is asked of crawlers: earlier requests are counted
+	Delay        time.Duration // pause for crawlers: earlier requests are counted
 	Faults       bool          // some hosts are slow, some links dead, some bodies cut
-	Validators   bool          // pages have an ETag, and who names it is not sent them again
+	Validators   bool          // pages have an ETag, and requests with that ETag are answered with 304
 	TLS          *tls.Config   `json:"-"`
 }
 
-// A Web is a fake web. Host n has the address hostAddr(n) and the name
-// hostName(n); a request's Host field says which is meant, so that one listener
-// serves all. A page has a link to its children in a tree, through which all are
-// found from the root, and to pages by chance.
+// A Web is a fake web. Host n has the address hostAddr(n) and the name hostName(n). The Host
+// field of a request selects the host, so that one listener serves all. A page links to its
+// children in a tree, by which all pages are found from the root, and to random pages.
 type Web struct {
 	WebParams
 	root, inner *pageTemplate
 
 	began    time.Time
 	seen     []atomic.Uint32 // a bit for each page that was answered
-	ended    []atomic.Int64  // for each host: when its last answer was given, since began
+	ended    []atomic.Int64  // for each host: time of its last answer, since began
 	cut      sync.Map        // pages whose body was cut once
 	conns    atomic.Int64
 	counters struct {
 		requests, pages, robots, again, missing, forbidden, faults, early, tooEarly, served, conns, bytes, first, last atomic.Int64
 	}
-	late histogram // of requests behind a pause
+	late histogram // of requests after a pause
 }
 
-// WebCounts is what a web has seen.
+// WebCounts is what a web has counted.
 type WebCounts struct {
 	Requests  int64         // all
-	Pages     int64         // distinct pages that were answered in full
+	Pages     int64         // distinct pages that were answered completely
 	Robots    int64         // requests for robots.txt
-	Again     int64         // requests for a page that had been answered
+	Again     int64         // requests for a page that was answered before
 	Missing   int64         // answers 404
 	Forbidden int64         // requests that robots.txt forbids
 	Faults    int64         // bodies that were cut
-	Early     int64         // requests before the pause was over
+	Early     int64         // requests before the end of the pause
 	TooEarly  time.Duration // by how much at most
-	Late      Lateness      // of the other requests, behind the pause of their host
-	Served    time.Duration // from each request until its answer was sent, in all
-	Conns     int64         // most connections at once
+	Late      Lateness      // of the other requests, after the pause of their host
+	Served    time.Duration // total time from each request until its answer was sent
+	Conns     int64         // maximum connections at one time
 	Bytes     int64         // of bodies
 	Elapsed   time.Duration // from the first request to the end of the last answer
 }
@@ -79,7 +78,7 @@ const (
 	robotsText = "User-agent: *\nDisallow: " + forbidden + "\n"
 )
 
-// Which hosts misbehave where Faults is set, by their number modulo 10.
+// Which hosts misbehave if Faults is set, by their number modulo 10.
 const (
 	slowHost, deadHost, cutHost = 3, 5, 7
 	slowness                    = 300 * time.Millisecond
@@ -116,7 +115,7 @@ func hostAddr(n int) netip.Addr {
 
 func hostName(n int) string { return fmt.Sprintf("h%0*d.test", digits, n) }
 
-// hostNumber is -1 for what is no host of ours.
+// hostNumber returns the number of a host, or -1 if it is not in this web.
 func (w *Web) hostNumber(authority string) int {
 	host, _, _ := strings.Cut(authority, ":")
 	n := -1
@@ -134,7 +133,7 @@ func (w *Web) hostNumber(authority string) int {
 	return n
 }
 
-// pageNumber is -1 for what is no page.
+// pageNumber returns the number of a page, or -1 if target is not a page.
 func (w *Web) pageNumber(target string) int {
 	if target == "/" {
 		return 0
@@ -157,7 +156,7 @@ func pagePath(n int) string {
 	return fmt.Sprintf("%s%0*d", pagePrefix, digits, n)
 }
 
-// children is how many pages, or hosts, one leads to in the tree.
+// children returns how many children a page, or a host, has in the tree.
 func (p *WebParams) children() int {
 	if p.Tree {
 		return max(1, p.Links)
@@ -165,7 +164,7 @@ func (p *WebParams) children() int {
 	return max(1, p.Links/2)
 }
 
-// link is the page that link i of a page leads to.
+// link returns the target of link i of a page.
 func (w *Web) link(host, page, i int) int {
 	if c := w.children(); i < c {
 		if child := page*c + i + 1; child < w.Pages {
@@ -173,7 +172,7 @@ func (w *Web) link(host, page, i int) int {
 		}
 	}
 	if w.Tree {
-		return w.Pages - 1 // there are no more
+		return w.Pages - 1 // there are no more pages
 	}
 	return 1 + int(mix(uint64(host)<<40|uint64(page)<<10|uint64(i))%uint64(w.Pages-1))
 }
@@ -186,24 +185,24 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// A pageTemplate is an answer with gaps for numbers, in order: that of the page,
-// then of its links, then of other hosts.
+// A pageTemplate is an answer with gaps for numbers, in this order: the number of the page,
+// those of its links, those of other hosts.
 type pageTemplate struct {
 	answer       []byte
-	body         int // where the body begins
+	body         int // offset of the body
 	title        int
 	links, cross []int
 }
 
-// newPageTemplate makes a page of size bytes, or as few as its links allow.
+// newPageTemplate makes a page of size bytes, or of the least size that its links need.
 func newPageTemplate(size, links, cross int) *pageTemplate {
 	return buildPage(links, cross, max(0, size-buildPage(links, cross, 0).size()))
 }
 
-// pageTag is the ETag of each page: none of them ever changes.
+// pageTag is the ETag of each page. Pages never change.
 const pageTag = "ETag: \"1\"\r\n"
 
-// validate gives the answer an ETag.
+// validate adds an ETag to the answer.
 func (t *pageTemplate) validate() {
 	const n = len(pageTag)
 	t.answer = slices.Insert(t.answer, t.body-len("\r\n"), []byte(pageTag)...)
@@ -215,10 +214,10 @@ func (t *pageTemplate) validate() {
 	}
 }
 
-// size is that of the body.
+// size returns the size of the body.
 func (t *pageTemplate) size() int { return len(t.answer) - t.body }
 
-// buildPage makes a page with so many bytes of text.
+// buildPage makes a page with this many bytes of text.
 func buildPage(links, cross, text int) *pageTemplate {
 	var b bytes.Buffer
 	t := &pageTemplate{}
@@ -304,7 +303,7 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 			}
 			return err
 		}
-		// A connection. It ends when the crawler closes it or ctx ends.
+		// A connection ends when the crawler closes it or ctx ends.
 		conns.Go(func() {
 			raise(&w.counters.conns, w.conns.Add(1))
 			defer w.conns.Add(-1)
@@ -315,13 +314,13 @@ func (w *Web) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// visitor is one connection: its requests, one after the other.
+// A visitor is one connection, with one request at a time.
 type visitor struct {
 	*Web
 	conn        net.Conn
 	in          *bufio.Reader
-	root, inner []byte // answers to be filled
-	known       bool   // the request has a condition, which holds of all pages
+	root, inner []byte // answers to be filled in
+	known       bool   // the request has a condition, which is true for all pages
 }
 
 func (w *Web) serve(c net.Conn) {
@@ -368,7 +367,7 @@ func (v *visitor) readRequest() (target, authority string, last bool, err error)
 	}
 }
 
-// busy stands for that time while a request waits for its answer.
+// busy replaces the time of the last answer while a request waits for its answer.
 const busy = -1
 
 var errCut = errors.New("body was cut")
@@ -410,10 +409,10 @@ func (v *visitor) answer(target, authority string) error {
 	return v.page(host, page)
 }
 
-// paused judges when a request came, by when the last answer of its host was given.
+// paused counts how early or late a request came after the last answer of its host.
 func (w *Web) paused(now, end int64) {
 	if end == 0 {
-		return // the first
+		return // the first request
 	}
 	if end == busy {
 		end = now // it did not even wait for the answer
@@ -427,8 +426,8 @@ func (w *Web) paused(now, end int64) {
 	raise(&w.counters.tooEarly, -late)
 }
 
-// end notes that an answer is about to be given: a crawler cannot have it
-// earlier, so that none is blamed for what this process does slowly.
+// end notes that an answer is about to be sent. A crawler cannot have it earlier, so delays of
+// this process do not make requests too early.
 func (w *Web) end(host int) { w.ended[host].Store(w.since()) }
 
 func (w *Web) since() int64 { return int64(time.Since(w.began)) }
@@ -465,7 +464,7 @@ func (v *visitor) page(host, page int) error {
 			return errCut
 		}
 	}
-	// Counted before it is sent: who has it may ask for the counts at once.
+	// Counted before it is sent: a client that has it may request the counts at once.
 	count := &v.counters.pages
 	if word.Or(bit)&bit != 0 {
 		count = &v.counters.again
@@ -489,7 +488,7 @@ func raise(n *atomic.Int64, v int64) {
 	}
 }
 
-// Counts is what the web has seen so far.
+// Counts returns what the web has counted so far.
 func (w *Web) Counts() WebCounts {
 	n := &w.counters
 	return WebCounts{
@@ -500,7 +499,7 @@ func (w *Web) Counts() WebCounts {
 	}
 }
 
-// Forget has the web count from now on: a page that was answered is as new.
+// Forget resets the counts, and all pages are new again.
 func (w *Web) Forget() {
 	for i := range w.seen {
 		w.seen[i].Store(0)
@@ -512,13 +511,12 @@ func (w *Web) Forget() {
 	}
 }
 
-// dead reports whether a page is one that links lead to, and that is not there.
-// It leads to no other.
+// dead reports whether links lead to a page that does not exist. Such a page has no links.
 func (p *WebParams) dead(host, page int) bool {
 	return p.Faults && host%10 == deadHost && page%5 == deadPage && page*p.children()+1 >= p.Pages
 }
 
-// Expected is how many pages there are to find.
+// Expected returns how many pages there are to find.
 func (p *WebParams) Expected() int64 {
 	all := int64(p.Hosts) * int64(p.Pages)
 	if p.Faults {

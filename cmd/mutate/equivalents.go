@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// An equivalent is a mutant that no test can kill, because it does what the
-// original does, and why.
+// An equivalent is a mutant that no test can kill, since it does what the original does, with
+// the reason.
 type equivalent struct {
 	file, function, text, change string
 	reason                       string
 }
 
-// readEquivalents reads the list: five fields on a line, separated by tabs; "#"
-// begins a remark.
+// readEquivalents reads the list: five fields on a line, separated by tabs. "#" begins a
+// comment.
 func readEquivalents(name string, list []byte) ([]equivalent, error) {
 	var all []equivalent
 	n := 0
@@ -34,12 +34,12 @@ func readEquivalents(name string, list []byte) ([]equivalent, error) {
 	return all, nil
 }
 
-// is reports whether m, of a module at root, is the mutant that is listed.
+// is reports whether m, of a module at root, is the listed mutant.
 func (e *equivalent) is(m *mutant, root string) bool {
 	return e.function == m.function && e.text == m.text && e.change == m.change && e.file == relative(root, m.file)
 }
 
-// entry is the line by which a mutant is listed.
+// entry returns the line by which a mutant is listed.
 func entry(m *mutant, root string) string {
 	return strings.Join([]string{relative(root, m.file), m.function, m.text, m.change}, "\t")
 }

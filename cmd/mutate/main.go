@@ -1,18 +1,18 @@
-// Mutate tests the tests: it changes a package in one small way at a time and
-// runs the package's tests against each change. A change that no test notices is
-// a promise that nobody guards.
+// Mutate tests the tests: it changes a package in one small way at a time and runs the
+// package's tests against each change. A change that no test notices shows a promise without a
+// test.
 //
 //	go run . -C ../.. -n 100 ./robots
 //
-// Mutants are drawn at random: conditions are negated, comparisons, && and || and
-// arithmetic swapped, numbers changed by one, strings emptied, struct tags renamed,
-// statements and fields of literals removed, functions left at once, errors dropped.
-// The same seed draws the same mutants of the same source. A mutant whose tests do not
-// end in time is counted apart: a busy machine is late, too. Tests run in a copy; the
-// tree is never written to. Mutants that no test can kill are listed, with the
-// reason, in equivalent.tsv; an entry is what -list prints, and a reason.
+// Mutants are drawn at random: conditions are negated, comparisons, && and || and arithmetic
+// swapped, numbers changed by one, strings emptied, struct tags renamed, statements and fields
+// of literals removed, functions left at once, errors dropped. The same seed draws the same
+// mutants of the same source. A mutant whose tests do not end in time is counted separately,
+// since a busy machine may be the reason. Tests run in a copy; the tree is never written to.
+// Mutants that no test can kill are listed, with the reason, in equivalent.tsv; an entry is
+// what -list prints, and a reason.
 //
-// Exit codes: 0 done, 1 fatal, 2 usage, 3 fewer were killed than -min asks.
+// Exit codes: 0 done, 1 fatal, 2 usage, 3 fewer were killed than -min requires.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	os.Exit(code)
 }
 
-// settings are the flags.
+// settings are the values of the flags.
 type settings struct {
 	root, known, tests string
 	match              string
@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, out, talk io.Writer) (int, error) {
 	return 0, nil
 }
 
-// report is what is known of the mutants of a package.
+// A report is what is known about the mutants of a package.
 type report struct {
 	root    string
 	sources map[string][]byte
@@ -117,8 +117,8 @@ type report struct {
 	limit   int
 	known   []equivalent
 
-	mu    sync.Mutex // guards next and fates: mutants are tried side by side
-	next  int        // of all
+	mu    sync.Mutex // guards next and fates: mutants are tried concurrently
+	next  int        // index in all
 	fates map[int]fate
 }
 
@@ -159,8 +159,7 @@ func newReport(ctx context.Context, s *settings) (*report, error) {
 	return r, nil
 }
 
-// filesOf returns the Go files of a package that are no tests, as this machine
-// builds it.
+// filesOf returns the Go files of a package for this machine, without tests.
 func filesOf(ctx context.Context, root, pkg string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-json=Dir,GoFiles", pkg)
 	cmd.Dir = root
@@ -183,7 +182,7 @@ func filesOf(ctx context.Context, root, pkg string) ([]string, error) {
 	return p.GoFiles, nil
 }
 
-// drawn returns the first n of the draw.
+// drawn returns the first n mutants of the draw.
 func (r *report) drawn(n int) []*mutant {
 	list := make([]*mutant, min(n, r.limit))
 	for i := range list {
@@ -192,8 +191,8 @@ func (r *report) drawn(n int) []*mutant {
 	return list
 }
 
-// tryAll tries mutants until as many as wanted had a fate. Those that do not
-// compile are replaced by the next of the draw.
+// tryAll tries mutants until the wanted number of them has a fate. Mutants that do not compile
+// are replaced by the next of the draw.
 func (r *report) tryAll(ctx context.Context, s *settings, talk io.Writer) error {
 	scratch, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -217,7 +216,7 @@ func (r *report) tryAll(ctx context.Context, s *settings, talk io.Writer) error 
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	for _, t := range testers {
-		// A worker ends when the draw is tried, or at the first error.
+		// A worker ends after the last mutant, or at the first error.
 		wg.Go(func() {
 			for {
 				i, ok := r.take()
@@ -243,8 +242,8 @@ func (r *report) tryAll(ctx context.Context, s *settings, talk io.Writer) error 
 	return context.Cause(ctx)
 }
 
-// take returns the next mutant to try. It looks ahead no further than needed, so
-// that the same ones are tried whatever the number of workers.
+// take returns the next mutant to try. It looks no further ahead than needed, so that the
+// number of workers does not change which mutants are tried.
 func (r *report) take() (int, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,8 +260,8 @@ func (r *report) take() (int, bool) {
 	return r.next - 1, true
 }
 
-// print prints the outcome and returns the percentage of killed ones among those
-// that are neither equivalent nor late.
+// print prints the result and returns the percentage of killed mutants among those that are
+// neither equivalent nor late.
 func (r *report) print(out io.Writer, s *settings) float64 {
 	dead, alive, same, overdue := 0, 0, 0, 0
 	for i := range r.next {

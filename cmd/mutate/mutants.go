@@ -12,11 +12,11 @@ import (
 
 // A mutant is one small change of one source file.
 type mutant struct {
-	file     string // path, as it was given
+	file     string // path, as given
 	line     int
 	function string // "Type.Method" or "function"; empty outside of functions
-	text     string // the line it begins on, without white space at its ends
-	change   string // what is changed, for people and for the list of equivalents
+	text     string // the line on which it begins, without surrounding white space
+	change   string // description of the change, for people and for the list of equivalents
 
 	start, end int // source[start:end] is replaced
 	by         string
@@ -47,8 +47,8 @@ func mutants(file string, source []byte) ([]mutant, error) {
 	return f.found, nil
 }
 
-// number tells apart equal changes of equal lines of one function, so that an
-// entry of the list names one mutant.
+// number adds numbers to equal changes of equal lines in one function, so that an entry of the
+// list names one mutant.
 func number(list []mutant) {
 	type key struct{ function, text, change string }
 	seen := map[key]int{}
@@ -86,7 +86,7 @@ func nameOf(d ast.Decl) string {
 	}
 }
 
-// finder walks over one file.
+// A finder walks over one file.
 type finder struct {
 	file     string
 	source   []byte
@@ -100,7 +100,7 @@ func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
 
 func (f *finder) src(n ast.Node) string { return string(f.source[f.offset(n.Pos()):f.offset(n.End())]) }
 
-// add notes that what stands from pos to end is to be replaced.
+// add adds a mutant that replaces the source from pos to end.
 func (f *finder) add(pos, end token.Pos, by, change string) {
 	line := f.fset.Position(pos).Line
 	f.found = append(f.found, mutant{
@@ -116,8 +116,8 @@ var comparisons = map[token.Token]token.Token{
 	token.LAND: token.LOR, token.LOR: token.LAND,
 }
 
-// arithmetic has an operator that compiles wherever the other one does, except + of
-// strings, which the draw replaces like all that does not compile.
+// arithmetic maps each operator to one that compiles in the same places. The exception is + of
+// strings, which does not compile and is replaced in the draw.
 var arithmetic = map[token.Token]token.Token{
 	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
 	token.AND: token.OR, token.OR: token.AND, token.SHL: token.SHR, token.SHR: token.SHL,
@@ -148,7 +148,7 @@ func (f *finder) visit(n ast.Node) bool {
 		if n.Cond != nil {
 			f.condition(n.Cond)
 		}
-		// A loop that counts the other way does not end.
+		// A loop that counts in the other direction does not end.
 		if n.Init != nil {
 			ast.Inspect(n.Init, f.visit)
 		}
@@ -204,10 +204,10 @@ func (f *finder) visit(n ast.Node) bool {
 			f.add(n.Results[k-1].Pos(), n.Results[k-1].End(), "nil", "return no error")
 		}
 		if k > 1 && f.src(n.Results[k-1]) == "false" {
-			return false // "0, false": nobody looks at the number
+			return false // "0, false": callers ignore the number
 		}
 		if k > 1 && f.fails(n.Results[k-1]) {
-			// "0, err": nor here
+			// "0, err": also here
 			for _, r := range n.Results {
 				if !isLiteral(r) {
 					ast.Inspect(r, f.visit)
@@ -226,7 +226,7 @@ func (f *finder) visit(n ast.Node) bool {
 	return true
 }
 
-// condition negates what decides. Of == and != that is the same as swapping them.
+// condition negates a condition. For == and != that is the same as swapping them.
 func (f *finder) condition(e ast.Expr) {
 	if b, ok := e.(*ast.BinaryExpr); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
 		return
@@ -234,13 +234,13 @@ func (f *finder) condition(e ast.Expr) {
 	f.add(e.Pos(), e.End(), "!("+f.src(e)+")", "negate: "+oneLine(f.src(e)))
 }
 
-// isError guesses by the name: mutants are made from the text alone.
+// isError guesses by the name, since mutants are made from the text alone.
 func isError(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && (id.Name == "err" || strings.HasSuffix(id.Name, "err") || strings.HasSuffix(id.Name, "Err"))
 }
 
-// fails reports whether a result is an error, as far as its text tells.
+// fails reports whether a result is an error, as far as its text shows.
 func (f *finder) fails(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:
@@ -261,8 +261,8 @@ func isLiteral(e ast.Expr) bool {
 	return ok
 }
 
-// statements removes each of those that can be missed. What is assigned is still
-// worked out, so that nothing is left unused.
+// statements removes each statement that can be left out. Assigned values are still evaluated,
+// so that no variable is unused.
 func (f *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		by := ""
@@ -292,7 +292,7 @@ func (f *finder) statements(list []ast.Stmt) {
 	}
 }
 
-// text empties a string, or gives an empty one a text.
+// text empties a string, or replaces an empty one.
 func (f *finder) text(lit *ast.BasicLit) {
 	by := `""`
 	if s, err := strconv.Unquote(lit.Value); err == nil && s == "" {
@@ -301,8 +301,8 @@ func (f *finder) text(lit *ast.BasicLit) {
 	f.add(lit.Pos(), lit.End(), by, oneLine(lit.Value)+" to "+by)
 }
 
-// makesError reports whether a function makes an error of a text. The texts of errors
-// are read by people and are not mutated.
+// makesError reports whether a function makes an error from a text. Texts of errors are for
+// people and are not mutated.
 func makesError(name string) bool {
 	return name == "errors.New" || name == "fmt.Errorf" || name == "panic"
 }
@@ -333,7 +333,7 @@ func (f *finder) elements(lit *ast.CompositeLit) {
 	}
 }
 
-// early leaves a function at once, with zero values.
+// early returns from a function at once, with zero values.
 func (f *finder) early(t *ast.FuncType, body *ast.BlockStmt) {
 	if body == nil || len(body.List) == 0 {
 		return
@@ -358,7 +358,7 @@ func (f *finder) early(t *ast.FuncType, body *ast.BlockStmt) {
 	f.add(first.Pos(), first.Pos(), strings.TrimRight("if true { return "+strings.Join(values, ", "), " ")+" }\n", "return at once")
 }
 
-// oneLine makes a short line of a piece of source.
+// oneLine makes a short line from a piece of source.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > 80 {

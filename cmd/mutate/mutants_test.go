@@ -132,8 +132,8 @@ func fails() (int, string, error) {
 	}
 }
 
-// An entry names one mutant: equal changes of one line are numbered, and so are
-// those of equal lines of one function.
+// An entry names one mutant: equal changes of one line are numbered, and so are those of equal
+// lines in one function.
 func TestEqualChangesAreNumbered(t *testing.T) {
 	const source = `package p
 

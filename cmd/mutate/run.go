@@ -23,14 +23,13 @@ const (
 	unbuilt  fate = "does not compile"
 )
 
-// tester runs the tests of a package against mutants, one at a time, in a copy of
-// the module: tests may leave files behind, such as the case that failed, which
-// must neither stand in the tree nor help to kill the next mutant. The changed
-// file stands in for the other by go test -overlay.
+// A tester runs the tests of a package against mutants, one at a time, in a copy of the module.
+// Tests may leave files, such as the case that failed: these must neither be in the tree nor
+// help to kill the next mutant. go test -overlay replaces the changed file.
 type tester struct {
-	root    string          // of the module
+	root    string          // root of the module
 	tests   []string        // packages whose tests are run
-	timeout time.Duration   // of one mutant
+	timeout time.Duration   // for one mutant
 	scratch string          // a directory of its own
 	files   map[string]bool // of the copy, by path
 }
@@ -65,7 +64,7 @@ func newTester(root, scratch string, tests []string, timeout time.Duration) (*te
 
 func (t *tester) tree() string { return filepath.Join(t.scratch, "tree") }
 
-// clean removes what tests left behind.
+// clean removes the files that tests have left.
 func (t *tester) clean() error {
 	return filepath.WalkDir(t.tree(), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || t.files[path] {
@@ -75,15 +74,14 @@ func (t *tester) clean() error {
 	})
 }
 
-// try returns the fate of a mutant. The error is one of this machine, not of the
-// mutant.
+// try returns the fate of a mutant. The error is a failure of the machine, not of the mutant.
 func (t *tester) try(ctx context.Context, m *mutant, source []byte) (fate, error) {
 	changed := filepath.Join(t.scratch, filepath.Base(m.file))
 	if err := os.WriteFile(changed, m.apply(source), 0o644); err != nil {
 		return "", err
 	}
-	stands := filepath.Join(t.tree(), relative(t.root, m.file))
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {stands: changed}})
+	original := filepath.Join(t.tree(), relative(t.root, m.file))
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +108,7 @@ func (t *tester) try(ctx context.Context, m *mutant, source []byte) (fate, error
 
 // test runs the tests with further flags.
 func (t *tester) test(ctx context.Context, flags ...string) ([]byte, error) {
-	// The build counts, too, and so does a test that ends others.
+	// The time includes the build, and a test that stops others.
 	bound, cancel := context.WithTimeout(ctx, 2*t.timeout+time.Minute)
 	defer cancel()
 	args := append([]string{"test", "-vet=off", "-count=1", "-failfast", "-ldflags=-s -w", "-timeout", t.timeout.String()}, flags...)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// digest is that of all files below a directory.
+// digest returns the digest of all files below a directory.
 func digest(t *testing.T, dir string) string {
 	t.Helper()
 	h := sha256.New()
@@ -40,8 +40,8 @@ func mutate(t *testing.T, args ...string) (code int, out, talk string) {
 	return code, o.String(), e.String()
 }
 
-// All mutants of the toy: some are killed, some survive, one runs for ever, some
-// do not compile, one is equivalent. Nothing is written into its tree.
+// All mutants of the toy: some are killed, some survive, one does not end, some do not compile,
+// one is equivalent. Nothing is written into its tree.
 func TestToy(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "equivalent.tsv")
 	same := "toy.go\tClamp\tif n < low {\t< to <=\tboth branches return the same\n"
@@ -78,7 +78,7 @@ func TestToy(t *testing.T) {
 	}
 }
 
-// The same seed draws the same, another one something else.
+// The same seed draws the same mutants, and another seed draws others.
 func TestDraw(t *testing.T) {
 	draw := func(seed, n string) string {
 		code, out, talk := mutate(t, "-C", "testdata/toy", "-list", "-n", n, "-seed", seed, ".")
@@ -97,7 +97,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// What cannot be done is said.
+// Errors have a message.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		code int

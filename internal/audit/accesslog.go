@@ -13,16 +13,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A visit is one request as a log of somebody else has it.
+// A visit is a request in the log of another program.
 type visit struct {
 	line       int64
-	host       string // as the log names it; empty where it names none
+	host       string // from the log; empty if the line names no host
 	addr       string
 	target     string
 	agent      string
 	status     int
-	at         time.Time // when it was logged, to the second: nginx logs at the end, Apache dates the beginning
-	start, end time.Time // where the log says both
+	at         time.Time // when it was logged, to the second: nginx logs the end of the answer, Apache the beginning of the request
+	start, end time.Time // if the log has both
 }
 
 func (v *visit) exact() bool { return !v.start.IsZero() }
@@ -32,7 +32,7 @@ func (v *visit) robots() bool {
 	return path == rulesTarget
 }
 
-// hostname is the host without what a crawl.log has around it.
+// hostname returns the host without the scheme and port of a crawl.log.
 func (v *visit) hostname() string {
 	if _, rest, ok := strings.Cut(v.host, "://"); ok {
 		return hostOf(rest)
@@ -40,17 +40,17 @@ func (v *visit) hostname() string {
 	return v.host
 }
 
-// url names what was asked for.
+// url returns the host and the target of the request.
 func (v *visit) url() string { return v.host + v.target }
 
 const accessTime = "02/Jan/2006:15:04:05 -0700"
 
-// parseAccess reads a line in the combined format of nginx and Apache, or with the host
-// or the addresses of X-Forwarded-For before it, as vhost_combined has it. The target is
-// empty if the request was not one of HTTP.
+// parseAccess parses a line in the combined format of nginx and Apache. The host or the
+// addresses of X-Forwarded-For may precede it, as in vhost_combined. The target is empty if the
+// request was not an HTTP request.
 func parseAccess(text string) (*visit, error) {
 	before, rest, closed := strings.Cut(text, `] "`)
-	open := strings.LastIndex(before, " [") // a user name may have one as well
+	open := strings.LastIndex(before, " [") // a user name may contain one as well
 	if open < 0 || !closed {
 		return nil, errors.New(`it is not in the combined format: ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "AGENT"`)
 	}
@@ -60,34 +60,34 @@ func parseAccess(text string) (*visit, error) {
 	if v.at, err = time.Parse(accessTime, date); err != nil {
 		return nil, fmt.Errorf("its time is not written as 02/Jan/2006:15:04:05 -0700: %q", clip(date))
 	}
-	who := strings.Fields(before)
-	if len(who) < 3 {
+	fields := strings.Fields(before)
+	if len(fields) < 3 {
 		return nil, errors.New("it has no address, or no user, before its time")
 	}
-	v.from(who)
+	v.from(fields)
 	request, rest, ok := quotedField(rest)
 	numbers := strings.Fields(rest)
 	if !ok || len(numbers) < 2 {
-		return nil, errors.New("no status and size stand behind its request")
+		return nil, errors.New("no status and size follow its request")
 	}
 	if v.status, err = strconv.Atoi(numbers[0]); err != nil {
 		return nil, fmt.Errorf("%q is no status", clip(numbers[0]))
 	}
 	_, rest, _ = strings.Cut(rest, `"`)
-	_, rest, ok = quotedField(rest) // where it came from
+	_, rest, ok = quotedField(rest) // the referer
 	_, rest, more := strings.Cut(rest, `"`)
 	v.agent, _, closed = quotedField(rest)
 	if !ok || !more || !closed {
-		return nil, errors.New("it ends without the name of who asked (\"REFERER\" \"AGENT\")")
+		return nil, errors.New("it ends without a User-Agent (\"REFERER\" \"AGENT\")")
 	}
 	v.ask(request)
 	return v, nil
 }
 
-// from reads the fields before the time: the address, the identity and the user, and what
-// servers are told to write before them: the host, and the value of X-Forwarded-For, which
-// is "-" or a list of addresses, the client's first. They are told apart by their form, so
-// that a bare address is never taken for a host.
+// from parses the fields before the time: the address, the identity and the user. Two more
+// fields may precede these if the server is configured so: the host, and the value of
+// X-Forwarded-For, which is "-" or a list of addresses with that of the client first. The form
+// of a field decides which one it is, so that a bare address is never taken for a host.
 func (v *visit) from(fields []string) {
 	client := ""
 	for len(fields) > 3 {
@@ -109,7 +109,7 @@ func (v *visit) from(fields []string) {
 	v.addr = cmp.Or(client, fields[0])
 }
 
-// ask reads a request line.
+// ask parses a request line.
 func (v *visit) ask(request string) {
 	part := strings.Split(request, " ")
 	if len(part) < 2 {
@@ -122,13 +122,13 @@ func (v *visit) ask(request string) {
 	}
 }
 
-// isAddr reports whether a field is an address.
+// isAddr reports whether a field is an IP address.
 func isAddr(s string) bool {
 	_, err := netip.ParseAddr(s)
 	return err == nil
 }
 
-// hostOf is a host without its port, in lower case.
+// hostOf returns a host without its port, in lower case.
 func hostOf(s string) string {
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.Contains(s[i:], "]") {
 		if _, err := strconv.ParseUint(s[i+1:], 10, 16); err == nil {
@@ -138,8 +138,8 @@ func hostOf(s string) string {
 	return strings.ToLower(s)
 }
 
-// quotedField reads up to the quotation mark that ends a field, and undoes what servers
-// write for octets that are not plain: \xHH, \" and \\.
+// quotedField reads up to the quotation mark that ends a field. It decodes the escapes that
+// servers write for special octets: \xHH, \" and \\.
 func quotedField(s string) (field, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -164,15 +164,15 @@ func quotedField(s string) (field, rest string, ok bool) {
 	return "", "", false
 }
 
-// parseHeritrix reads a line of a crawl.log of Heritrix, in which more may follow the
-// twelve fields. It is nil where it is about no request to a site.
+// parseHeritrix parses a line in a crawl.log of Heritrix. Further fields may follow the first
+// twelve. It returns nil if the line is not about a request to a site.
 func parseHeritrix(text string) (*visit, error) {
 	fields := strings.Fields(text)
 	l, err := crawllog.Parse(strings.Join(fields[:min(len(fields), 12)], " "))
 	if err != nil {
 		return nil, err
 	}
-	const leastFailure = -10 // below, and at zero, the line is about what was not asked for
+	const leastFailure = -10 // a lower status, or zero, means that there was no request
 	if l.Start.IsZero() || l.Status == 0 || l.Status < leastFailure {
 		return nil, nil
 	}

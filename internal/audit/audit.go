@@ -23,22 +23,22 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Options say what an audit tells besides its Report. The zero value is valid. An error
-// that a function returns ends the audit.
+// Options are the settings of an audit. The zero value is valid. If one of the functions
+// returns an error, the audit ends with it.
 type Options struct {
-	Temp      string                 // directory for temporary files, some 1,300 bytes a request; "" is the system's
-	Violation func(*Violation) error // called with each, sorted by host, and there in the order of their requests
-	Site      string                 // a host name: the functions below are called for it
-	Request   func(Request) error    // called with each request to Site, in order
-	Copy      func(Copy) error       // called with each stored robots.txt of Site, behind the requests
-	Server    *ServerLog             // the access log of a server that was asked, put beside crawl.log; nil: none
-	Quit      func() error           // asked now and then while Dir reads the log: an error ends the audit; nil: it goes on
+	Temp      string                 // directory for temporary files, about 1,300 bytes per request; "" means the system's
+	Violation func(*Violation) error // called for each violation, sorted by host and then by the time of the request
+	Site      string                 // a host name: Request and Copy are called for it
+	Request   func(Request) error    // called for each request to Site, in order
+	Copy      func(Copy) error       // called for each stored robots.txt of Site, after all requests
+	Server    *ServerLog             // the access log of a server that was crawled, to be compared with crawl.log; may be nil
+	Quit      func() error           // called from time to time while Dir reads the log: an error ends the audit; may be nil
 
-	mark  func(kind byte, name string, t trace) error // for Together: called with each request that other crawls share something with
+	mark  func(kind byte, name string, t trace) error // for Together: called for each request to a host or an address that other crawls may use
 	order func(temp string) order                     // nil: crawllog.NewOrder
 }
 
-// An order is a *crawllog.Order, or one of tests, that fails.
+// An order is a *crawllog.Order, or one that fails in tests.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
@@ -52,27 +52,27 @@ func (o *Options) newOrder() order {
 	return crawllog.NewOrder(o.Temp)
 }
 
-// A Crawl is the evidence: what Dir finds in a directory.
+// A Crawl is the evidence that Dir finds in a directory.
 type Crawl struct {
 	Name       string                                                 // of the log, for errors
-	Log        func() (io.ReadCloser, error)                          // opens it; called twice
-	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // all stored copies of a site, in the order of their times
-	Identity   crawler.Identity                                       // that the crawl has
-	Settings   map[string]string                                      // of the last run, as crawler.LastRun says them
-	UserAgents []string                                               // that WARC files name
-	Killed     bool                                                   // the last run did not end by itself: it was killed, or the disk was full
-	Committed  time.Time                                              // if Killed: when what the crawl knew was committed last
+	Log        func() (io.ReadCloser, error)                          // opens the log; called twice
+	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // returns all stored copies of a site, in the order of their times
+	Identity   crawler.Identity                                       // of the crawl
+	Settings   map[string]string                                      // of the last run, in the form of crawler.LastRun
+	UserAgents []string                                               // User-Agents in the WARC files
+	Killed     bool                                                   // the last run was killed, or ended because the disk was full
+	Committed  time.Time                                              // if Killed: the time of the last commit
 
-	// What the state knows that the log has to have. Audit does not compare what is zero.
-	Written int64                                              // bytes of the log that were written, by the last commit
-	Sum     uint32                                             // CRC-32C of them
-	Sites   iter.Seq2[frontier.Site, error]                    // that the crawl knows
-	Entries func(frontier.Site) iter.Seq2[storage.Kept, error] // of a site; not nil if Sites is not
+	// What the state knows about the log. Audit does not compare values that are zero.
+	Written int64                                              // bytes of the log that were written at the last commit
+	Sum     uint32                                             // CRC-32C of these bytes
+	Sites   iter.Seq2[frontier.Site, error]                    // the sites of the crawl
+	Entries func(frontier.Site) iter.Seq2[storage.Kept, error] // entries of a site; not nil if Sites is not nil
 }
 
-// Audit judges every request of a crawl. The error is a *LineError where the log has
-// lines that are none, a *storage.DamagedError where it names settings that cannot be, or
-// one of the evidence or of the temporary files: what is broken is no violation.
+// Audit checks every request of a crawl. The error is a *LineError if a line of the log cannot
+// be read, a *storage.DamagedError if the log has impossible settings, or one of the evidence
+// or of the temporary files. Damage is an error, and not a violation.
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
 		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
@@ -105,7 +105,7 @@ func (c Crawl) Audit(o Options) (*Report, error) {
 	return a.report, nil
 }
 
-// An auditor audits one crawl. It belongs to one goroutine.
+// An auditor audits one crawl. It is not safe for concurrent use.
 type auditor struct {
 	Crawl
 	Options
@@ -114,9 +114,9 @@ type auditor struct {
 	report    *Report
 	margins   map[frontier.Clock]*Margin
 	copiesSum hash.Hash
-	chains    map[frontier.Site]int // redirects in a row of the robots.txt of a site
-	carried   int64                 // copies that a crawl before has fetched
-	served    map[string]bool       // hosts that the log of the server is of
+	chains    map[frontier.Site]int // consecutive redirects of the robots.txt of a site
+	carried   int64                 // copies that an earlier crawl has fetched
+	served    map[string]bool       // hosts in the log of the server
 }
 
 func (a *auditor) readRuns() error {
@@ -137,8 +137,8 @@ func (a *auditor) readRuns() error {
 	return nil
 }
 
-// sort puts each request under what it has in common with others, in the order of their
-// starts: the log has them in the order of their ends.
+// sort adds each request under its host, address and domain, in the order of the starts. The
+// log is in the order of the ends.
 func (a *auditor) sort() error {
 	log, err := a.Log()
 	if err != nil {
@@ -178,7 +178,7 @@ func (a *auditor) sort() error {
 	return lineError(a.Name, n, err)
 }
 
-// The kinds of what requests have in common, as they sort.
+// Kinds of groups of requests, in the order of sorting.
 const (
 	byAddress = 'a'
 	byDomain  = 'd'
@@ -187,18 +187,18 @@ const (
 	byURL     = 'u'
 )
 
-// What there is of them: lines, and behind them what the state says.
+// Kinds of records in a group: lines of the log, and then records of the state.
 const (
 	ofLog   = 'l'
 	ofState = 's'
 )
 
-// appendKey adds what a key begins with.
+// appendKey appends the beginning of a key.
 func appendKey(key []byte, kind byte, name string, of byte) []byte {
 	return append(append(append(append(key, kind), name...), 0), of)
 }
 
-// add sorts a request in.
+// add adds a request to its groups.
 func (a *auditor) add(r *request, text []byte) error {
 	var key []byte
 	put := func(kind byte, name string) error {
@@ -228,9 +228,9 @@ func (a *auditor) add(r *request, text []byte) error {
 	return errors.Join(errs...)
 }
 
-// judge goes through all requests, by what they have in common.
+// judge checks all requests, group by group.
 func (a *auditor) judge() error {
-	var group []byte // kind and name
+	var group []byte // kind and name of the group
 	var h *host
 	var c *common
 	var u *known
@@ -286,7 +286,7 @@ func (a *auditor) judge() error {
 			return a.shared(c, r)
 		}
 		a.arrived(h, r)
-		if r.site.Host() != h.name { // it was only asked for a site of this host
+		if r.site.Host() != h.name { // the request was only made because of a site of this host
 			return nil
 		}
 		return a.request(h, r)
@@ -294,14 +294,14 @@ func (a *auditor) judge() error {
 	return errors.Join(err, end())
 }
 
-// follow counts the redirects of a robots.txt, over whichever sites they lead. Where a
-// tdmrep.json or a license leads does not count for it.
+// follow counts the redirects of a robots.txt on any sites. Redirects of a tdmrep.json or of a
+// license do not count.
 func (a *auditor) follow(r *request) error {
 	if !r.robots || r.use {
 		return nil
 	}
 	if r.site == r.via && r.url.Target() == rulesTarget {
-		delete(a.chains, r.via) // it begins anew
+		delete(a.chains, r.via) // a new chain begins
 	}
 	if !redirected(r) {
 		delete(a.chains, r.via)
@@ -311,7 +311,7 @@ func (a *auditor) follow(r *request) error {
 	n := a.chains[r.via]
 	a.report.Redirected = max(a.report.Redirected, n)
 	a.checked(Redirects)
-	if n != frontier.MaxRedirects+2 { // told once
+	if n != frontier.MaxRedirects+2 { // each chain is reported once
 		return nil
 	}
 	return a.violation(&Violation{
@@ -320,7 +320,7 @@ func (a *auditor) follow(r *request) error {
 	})
 }
 
-// identity compares the names that WARC files say requests were sent under.
+// identity compares the User-Agents in the WARC files with the identity of the crawl.
 func (a *auditor) identity() error {
 	want := a.Identity.UserAgent()
 	for _, is := range a.UserAgents {
@@ -336,10 +336,10 @@ func (a *auditor) identity() error {
 	return nil
 }
 
-// sender is a User-Agent without the version of the program.
+// sender returns a User-Agent without the version of the program.
 func sender(agent string) string {
-	who, _, _ := strings.Cut(agent, " permesso/")
-	return who
+	name, _, _ := strings.Cut(agent, " permesso/")
+	return name
 }
 
 // finish completes the report.

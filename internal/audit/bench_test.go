@@ -18,8 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// longLog writes a polite log of n requests to a thousand sites, in the order of their
-// ends.
+// longLog writes a polite log of n requests to a thousand sites, in the order of their ends.
 func longLog(b *testing.B, n int) (name string, begin time.Time) {
 	const sites = 1000
 	begin = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -55,8 +54,8 @@ func longLog(b *testing.B, n int) (name string, begin time.Time) {
 	return name, begin
 }
 
-// A million requests are audited in an amount of memory that is that of ten thousand and
-// what is sorted at a time.
+// BenchmarkAudit audits a million requests. Apart from the buffers of the sort, it needs as
+// much memory as an audit of ten thousand.
 func BenchmarkAudit(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -12,23 +12,23 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// An arrival is a line of the log by which a robots.txt may have come: one for the
-// robots.txt of a site, or for what its redirects lead to, on any site.
+// An arrival is a log line that may have fetched a robots.txt: a request for the robots.txt of
+// a site, or for the target of its redirects on any site.
 type arrival struct {
 	line     int64
 	run      int
-	end      time.Time // to the millisecond, as a copy has it that came by this line
+	end      time.Time // to the millisecond, like the time of the copy that this line fetched
 	status   int
-	digest   string // of the body; empty if it is not recorded
+	digest   string // of the body; empty if it was not recorded
 	redirect bool
 }
 
-// mostArrivals is how many arrivals are kept for a site. The line of a copy is among the
-// last ones: those of its redirects, and of other sites that needed the same robots.txt.
+// mostArrivals is how many arrivals are kept for a site. The line of a copy is among the last
+// ones, with those of its redirects and of other sites that needed the same robots.txt.
 const mostArrivals = 64
 
-// arrived notes a line for a robots.txt with the site that was asked, and with the one
-// that it was asked for, as far as they are of the host.
+// arrived notes a line for a robots.txt, both for the site of the request and for the site that
+// needed it, if they belong to the host.
 func (a *auditor) arrived(h *host, r *request) {
 	if !r.robots || r.use {
 		return
@@ -52,18 +52,18 @@ func (s *site) arrive(x arrival) {
 	s.arrivals = append(s.arrivals, x)
 }
 
-// An origin says where the copy of robots.txt in force has come from.
+// An origin says where the copy of robots.txt in force comes from.
 type origin int
 
 const (
-	byLine  origin = iota // a line of the log, or it cannot be told
-	byKill                // its line may have been taken by a kill, or was removed with the log
-	unasked               // no request was made for it, as it must not be asked for
+	byLine  origin = iota // a line of the log, or it is unknown
+	byKill                // its line may have been lost in a kill, or was removed with a part of the log
+	unasked               // no request was made for it, because none was allowed
 	unknown               // no line has fetched it
 )
 
-// settle looks where the copies of a site have come from that came before a moment, if it
-// is not zero: the lines of all of them have passed by then.
+// settle finds the origin of all copies of a site that were fetched before by. If by is zero,
+// it takes all new copies. At that time their lines have already been read.
 func (a *auditor) settle(s *site, by time.Time) error {
 	for len(s.copies.fresh) > 0 && (by.IsZero() || s.copies.fresh[0].Fetched.Before(by)) {
 		if err := a.came(s, s.copies.fresh[0]); err != nil {
@@ -74,7 +74,7 @@ func (a *auditor) settle(s *site, by time.Time) error {
 	return nil
 }
 
-// settleAll is settle for all copies that are left.
+// settleAll calls settle for all remaining copies.
 func (a *auditor) settleAll(s *site) error {
 	err := a.settle(s, time.Time{})
 	for err == nil && s.copies.err == nil && s.copies.later != nil {
@@ -84,9 +84,9 @@ func (a *auditor) settleAll(s *site) error {
 	return errors.Join(err, s.copies.err)
 }
 
-// came compares a copy that comes into force with the line that has fetched it. A copy
-// that differs, or that no line has fetched, is a violation of its own, besides those of
-// the requests that go by it.
+// came compares a copy that comes into force with the line that has fetched it. A copy that
+// differs, or that no line has fetched, is a violation of its own, in addition to those of the
+// requests that use it.
 func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	before, since := s.body, s.settled
 	s.settled = c.Fetched
@@ -96,7 +96,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	s.origin = byLine
 	first := &a.runs.all[0]
 	switch {
-	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the log has no beginning, or times have no order
+	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the beginning of the log is missing, or times have no order
 		return nil
 	case c.Fetched.Before(first.begun) && a.runs.carried:
 		a.carried++
@@ -108,7 +108,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
 		return a.wrong(c, "keeps an earlier copy that is not the last one", nil)
 	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(led) }):
-		return nil // it leads to where nothing is asked
+		return nil // it redirects to an excluded site
 	case c.Failure == "redirect":
 		s.origin = unasked
 		return nil
@@ -143,8 +143,8 @@ func (a *auditor) wrong(c *robots.Snapshot, text string, lines []int64) error {
 	})
 }
 
-// differs says in what a copy differs from what its line says; before is the digest of the
-// last robots.txt that was served before. It returns an empty text if it does not.
+// differs returns how a copy differs from its line, or "" if it does not. before is the digest
+// of the last robots.txt that was served earlier.
 func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string {
 	is := digest(c.Body)
 	switch {
@@ -165,7 +165,7 @@ func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string 
 	return ""
 }
 
-// digest is the SHA-1 of a body as the log writes it.
+// digest returns the SHA-1 of a body in the form of the log.
 func digest(body []byte) string {
 	sum := sha1.Sum(body)
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])

@@ -1,10 +1,8 @@
 package audit_test
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"encoding/base32"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,57 +11,11 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-var day = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
-
-// A written log: of one site, http://a.example, at a private address where none is named.
-type written struct {
-	evidence
-	robots time.Time // the copy that lines name
-}
-
-// copy fetches a robots.txt at a moment, in seconds, within a tenth of one.
-func (w *written) copy(at float64, status int, body string) *robots.Snapshot {
-	i := w.ask(at, "/robots.txt", status)
-	w.lines[i].Hops, w.lines[i].Via = "P", "http://a.example/"
-	w.set(i, "robots", "")
-	s := &robots.Snapshot{URL: "http://a.example/robots.txt", Status: status, Body: []byte(body), Fetched: w.end(i)}
-	w.robots = s.Fetched
-	w.copies["http://a.example"] = append(w.copies["http://a.example"], s)
-	return s
-}
-
-// ask asks for a target, within a tenth of a second.
-func (w *written) ask(at float64, target string, status int, notes ...string) (line int) {
-	start := day.Add(time.Duration(at * float64(time.Second)))
-	l := crawllog.Line{
-		Time: start.Add(100 * time.Millisecond), Status: status, Size: 1, URL: "http://a.example" + target, Start: start, Duration: 100 * time.Millisecond,
-		Annotations: append([]string{"start:" + start.Format(crawllog.MicroForm), "ttfb:0.001", "took:0.1", "ip:10.0.0.1:80", "robots:" + w.robots.Format(crawllog.MicroForm)}, notes...),
-	}
-	w.lines = append(w.lines, l)
-	return len(w.lines) - 1
-}
-
-// hop asks for what the robots.txt of http://a.example leads to, or for that itself, at an
-// address.
-func (w *written) hop(at float64, url, addr string) {
-	i := w.ask(at, "", 200)
-	w.lines[i].URL, w.lines[i].Hops, w.lines[i].Via = url, "P", "http://a.example/"
-	w.set(i, "robots", "")
-	w.set(i, "ip", addr+":80")
-}
-
-// run begins a run.
-func (w *written) run(at float64, notes ...string) {
-	w.lines = append(w.lines, crawllog.Line{Time: day.Add(time.Duration(at * float64(time.Second))), Size: -1, URL: crawllog.RunURL, Annotations: notes})
-}
-
-// What is said of logs in which one thing is odd.
+// The report of each log with one special feature.
 func TestCasesOfLogs(t *testing.T) {
 	const all = "User-agent: *\nDisallow: /no\n"
 	var whole strings.Builder
@@ -393,7 +345,7 @@ func TestCasesOfLogs(t *testing.T) {
 			stale := w.copy(700, 500, "") // with a copy that is not the last one
 			digest("")
 			*stale = *stale.After(&robots.Snapshot{Status: 200, Body: []byte("first"), Fetched: day})
-			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // of no line
+			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // that no line has fetched
 			digest(all)
 			refused := w.copy(8000, 0, "")
 			refused.Failure = "redirect"
@@ -575,112 +527,4 @@ func TestCasesOfLogs(t *testing.T) {
 		})
 	}
 	goldenText(t, "cases.txt", whole.String())
-}
-
-// A new version of the program is no other identity.
-func TestAnotherVersionIsNoOtherIdentity(t *testing.T) {
-	e := &evidence{agents: []string{testIdentity.UserAgent() + ".7", testIdentity.UserAgent()}}
-	if r := e.audit(t); !r.Clean() {
-		t.Errorf("%+v", r.Violations)
-	}
-	e.agents = append(e.agents, strings.ReplaceAll(testIdentity.UserAgent(), "benchbot", "otherbot"))
-	if r := e.audit(t); r.Violated != 1 || r.Violations[0].Code != audit.Identity {
-		t.Errorf("%+v", r.Violations)
-	}
-}
-
-// The margin of a clock is that of the request that came closest.
-func TestMarginsAreThoseOfTheClosest(t *testing.T) {
-	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
-	w.run(0, "begin:clean")
-	w.copy(1, 200, "User-agent: *\nCrawl-delay: 2\n")
-	w.ask(3.5, "/1", 200, "asked:2", "clock:crawl-delay")
-	w.ask(5.7, "/2", 200)
-	w.ask(9, "/3", 200)
-	got := ""
-	for _, m := range w.audit(t).Margins {
-		got += fmt.Sprintf("%s %d %.3f %d; ", m.Clock, m.Requests, m.Least, m.Line)
-	}
-	if want := "crawl-delay 3 0.100 4; own 3 1.100 4; "; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// A last line without an end is what a kill leaves, and proves nothing; any other line
-// that is none is named.
-func TestLinesThatAreNoneAreNamed(t *testing.T) {
-	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
-	w.run(0, "begin:clean")
-	w.copy(1, 200, "")
-	w.ask(2.1, "/", 200)
-	var log []byte
-	for i := range w.lines {
-		log = w.lines[i].Append(log)
-	}
-	r, err := w.crawl(append(slices.Clone(log), "2026-05-04T00:00"...)).Audit(audit.Options{})
-	if err != nil || !r.Clean() || r.LogLines != 3 || r.Requests != 2 || r.LogBytes != int64(len(log))+16 || !strings.Contains(r.Remarks[0], "the last line of the log has no end") {
-		t.Errorf("%+v, %v", r, err)
-	}
-	for _, tc := range []struct{ old, new, want string }{
-		{"took:0.1", "took:x", "crawl.log:2: annotation took:x: "},
-		{"took:0.1", "took:-1", "crawl.log:2: annotation took:-1: negative duration"},
-		{"took:0.1,", "", "crawl.log:2: a request without the annotations start and took"},
-		{"start:2026", "start:soon", "crawl.log:2: annotation start:soon"},
-		{"ip:10.0.0.1:80", "ip:home", "crawl.log:2: annotation ip:home: "},
-		{" P http://a.example/ ", " P - ", "crawl.log:2: the page that the robots.txt was needed for: "},
-		{"http://a.example/ -", "a.example -", "crawl.log:3: "},
-		{"begin:clean", "changed:delay:1s->2s", "crawl.log:1: a setting that changed before any run, or to nothing"},
-		{"begin:clean", "begin:clean,changed:delay:1s", "crawl.log:1: a setting that changed before any run, or to nothing"},
-		{"begin:clean", "changed:delay", "crawl.log:1: a setting that changed before any run, or to nothing"},
-		{"begin:clean", "begin:clean,changed:delay:1s->soon", "crawl.log is damaged: setting delay is \"soon\""},
-		{"begin:clean", "begin:clean,changed:delay:1s->so%6fn", "crawl.log is damaged: setting delay is \"soon\""},
-		{"begin:clean", "begin:clean,changed:delay:1s->so%on", "crawl.log is damaged: setting delay is \"so%on\""},
-		{"begin:clean", "lost:some", "crawl.log:1: "},
-		{"begin:clean", "begin:clean,begin:unclean,committed:soon", "crawl.log:1: "},
-	} {
-		bad := bytes.Replace(log, []byte(tc.old), []byte(tc.new), 1)
-		if r, err := w.crawl(bad).Audit(audit.Options{}); err == nil || !strings.HasPrefix(err.Error(), tc.want) {
-			t.Errorf("%s for %s: %+v, %v", tc.new, tc.old, r, err)
-		}
-	}
-}
-
-// Whatever stands in a log, it is audited, or one line of it is named.
-func FuzzLog(f *testing.F) {
-	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}}}
-	w.run(0, "begin:clean")
-	w.copy(1, 200, "User-agent: *\nDisallow: /no\nVisit-time: 0000-0100\n")
-	w.ask(2.1, "/", 429, "error:challenge")
-	w.run(3, "begin:unclean", "lost:1")
-	w.run(3, "changed:delay:1s->3s", "changed:alias:none->a b")
-	w.ask(4, "/no", 200, "asked:2", "clock:ip", "since:2026-05-04T00:00:01.000000Z")
-	var log []byte
-	for i := range w.lines {
-		log = w.lines[i].Append(log)
-	}
-	f.Add(log)
-	f.Add(bytes.ReplaceAll(log, []byte("10.0.0.1"), []byte("16.0.0.1")))
-	f.Fuzz(func(t *testing.T, log []byte) {
-		c := w.crawl(log)
-		if _, err := c.Audit(audit.Options{Site: "a.example", Request: func(audit.Request) error { return nil }, Copy: func(audit.Copy) error { return nil }}); err != nil {
-			var line *audit.LineError
-			var damaged *storage.DamagedError
-			if !errors.As(err, &line) && !errors.As(err, &damaged) {
-				t.Errorf("%v", err)
-			}
-		}
-	})
-}
-
-// What is asked about use is no robots.txt.
-func TestRequestsAboutUseAreCountedApart(t *testing.T) {
-	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
-	w.run(0, "begin:clean")
-	w.copy(1, 200, "User-agent: *\nDisallow: /no\n")
-	w.hop(3, "http://a.example/.well-known/tdmrep.json", "10.0.0.1")
-	w.set(2, "for", "use")
-	w.ask(5, "/", 200)
-	if r := w.audit(t); !r.Clean() || r.Requests != 3 || r.RobotsRequests != 1 || r.UseRequests != 1 {
-		t.Errorf("%+v", r)
-	}
 }

@@ -28,15 +28,15 @@ var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A world is a random web, and how it is crawled.
+// A world is a random web, and the settings of a crawl of it.
 type world struct {
 	random *rand.Rand
 	web    *crawltest.Web
 	seeds  []string
 	mu     sync.Mutex
-	dir    string // of the run that goes on
-	killed string // where a copy of it is made, as a kill leaves it; empty: no kill
-	killAt int    // requests until then
+	dir    string // of the current run
+	killed string // directory of a copy that is made as a kill leaves it; empty: no kill
+	killAt int    // number of requests before the kill
 	opts   crawler.Options
 }
 
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 		Scope: crawler.Anywhere(), Output: []crawler.Output{crawler.OutputWARC}, Limit: 6, Patience: time.Hour, DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second,
 		Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, crawler.NoDelay}[r.IntN(5)],
 	}
-	if r.IntN(3) == 0 { // a page, a whole site, or a robots.txt
+	if r.IntN(3) == 0 { // of a page, of a whole site, or of a robots.txt
 		out := []string{"http://a.example/1", "http://b.example/", "http://rules.example/robots.txt", "http://c.example/robots.txt"}[r.IntN(4)]
 		w.opts.OptOut = func(u frontier.URL) string {
 			if strings.HasPrefix(u.String(), out) {
@@ -75,8 +75,8 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 	return w
 }
 
-// site makes a site of pages that lead to each other and to the other sites, with some
-// of what makes crawls wait.
+// site makes a site with pages that link to each other and to other sites, and with some of the
+// reasons for pauses.
 func (w *world) site(origin, addr string) {
 	r := w.random
 	s := w.web.Site(origin).Addr(addr)
@@ -90,7 +90,7 @@ func (w *world) site(origin, addr string) {
 	case 7:
 		maxAge = "max-age=300" // less does not count
 	case 8:
-		s.Redirect("/robots.txt", "http://rules.example/elsewhere") // which there is not
+		s.Redirect("/robots.txt", "http://rules.example/elsewhere") // which does not exist
 		rules = "none"
 	case 9:
 		s.Redirect("/robots.txt", "http://rules.example/no/way") // which is forbidden there
@@ -141,7 +141,7 @@ func (w *world) site(origin, addr string) {
 			s.Func(target, func(rw http.ResponseWriter, _ *http.Request) {
 				w.hit()
 				rw.Header().Set("Content-Type", "text/html")
-				rw.Header().Set("Retry-After", "40") // of a page that is there
+				rw.Header().Set("Retry-After", "40") // of an existing page
 				io.WriteString(rw, html)
 			})
 		case 0:
@@ -163,10 +163,10 @@ func (w *world) site(origin, addr string) {
 	s.Page("/8", "").Page("/5", "")
 }
 
-// hit counts an answer that is under way, and kills the crawl in one of them: goes on
-// with a copy of what a kill leaves then.
+// hit counts a request, and kills the crawl at one of them: it copies the files that a kill
+// leaves, and the crawl continues in the copy.
 func (w *world) hit() {
-	time.Sleep(time.Millisecond) // nothing else goes on then
+	time.Sleep(time.Millisecond) // no other goroutine runs now
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.killAt--; w.killAt == 0 {
@@ -188,8 +188,8 @@ func (w *world) run(t *testing.T) {
 	}
 }
 
-// crawl makes a crawl of three runs, of which the first is killed, or not, and the last
-// has other settings. It returns its directory.
+// crawl makes a crawl of three runs and returns its directory. The first run may be killed, and
+// the last has other settings.
 func (w *world) crawl(t *testing.T, parent string) string {
 	w.killAt, w.killed = 1+w.random.IntN(8), filepath.Join(parent, "killed")
 	w.run(t)
@@ -203,7 +203,7 @@ func (w *world) crawl(t *testing.T, parent string) string {
 	return w.dir
 }
 
-// larger is how much is to be done: usually so much, or what a variable says.
+// larger returns usually, or the value of an environment variable if it is set.
 func larger(variable string, usually int) int {
 	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
 		return n
@@ -211,7 +211,7 @@ func larger(variable string, usually int) int {
 	return usually
 }
 
-// Crawls that are killed, go on and have whatever makes crawls wait break no rule.
+// Crawls that are killed, continue, and have all kinds of pauses break no rule.
 func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	crawls := larger("PERMESSO_AUDITS", 24)
 	var mu sync.Mutex
@@ -219,7 +219,7 @@ func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	t.Run("crawls", func(t *testing.T) {
 		for seed := range crawls {
 			t.Run(strconv.Itoa(seed), func(t *testing.T) {
-				t.Parallel() // they wait for the disk
+				t.Parallel() // each waits for the disk
 				r := audited(t, uint64(seed))
 				mu.Lock()
 				defer mu.Unlock()

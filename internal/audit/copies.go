@@ -14,26 +14,25 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// copies are the stored robots.txt of one site, of which one is in force at a time. They
-// are read one after the other, as time goes on: all of them may be more than fits in
-// memory.
+// copies are the stored robots.txt of one site. One of them is in force at a time. They are
+// read one after the other, since all of them may not fit in memory.
 type copies struct {
 	site  frontier.Site
 	open  func(frontier.Site) iter.Seq2[*robots.Snapshot, error]
 	next  func() (*robots.Snapshot, error, bool)
 	stop  func()
 	now   *robots.Snapshot // in force; nil before the first
-	later *robots.Snapshot // the next one; nil behind the last
+	later *robots.Snapshot // the next one; nil after the last
 	err   error
 
-	fresh []*robots.Snapshot // that have come into force since settle took them; each once
-	seen  time.Time          // when the last of these was fetched
+	fresh []*robots.Snapshot // copies that came into force after the last settle, each once
+	seen  time.Time          // when the last of fresh was fetched
 
 	group  *robots.Group // of now
 	policy *robots.Policy
-	quote  string // what quoted has found in now
-	of     gap    // for this
-	used   bool   // a request was made since it came
+	quote  string // result of quoted for now
+	of     gap    // argument of quoted for quote
+	used   bool   // a request was made since now came into force
 }
 
 func newCopies(site frontier.Site, open func(frontier.Site) iter.Seq2[*robots.Snapshot, error]) *copies {
@@ -66,7 +65,7 @@ func (c *copies) step() {
 	}
 }
 
-// at goes to the copy that was in force at a moment: the last that had come by then.
+// at moves to the copy that was in force at a time: the last one that was fetched by then.
 func (c *copies) at(t time.Time) error {
 	if c.now != nil && c.now.Fetched.Truncate(time.Microsecond).After(t) {
 		c.rewind() // the clock was set back
@@ -77,7 +76,7 @@ func (c *copies) at(t time.Time) error {
 	return c.err
 }
 
-// forward goes to the next copy.
+// forward moves to the next copy.
 func (c *copies) forward() {
 	c.now, c.group, c.quote, c.used = c.later, nil, "", false
 	if c.now.Fetched.After(c.seen) {
@@ -86,9 +85,9 @@ func (c *copies) forward() {
 	c.step()
 }
 
-// rules are those in force at a moment, by the copy that at has found.
+// rules returns the rules of the current copy at a time. Call at before it.
 func (c *copies) rules(p *robots.Policy, t time.Time) *robots.Group {
-	// An old copy, in force for want of a new one, may grow too old.
+	// An old copy that is used because a new one failed may become too old.
 	if c.group == nil || c.policy != p || c.now.Copy != nil {
 		c.group, c.policy = c.now.Group(*p, t), p
 	}
@@ -113,13 +112,13 @@ func (c *copies) has(t time.Time) (found bool, err error) {
 	return false, nil
 }
 
-// A gap is a pause that is asked, and what asks for it.
+// A gap is a required pause, and the clock that requires it.
 type gap struct {
 	pause time.Duration
 	clock frontier.Clock
 }
 
-// gapOf is the pause that rules ask for, the longer of the two ways to say it.
+// gapOf returns the longer of the two pauses that rules may require.
 func gapOf(g *robots.Group) gap {
 	asked := gap{}
 	if d, ok := g.CrawlDelay(); ok && d > asked.pause {
@@ -131,7 +130,7 @@ func gapOf(g *robots.Group) gap {
 	return asked
 }
 
-// body is the text that rules were read from.
+// body returns the text of the rules.
 func (c *copies) body() []byte {
 	if good := c.now.Good(); good != nil {
 		return good.Body
@@ -139,7 +138,7 @@ func (c *copies) body() []byte {
 	return nil
 }
 
-// quoted names the line of the copy in force that asks for a pause.
+// quoted returns the line of the copy in force that requires a pause.
 func (c *copies) quoted(g gap) string {
 	if c.quote == "" || c.of != g {
 		c.quote, c.of = quoted(c.body(), g), g
@@ -147,8 +146,8 @@ func (c *copies) quoted(g gap) string {
 	return c.quote
 }
 
-// quoted names the line of a robots.txt that asks for a pause: the first that by itself
-// says as much.
+// quoted returns the line of a robots.txt that requires a pause: the first one that requires as
+// much by itself.
 func quoted(body []byte, g gap) string {
 	n := 0
 	for line := range bytes.Lines(body) {
@@ -161,7 +160,7 @@ func quoted(body []byte, g gap) string {
 	return fmt.Sprintf("robots.txt: %s of %v", g.clock, g.pause)
 }
 
-// clip keeps the beginning of what a site says.
+// clip returns the beginning of a text of a site.
 func clip(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "..."
@@ -169,7 +168,7 @@ func clip(s string) string {
 	return s
 }
 
-// sum adds what is stored of a site to a digest, one line for each copy, and says how
+// sum adds the stored copies of a site to a digest, one line for each copy, and returns how
 // many there are.
 func sum(h hash.Hash, site frontier.Site, all iter.Seq2[*robots.Snapshot, error]) (n int64, err error) {
 	for s, err := range all {

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Dir audits the crawl in a directory, and changes nothing. As long as it reads, the
-// crawl cannot be opened to go on. The error is a *LineError where crawl.log has lines
-// that are none, a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
+// Dir audits the crawl in a directory, and changes nothing. While it reads, the crawl cannot be
+// opened to continue. The error is a *LineError if lines of crawl.log cannot be read, a
+// *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
 // one that wraps storage.ErrNoCrawl, or one of the file system.
 func Dir(dir string, o Options) (*Report, error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
@@ -43,7 +43,7 @@ func Dir(dir string, o Options) (*Report, error) {
 	return c.Audit(o)
 }
 
-// A quitting reader ends where its function says so.
+// A quitting reader fails if its function returns an error.
 type quitting struct {
 	*os.File
 	quit func() error
@@ -64,8 +64,8 @@ func openLog(name string, quit func() error) (io.ReadCloser, error) {
 	return quitting{file, quit}, nil
 }
 
-// agents are the different names under which requests were sent, as the first records
-// of the WARC files say. Files that cannot be read say nothing: verify names them.
+// agents returns the different User-Agents in the first records of the WARC files. It ignores
+// files that cannot be read: verify reports them.
 func agents(dir string) (all []string, err error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func agents(dir string) (all []string, err error) {
 	return all, nil
 }
 
-// agentOf is what the warcinfo record at the beginning of a file says.
+// agentOf returns the User-Agent in the warcinfo record at the beginning of a file.
 func agentOf(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A marked writer makes the CRC-32C of the first bytes of a log.
+// A marked writer computes the CRC-32C of the first bytes of a log.
 type marked struct {
 	left int64
 	sum  uint32
@@ -26,7 +26,7 @@ func (m *marked) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// mark compares the log with what the state says was written of it.
+// mark compares the log with what the state knows about it.
 func (a *auditor) mark() error {
 	if a.Written == 0 {
 		return nil
@@ -46,9 +46,8 @@ func (a *auditor) mark() error {
 	return a.violation(&Violation{Code: Evidence, Text: text, Rule: "crawl.log is as it was written"})
 }
 
-// contradiction says what the fields of a line, which say the same in several places,
-// contradict each other in; open is set if a clock that was set meanwhile may have done
-// it. It returns an empty text if they do not.
+// contradiction returns how fields of a line that have the same fact contradict each other, or
+// "" if they do not. open is true if setting the clock during the request may be the cause.
 func contradiction(l *crawllog.Line, r *crawllog.Request) (text string, open bool) {
 	took := r.End.Sub(r.Start)
 	within := func(d time.Duration) bool { return -tick <= d && d < time.Millisecond+tick }
@@ -65,7 +64,7 @@ func contradiction(l *crawllog.Line, r *crawllog.Request) (text string, open boo
 	return "", false
 }
 
-// consistent judges what a line says in several places.
+// consistent checks the facts that a line has several times.
 func (a *auditor) consistent(r *request) error {
 	a.checked(Evidence)
 	if r.contradiction == "" {
@@ -78,7 +77,7 @@ func (a *auditor) consistent(r *request) error {
 	return a.ruled(Evidence, r, r.contradiction, "a line does not contradict itself")
 }
 
-// visits puts what the state knows of answered requests beside the lines of their URLs.
+// visits adds the answered requests that the state knows to the lines of their URLs.
 func (a *auditor) visits() error {
 	if a.Sites == nil {
 		return nil
@@ -106,19 +105,20 @@ func (a *auditor) visits() error {
 	return nil
 }
 
-// answered reports whether the state says that a server has answered the request for an
-// entry: then the log has a line of it.
+// answered reports whether the state has an answer of a server for an entry. Then the log must
+// have a line for it.
 func answered(k *storage.Kept) bool {
 	return k.Fate.Code == frontier.Fetched || k.Fate.Code == frontier.UseRefused && k.Fate.Status != 0
 }
 
-// A known is a URL while its lines, and what the state knows of it, pass by.
+// A known is a URL while its lines and its records of the state are read.
 type known struct {
 	url    string
 	logged bool
 }
 
-// visited judges what the log or the state says of a URL: its lines come first.
+// visited checks a record of a URL, from the log or from the state. Lines of the log come
+// first.
 func (a *auditor) visited(k *known, rest, text []byte) error {
 	if !bytes.Equal(rest, []byte{ofState}) {
 		k.logged = true

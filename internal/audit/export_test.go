@@ -1,10 +1,10 @@
 package audit
 
-// AuditTogether is Together for crawls that are in no directory.
+// AuditTogether is Together for crawls that are not in directories.
 var AuditTogether = together
 
-// An Order sorts.
+// Order is the interface of a sort.
 type Order = order
 
-// SortBy has an audit sort by the orders that f returns.
+// SortBy makes an audit sort with the orders that f returns.
 func (o *Options) SortBy(f func(temp string) Order) { o.order = f }

@@ -16,7 +16,7 @@ import (
 
 var errStep = errors.New("this step fails")
 
-// failing counts the steps of an audit outside of it, of which one fails, and what is open.
+// failing counts the outside steps of an audit, fails at one, and counts what is open.
 type failing struct {
 	steps, fails, open int
 }
@@ -28,8 +28,8 @@ func (f *failing) step() error {
 	return nil
 }
 
-// failEach runs an audit once for each of its steps, which then fails: the audit has to
-// return that error, and to close what it has opened.
+// failEach runs an audit once for each of its steps, and makes that step fail. The audit must
+// return the error, and close everything that it has opened.
 func failEach(t *testing.T, run func(f *failing) error) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -50,7 +50,7 @@ func failEach(t *testing.T, run func(f *failing) error) {
 	}
 }
 
-// crawl returns c with the steps of its evidence.
+// crawl returns c with steps in its evidence.
 func (f *failing) crawl(c audit.Crawl) audit.Crawl {
 	log, copies, entries := c.Log, c.Robots, c.Entries
 	c.Log = func() (io.ReadCloser, error) {
@@ -69,8 +69,7 @@ func (f *failing) crawl(c audit.Crawl) audit.Crawl {
 	return c
 }
 
-// options returns o with the steps of its functions, of the log of a server and of what is
-// sorted.
+// options returns o with steps in its functions, in the log of a server and in sorting.
 func (f *failing) options(o audit.Options) audit.Options {
 	o.Site = "a.example"
 	o.Violation = func(*audit.Violation) error { return f.step() }
@@ -124,7 +123,7 @@ func (o *failingOrder) Close() error {
 	return errors.Join(o.f.step(), o.Order.Close())
 }
 
-// failingSeq is all with a step before each value.
+// failingSeq returns all with a step before each value.
 func failingSeq[T any](f *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f.open++
@@ -141,7 +140,7 @@ func failingSeq[T any](f *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] 
 	}
 }
 
-// failAudit is failEach of an audit of one crawl; access is what the log of a server has.
+// failAudit calls failEach for an audit of one crawl. access is the log of a server.
 func failAudit(t *testing.T, c audit.Crawl, access []byte) {
 	t.Helper()
 	temp := t.TempDir()

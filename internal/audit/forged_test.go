@@ -23,11 +23,11 @@ import (
 // A forgery changes a log. It returns nil if it cannot.
 type forgery struct {
 	name   string
-	always bool // it is found, too, by who has no checksum of the log
+	always bool // it is found even without the checksum of the log
 	do     func(log []byte, r *rand.Rand) []byte
 }
 
-// ofLines changes the lines of a log.
+// ofLines returns a function that changes the lines of a log.
 func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byte, r *rand.Rand) []byte {
 	picked := regexp.MustCompile(pick)
 	return func(log []byte, r *rand.Rand) []byte {
@@ -49,7 +49,7 @@ func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byt
 // without deletes a line.
 func without(lines [][]byte, i int) [][]byte { return slices.Delete(lines, i, i+1) }
 
-// instead puts a text in the place of what an expression finds in a line.
+// instead returns a function that replaces the matches of an expression in a line.
 func instead(expression, text string) func(lines [][]byte, i int) [][]byte {
 	re := regexp.MustCompile(expression)
 	return func(lines [][]byte, i int) [][]byte {
@@ -84,8 +84,8 @@ func forgeries() []forgery {
 		{"a robots.txt has another digest", true, ofLines(instead(`sha1:\w+`, "sha1:MWMQEVVW5PQBJHMO37FOG4TUW2XT4QVO"), rules)},
 		{"a robots.txt has no digest", true, ofLines(instead(`sha1:\w+`, "-"), rules)},
 		{"a robots.txt has another status", true, ofLines(instead(`^(\S+ +)200`, "${1}404"), rules)},
-		{"a line stands there twice", false, ofLines(func(lines [][]byte, i int) [][]byte { return slices.Insert(lines, i, lines[i]) }, request)},
-		{"a line is none", true, ofLines(func(lines [][]byte, i int) [][]byte { lines[i] = []byte("none\n"); return lines }, ".")},
+		{"a line is there twice", false, ofLines(func(lines [][]byte, i int) [][]byte { return slices.Insert(lines, i, lines[i]) }, request)},
+		{"a line cannot be read", true, ofLines(func(lines [][]byte, i int) [][]byte { lines[i] = []byte("none\n"); return lines }, ".")},
 		{"a page has another status", false, ofLines(instead(`^(\S+ +)\d+`, "${1}404"), page)},
 		{"a request does not say what was asked", false, ofLines(instead(`asked:[^,]+,clock:[^,]+,`, ""), "asked:")},
 		{"an answer does not say when to come again", false, ofLines(instead(`retry-after:[^,]+,`, ""), "retry-after:2")},
@@ -107,8 +107,8 @@ func forgeries() []forgery {
 	}
 }
 
-// A log that is not as it was written is named, by the checksum that the state has of it.
-// A contradiction is named even if the checksum was changed with it.
+// A log that was changed is found by its checksum in the state. A contradiction is found even
+// if the checksum was changed, too.
 func TestForgedLogsAreNamed(t *testing.T) {
 	type crawled struct {
 		audit.Crawl

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Evidence is what a polite crawl has left, and may be spoiled.
+// An evidence is the evidence of a polite crawl, which a test may spoil.
 type evidence struct {
 	lines    []crawllog.Line
 	copies   map[frontier.Site][]*robots.Snapshot
@@ -52,7 +52,7 @@ func (e *evidence) audit(t *testing.T) *audit.Report {
 	return r
 }
 
-// log is crawl.log.
+// log returns the content of crawl.log.
 func (e *evidence) log() (log []byte) {
 	for i := range e.lines {
 		log = e.lines[i].Append(log)
@@ -60,7 +60,7 @@ func (e *evidence) log() (log []byte) {
 	return log
 }
 
-// crawl is the evidence with a log.
+// crawl returns the evidence with a log.
 func (e *evidence) crawl(log []byte) audit.Crawl {
 	return audit.Crawl{
 		Name: "crawl.log", Identity: testIdentity, Settings: e.settings, UserAgents: e.agents, Killed: e.killed, Committed: e.committed,
@@ -132,7 +132,7 @@ func (e *evidence) note(i int, key string) string {
 	return v
 }
 
-// set puts an annotation in the place of another one; an empty value takes it away.
+// set replaces an annotation; an empty value removes it.
 func (e *evidence) set(i int, key, value string) {
 	l := &e.lines[i]
 	at := slices.IndexFunc(l.Annotations, func(a string) bool { return strings.HasPrefix(a, key+":") })
@@ -158,7 +158,7 @@ func (e *evidence) seconds(i int, key string) time.Duration {
 
 func (e *evidence) end(i int) time.Time { return e.start(i).Add(e.seconds(i, "took")) }
 
-// move lets a request begin at another time. It takes as long as it did.
+// move moves the beginning of a request, and keeps its duration.
 func (e *evidence) move(i int, to time.Time) {
 	e.set(i, "start", to.UTC().Format(crawllog.MicroForm))
 	e.lines[i].Start = to
@@ -177,8 +177,8 @@ func (e *evidence) page(i int) bool {
 	return e.note(i, "start") != "" && !strings.HasSuffix(e.lines[i].Hops, "P")
 }
 
-// before is the last line before one of a request that began no later, and has something
-// in common with it; -1 for none.
+// before returns the last line before line i whose request began no later and for which same
+// returns true, or -1 if there is none.
 func (e *evidence) before(i int, same func(j int) bool) int {
 	for j := i - 1; j >= 0; j-- {
 		if e.note(j, "start") != "" && !e.start(j).After(e.start(i)) && same(j) {
@@ -194,16 +194,16 @@ func (e *evidence) siteBefore(i int) int {
 
 func (e *evidence) insert(at int, l ...crawllog.Line) { e.lines = slices.Insert(e.lines, at, l...) }
 
-// A spoiling breaks one rule by what it does to one line, if it can: it says which line is
-// to be named then.
+// A spoiling breaks one rule by a change of one line, if it can. It returns the line that must
+// be reported.
 type spoiling struct {
 	name string
 	code audit.Code
 	do   func(e *evidence, i int, r *rand.Rand) (line int, ok bool)
 }
 
-// halved begins a request after half of the pause that one of the clocks has asked.
-// Where blind is set the line does not say any more what was asked.
+// halved moves a request to half of the pause that one of the clocks required. If blind is set,
+// it also removes the required pause from the line.
 func halved(blind bool, clocks ...string) func(e *evidence, i int, r *rand.Rand) (int, bool) {
 	return func(e *evidence, i int, r *rand.Rand) (int, bool) {
 		before := e.siteBefore(i)
@@ -223,7 +223,7 @@ func spoilings() []spoiling {
 	return slices.Concat(tooEarly(), againstRules(), atOnce(), ofTheWhole())
 }
 
-// tooEarly are requests that came too early.
+// tooEarly returns the spoilings that make a request too early.
 func tooEarly() []spoiling {
 	return []spoiling{
 		{"a request moved earlier", audit.TooEarly, halved(false, "own", "adaptive", "crawl-delay", "request-rate")},
@@ -243,7 +243,7 @@ func tooEarly() []spoiling {
 	}
 }
 
-// againstRules are requests that robots.txt did not allow, as it was known.
+// againstRules returns the spoilings that break the robots.txt in force.
 func againstRules() []spoiling {
 	return []spoiling{
 		{"a disallowed URL", audit.Disallowed, func(e *evidence, i int, r *rand.Rand) (int, bool) {
@@ -284,7 +284,7 @@ func againstRules() []spoiling {
 			newer := *all[0]
 			newer.Fetched = e.end(before)
 			if !newer.Fetched.After(all[0].Fetched) {
-				return 0, false // it came from another site in the microsecond in which the page before began
+				return 0, false // another site caused it in the microsecond in which the page before began
 			}
 			e.copies[e.site(i)] = append(all, &newer)
 			return i, true
@@ -314,7 +314,7 @@ func againstRules() []spoiling {
 	}
 }
 
-// atOnce are too many requests at once, or too close to each other.
+// atOnce returns the spoilings with too many requests at once, or too close to each other.
 func atOnce() []spoiling {
 	return []spoiling{
 		{"two requests at once", audit.Concurrent, func(e *evidence, i int, r *rand.Rand) (int, bool) {
@@ -363,7 +363,7 @@ func atOnce() []spoiling {
 	}
 }
 
-// ofTheWhole are faults of more than one request.
+// ofTheWhole returns the spoilings of more than one request.
 func ofTheWhole() []spoiling {
 	return []spoiling{
 		{"a robots.txt without an end", audit.Redirects, func(e *evidence, i int, r *rand.Rand) (int, bool) {
@@ -386,8 +386,8 @@ func ofTheWhole() []spoiling {
 	}
 }
 
-// A rule that is broken is found, by its code, and at its line, in what was a log without
-// any fault.
+// If a log without violations is changed so that it breaks a rule, the code and the line of the
+// violation are found.
 //
 // For site owners: "`crawl audit DIR` checks all of this from `crawl.log` and the
 // stored copies of robots.txt alone, names each violation, and reports with `--site

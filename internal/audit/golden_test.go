@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// golden compares values, as JSON, with what they were when they were last read.
+// golden compares values, as JSON, with the golden file.
 func golden(t *testing.T, name string, values ...any) {
 	t.Helper()
 	var is strings.Builder
@@ -57,7 +57,7 @@ func goldenText(t *testing.T, name, text string) {
 	}
 }
 
-// All that is said of a crawl that breaks most rules, beside the log of a server.
+// The report of a crawl that breaks most rules, with the log of a server.
 func TestGoldenAudit(t *testing.T) {
 	w := &written{evidence: evidence{
 		copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent(), "otherbot"},
@@ -114,7 +114,7 @@ func TestGoldenAudit(t *testing.T) {
 	golden(t, "audit.txt", append(told, r, nothing)...)
 }
 
-// All that is said of a visitor, by the log of a server.
+// The report of a visitor in the log of a server.
 func TestGoldenVisitor(t *testing.T) {
 	var log strings.Builder
 	line := func(host string, at int, addr, target string, status int, agent string) {
@@ -133,7 +133,7 @@ func TestGoldenVisitor(t *testing.T) {
 	log.WriteString("odd\n")
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\nCrawl-delay: 3\nVisit-time: 0000-0100\n"), robots.RFC9309)
 	var all []any
-	for _, v := range []audit.Visitor{{Agent: "bot"}, {Agent: "bot", Host: "a.example", Robots: rules}, {Agent: "nobody", Host: "a.example"}} {
+	for _, v := range []audit.Visitor{{Agent: "bot"}, {Agent: "bot", Host: "a.example", Robots: rules}, {Agent: "absent", Host: "a.example"}} {
 		r, err := v.Access("access.log", strings.NewReader(log.String()))
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestGoldenVisitor(t *testing.T) {
 	golden(t, "visitor.txt", all...)
 }
 
-// brief is what a report says, apart from what is the same in all of them.
+// brief returns a report as text, without what is the same in all reports.
 func brief(r *audit.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\t%d lines, %d bytes, %d runs, %d killed, %s - %s\n", r.LogLines, r.LogBytes, r.Runs, r.Killed, r.First.Format(time.RFC3339Nano), r.Last.Format(time.RFC3339Nano))
@@ -173,7 +173,7 @@ func brief(r *audit.Report) string {
 	return b.String()
 }
 
-// All that is said of crawls of one machine that do not share their clocks.
+// The report of crawls of one machine that do not share their clocks.
 func TestGoldenTogether(t *testing.T) {
 	crawls := make([]*written, 3)
 	dirs := make([]string, len(crawls))
@@ -190,7 +190,7 @@ func TestGoldenTogether(t *testing.T) {
 		addr     string
 		notes    string
 	}{
-		// A host, by one crawl after the other.
+		// Two crawls alternate at a host.
 		{0, 10, 0.1, "http://a.example", "16.0.0.1", ""},
 		{1, 10.6, 0.1, "http://a.example", "16.0.0.2", ""}, // 0.5 s
 		{2, 11.69, 0.1, "https://a.example", "16.0.0.3", ""},
@@ -202,36 +202,36 @@ func TestGoldenTogether(t *testing.T) {
 		{1, 19.5, 0.1, "http://a.example", "16.0.0.9", ""},
 		{2, 21.599996, 0.1, "http://a.example", "16.0.0.10", ""},
 		{0, 21.699992, 0.1, "http://a.example", "16.0.0.11", ""}, // 4 us are not
-		// Of several requests of one crawl the one that ended last.
+		// Of several requests of one crawl the one that ended last counts.
 		{0, 30, 5, "http://b.example", "16.1.0.1", ""},
 		{0, 31, 1, "http://b.example", "16.1.0.2", ""},
 		{1, 34, 0.1, "http://b.example", "16.1.0.3", ""},
 		{0, 40, 0.1, "http://b.example", "16.1.0.4", ""},
 		{0, 40.05, 0.05, "http://b.example", "16.1.0.5", ""},
 		{2, 40.5, 0.1, "http://b.example", "16.1.0.6", ""},
-		// What the answer asks for, and a run after it.
+		// The answer requires a pause, and a run begins after it.
 		{0, 50, 0.1, "http://c.example", "16.2.0.1", "retry-after:2026-05-04T00:01:00.000000Z"},
 		{1, 58, 0.1, "http://c.example", "16.2.0.2", ""},
 		{1, 66, 0.1, "http://c.example", "16.2.0.3", "error:reset"},
 		{2, 70, 0.1, "http://c.example", "16.2.0.4", ""},
-		// An address, from start to start.
+		// The pause of an address counts from start to start.
 		{0, 80, 0.1, "http://d.example", "16.3.0.1", ""},
 		{1, 80.4, 0.1, "http://e.example", "16.3.0.1", ""},
-		{2, 80.5, 0.1, "http://f.example", "16.3.0.1", ""}, // whose address has no pause
+		{2, 80.5, 0.1, "http://f.example", "16.3.0.1", ""}, // its address has no pause
 		{1, 81.4, 5, "http://g.example", "16.3.0.1", ""},
 		{1, 82, 0.1, "http://h.example", "16.3.0.1", ""},
 		{0, 82.46, 0.1, "http://i.example", "16.3.0.1", ""},
 		{1, 82.7, 0.1, "http://j.example", "16.3.0.1", ""},
-		// A host that is not public has a clock for each site, this machine has none.
+		// A host that is not public has a clock for each site; this machine has none.
 		{0, 90, 0.1, "http://p.example", "10.0.0.1", ""},
 		{1, 90.1, 0.1, "http://p.example:81", "10.0.0.1", ""},
 		{2, 90.2, 0.1, "http://p.example", "10.0.0.1", ""},
 		{0, 91, 0.1, "http://l.example", "127.0.0.1", ""},
 		{1, 91, 0.1, "http://l.example", "127.0.0.1", ""},
-		// Behind a proxy the address is not known.
+		// Behind a proxy the address is unknown.
 		{0, 95, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
 		{1, 95.5, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
-		// A pause that is as short as the machine may make it, and one that is shorter.
+		// A pause that is as short as the scheduler may make it, and one that is shorter.
 		{0, 96, 0.1, "http://s.example", "16.4.0.1", ""},
 		{1, 97.0500005, 0.1, "http://s.example", "16.4.0.2", ""},
 		{0, 98.1000000, 0.1, "http://t.example", "16.4.0.3", ""},
@@ -276,7 +276,7 @@ func TestGoldenTogether(t *testing.T) {
 	goldenText(t, "together.txt", text+string(told)+"\n")
 }
 
-// All that is said of a log beside what the state knows, and the log of a server.
+// The report of a log with what the state knows, and with the log of a server.
 func TestGoldenEvidence(t *testing.T) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	whole := func(log []byte) (int64, uint32) { return int64(len(log)), crc32.Checksum(log, table) }
@@ -286,11 +286,11 @@ func TestGoldenEvidence(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		notes  string // of a run at the end
-		cut    int    // lines at the beginning that are missing
+		cut    int    // number of missing lines at the beginning
 		killed bool
 		mark   func(log []byte) (int64, uint32)
 		state  map[string]frontier.Fate
-		server []any // seconds and targets, of the crawl where a target does not begin with !
+		server []any // seconds and targets; targets that begin with ! are of another crawler
 	}{
 		{"as it was written", "", 0, false, whole, nil, nil},
 		{"more than was written", "", 0, false, part, nil, nil},

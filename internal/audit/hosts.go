@@ -11,57 +11,56 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// tick is what rounding to microseconds may take from a pause in the log: each of its
-// ends is cut to one, and its length rounded.
+// tick is how much of a pause rounding to microseconds may take in the log: both ends are cut,
+// and the length is rounded.
 const tick = 3 * time.Microsecond
 
-// moment is how long a request may begin after it was decided: the name is resolved
-// meanwhile.
+// moment is how long after its decision a request may begin. The name is resolved in between.
 const moment = time.Minute
 
-// longest is how long a Retry-After binds at most.
+// longest is the longest Retry-After that counts.
 const longest = 365 * 24 * time.Hour
 
-// leastRest is the least of a site that asked for rest, or was not there; leastAdaptive
-// and mostAdaptive bound what a slow site gets.
+// leastRest is the least pause after a site asked for rest or did not answer. leastAdaptive and
+// mostAdaptive bound the pause of a slow site.
 const (
 	leastRest    = 5 * time.Second
 	mostAdaptive = time.Minute
 )
 
-// A host is what the audit knows of one host name: its sites, by scheme and port.
+// A host is what the audit knows about one host name: its sites, by scheme and port.
 type host struct {
 	name  string
 	sites []*site // in the order in which they came
 }
 
-// A site is what the audit knows of one while its requests pass by.
+// A site is what the audit knows about one site while its requests are read.
 type site struct {
 	name   frontier.Site
 	copies *copies
-	last   *request // of those that passed by the one that ended last; nil before the first
-	asks   []ask    // of the next request
+	last   *request // the one that ended last so far; nil before the first
+	asks   []ask    // required pauses before the next request
 
-	arrivals []arrival // the last of them
-	settled  time.Time // when the last copy came that was looked at
+	arrivals []arrival // the last mostArrivals ones
+	settled  time.Time // fetch time of the last copy that settle has checked
 	body     string    // digest of the last robots.txt that was served
 	origin   origin    // of the copy in force
 }
 
-// An ask is a pause from the end of a site's last answer.
+// An ask is a required pause after the end of a site's last answer.
 type ask struct {
-	pause time.Duration
-	clock frontier.Clock
-	code  Code
-	rule  string // in whose words; empty where they are those of ruleOf
-	guest bool   // it counts for who comes because of another site's robots.txt, too
+	pause     time.Duration
+	clock     frontier.Clock
+	code      Code
+	rule      string // the text of the rule; empty: that of ruleOf
+	forOthers bool   // it also counts for requests because of another site's robots.txt
 }
 
 func (a *auditor) newHost(name string) *host {
 	return &host{name: name}
 }
 
-// siteOf is a site of a host.
+// siteOf returns a site of a host.
 func (a *auditor) siteOf(h *host, name frontier.Site) *site {
 	for _, s := range h.sites {
 		if s.name == name {
@@ -73,7 +72,7 @@ func (a *auditor) siteOf(h *host, name frontier.Site) *site {
 	return s
 }
 
-// endHost is called behind the last request of a host.
+// endHost is called after the last request of a host.
 func (a *auditor) endHost(h *host) error {
 	slices.SortFunc(h.sites, func(x, y *site) int { return cmp.Compare(x.name, y.name) })
 	for _, s := range h.sites {
@@ -100,14 +99,14 @@ func (a *auditor) endHost(h *host) error {
 	return nil
 }
 
-// request judges one request of a host.
+// request checks one request of a host.
 func (a *auditor) request(h *host, r *request) error {
 	s := a.siteOf(h, r.site)
 	a.count(r)
 	if err := s.copies.at(r.start); err != nil {
 		return err
 	}
-	by := r.start.Truncate(time.Millisecond) // redirects of a robots.txt may follow within one
+	by := r.start.Truncate(time.Millisecond) // redirects of a robots.txt may follow within a millisecond
 	if !r.robots {
 		by = time.Time{}
 	}
@@ -153,7 +152,7 @@ func (a *auditor) count(r *request) {
 	}
 }
 
-// passed notes what is asked of the next request of a site, now that r was made.
+// passed notes which pauses are required after r.
 func (a *auditor) passed(s *site, r *request) error {
 	if err := s.copies.at(r.end.Add(tick)); err != nil {
 		return err
@@ -181,7 +180,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	came := r.robots && s.copies.now.Fetched.Sub(r.end).Abs() <= tick
 	if came && redirected(r) {
-		return nil // within one tick: the copy is that of where it leads
+		return nil // within one tick: the copy is that of the redirect's target
 	}
 	g := s.copies.rules(&run.at(s.name).policy, r.end)
 	if asked := gapOf(g); asked.clock != frontier.NoClock {
@@ -198,7 +197,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	return nil
 }
 
-// ruleOf says what asks for a pause behind a request.
+// ruleOf returns the rule that requires a pause after a request.
 func (w *ask) ruleOf(last *request) string {
 	switch {
 	case w.rule != "" || last == nil:
@@ -214,8 +213,8 @@ func (w *ask) ruleOf(last *request) string {
 // redirected reports whether a request was answered by a redirect.
 func redirected(r *request) bool { return r.status/100 == 3 && r.status != http.StatusNotModified }
 
-// since is from when on a pause behind a request counts for another one: from its end,
-// but where the clock of the machine has been set back in between.
+// since returns the time from which a pause after last counts for r: the end of last, unless
+// the clock of the machine was set back in between.
 func (a *auditor) since(last, r *request) (at time.Time, back bool) {
 	if begun := a.runs.all[r.run].begun; r.run > last.run && last.end.After(begun) && !begun.IsZero() {
 		return begun, true

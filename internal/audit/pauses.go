@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A kept is what a request has left of time since its site, or one with the same host,
-// was asked before.
+// A kept is the time between a request and the last one to its site, and to a site with the
+// same host.
 type kept struct {
 	any   bool
 	pause time.Duration
@@ -25,8 +25,8 @@ type miss struct {
 
 func (m *miss) by() time.Duration { return m.pause - m.kept }
 
-// misses are the pauses that one request has not kept: of each rule the one that was
-// undercut by most.
+// misses are the pauses that one request has not kept. For each rule there is the one that was
+// missed by most.
 type misses []*miss
 
 func (all *misses) add(m *miss) {
@@ -42,8 +42,8 @@ func (all *misses) add(m *miss) {
 	}
 }
 
-// pauses judges how long a request has waited, by what the log and the rules say, and
-// by what its line says was asked.
+// pauses checks how long a request has waited: against the log and the rules, and against the
+// pause that its line names.
 func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	var missed misses
 	for _, other := range h.sites {
@@ -86,24 +86,24 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	return k, nil
 }
 
-// lost reports whether a kill may have taken what a pause was asked by.
+// lost reports whether a kill may have taken the reason for a pause.
 func (a *auditor) lost(m *miss, r *request) bool {
 	return m.last != nil && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
 
-// asksOf are the pauses that a request had to keep behind the last one of a site: of its
-// own, or of another one with the same host.
+// asksOf returns the pauses that a request had to keep after the last one of a site: its own
+// site, or another one with the same host.
 func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	asks := of.asks
 	for i := range asks {
 		a.checkedAsk(asks[i].code)
 	}
-	if r.robots && r.via != r.site && len(asks) > 0 && !asks[len(asks)-1].guest {
+	if r.robots && r.via != r.site && len(asks) > 0 && !asks[len(asks)-1].forOthers {
 		asks = asks[:len(asks)-1]
 	}
 	if now := max(a.runs.all[r.run].at(r.site).delay, frontier.PublicFloor); own != of && of.last.run < r.run {
 		asks = slices.Clone(asks)
-		for i := range asks { // of the delay, that of this run counts between sites
+		for i := range asks { // between sites, the delay of this run counts
 			if asks[i].clock == frontier.OwnClock {
 				asks[i].pause = min(asks[i].pause, now)
 			}
@@ -112,7 +112,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	if own != of || own.copies.now == nil || !own.copies.now.Fetched.After(own.last.end.Add(tick)) && !(own.last.robots && redirected(own.last)) {
 		return asks
 	}
-	// A copy counts, too, that has come since, by way of another site.
+	// A copy counts, too, if another site's robots.txt has fetched it since.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.quoted(asked), true})
@@ -120,7 +120,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	return asks
 }
 
-// codeOf is the rule that a clock stands for.
+// codeOf returns the code of the rule of a clock.
 func codeOf(c frontier.Clock) Code {
 	switch c {
 	case frontier.RetryAfterClock:
@@ -133,7 +133,7 @@ func codeOf(c frontier.Clock) Code {
 	return TooEarly
 }
 
-// annotated is the pause that a line itself says was asked; nil where it says none.
+// annotated returns the pause that the line itself names as required, or nil if it names none.
 func (a *auditor) annotated(s *site, r *request) (m *miss) {
 	if r.clock == frontier.NoClock {
 		return nil
@@ -165,7 +165,7 @@ func (a *auditor) early(r *request, m *miss) error {
 		v.Lines = append(v.Lines, m.last.line)
 		behind = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
 	}
-	kept, asked := toldApart(m.kept, m.pause)
+	kept, asked := roundedApart(m.kept, m.pause)
 	v.Text = fmt.Sprintf("began %s after %s; asked are %s", kept, behind, asked)
 	return a.violation(v)
 }
@@ -174,21 +174,21 @@ func (a *auditor) concurrent(r, last *request) error {
 	return a.violation(&Violation{
 		Code: Concurrent, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
 		Rule: "one request at a time",
-		Text: fmt.Sprintf("began %s before the end of line %d, %s", told(last.end.Sub(r.start)), last.line, last.url),
+		Text: fmt.Sprintf("began %s before the end of line %d, %s", rounded(last.end.Sub(r.start)), last.line, last.url),
 	})
 }
 
-// toldApart is what told says of two lengths of time that differ, with more digits if it
-// says the same of both.
-func toldApart(a, b time.Duration) (string, string) {
-	if told(a) != told(b) {
-		return told(a), told(b)
+// roundedApart returns two different lengths of time as rounded does, with more digits if
+// rounded returns the same text for both.
+func roundedApart(a, b time.Duration) (string, string) {
+	if rounded(a) != rounded(b) {
+		return rounded(a), rounded(b)
 	}
 	return a.String(), b.String()
 }
 
-// told is a length of time to the millisecond, or as it is where it is shorter.
-func told(d time.Duration) string {
+// rounded returns a length of time to the millisecond, or exactly if it is shorter.
+func rounded(d time.Duration) string {
 	if d.Abs() >= 10*time.Millisecond {
 		d = d.Round(time.Millisecond)
 	}

@@ -8,57 +8,56 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Report is what an audit has found. The names of its fields in JSON are never
-// changed.
+// A Report is the result of an audit. The names of its fields in JSON never change.
 type Report struct {
-	Log        string    `json:"log"`        // the file
-	LogBytes   int64     `json:"log_bytes"`  // of it
-	LogSHA256  string    `json:"log_sha256"` // of its bytes
+	Log        string    `json:"log"`        // name of the file
+	LogBytes   int64     `json:"log_bytes"`  // length of the log
+	LogSHA256  string    `json:"log_sha256"` // of the log
 	LogLines   int64     `json:"log_lines"`
-	First      time.Time `json:"first,omitzero"` // the start of the first request
-	Last       time.Time `json:"last,omitzero"`  // the end of the last
+	First      time.Time `json:"first,omitzero"` // start of the first request
+	Last       time.Time `json:"last,omitzero"`  // end of the last request
 	Runs       int       `json:"runs"`
 	Killed     int       `json:"killed"` // runs that did not end by themselves
 	Token      string    `json:"token"`
 	Contact    string    `json:"contact"`
-	UserAgents []string  `json:"user_agents,omitempty"` // that WARC files name
+	UserAgents []string  `json:"user_agents,omitempty"` // in the WARC files
 
 	Requests       int64 `json:"requests"`
-	RobotsRequests int64 `json:"robots_requests"` // of them for robots.txt
-	UseRequests    int64 `json:"use_requests"`    // of them for tdmrep.json and licenses
-	Refused        int64 `json:"refused"`         // URLs that were not asked for, as robots.txt forbids it
+	RobotsRequests int64 `json:"robots_requests"` // requests for robots.txt
+	UseRequests    int64 `json:"use_requests"`    // requests for tdmrep.json and licenses
+	Refused        int64 `json:"refused"`         // URLs that were not requested since robots.txt forbids them
 	Bytes          int64 `json:"bytes"`           // of answers, as they came over the wire
 	Sites          int64 `json:"sites"`
-	Redirected     int   `json:"robots_redirects"` // the most that were followed for one robots.txt
+	Redirected     int   `json:"robots_redirects"` // the most redirects that were followed for one robots.txt
 
 	Copies       int64  `json:"robots_copies"`
 	CopiesSHA256 string `json:"robots_copies_sha256"` // see docs/reference/audit.md
 
 	Checks   []Check    `json:"checks"`
 	Margins  []Margin   `json:"margins"`
-	Unproven []Unproven `json:"unproven"` // the first of them
+	Unproven []Unproven `json:"unproven"` // the first mostListed
 
 	UnprovenLines int64       `json:"unproven_lines"`
 	Violated      int64       `json:"violations"`
-	Violations    []Violation `json:"list"` // the first of them
+	Violations    []Violation `json:"list"` // the first mostListed
 
-	Server *Beside `json:"server,omitempty"` // the log of a server, if there was one
+	Server *Beside `json:"server,omitempty"` // comparison with the log of a server, if there was one
 
-	// What the log does not prove, in words, apart from lines.
+	// Remarks are sentences about what the log does not prove, apart from single lines.
 	Remarks []string `json:"remarks"`
 }
 
-// A Margin says how close a clock was to being undercut.
+// A Margin says how close requests came to being too early for a clock.
 type Margin struct {
 	Clock    frontier.Clock `json:"clock"`
-	Requests int64          `json:"requests"` // that had to wait for it
-	Least    float64        `json:"least"`    // seconds that the closest one left beyond what was asked
-	Line     int64          `json:"line"`     // of that one
+	Requests int64          `json:"requests"` // requests that had to wait for the clock
+	Least    float64        `json:"least"`    // seconds that the closest request waited beyond its pause
+	Line     int64          `json:"line"`     // line of the closest request
 
-	counted int64 // the last line that was
+	counted int64 // the last line that was counted
 }
 
-// An Unproven is a line of which nothing can be said.
+// An Unproven is a line that proves nothing about its request.
 type Unproven struct {
 	Line int64  `json:"line"`
 	Why  string `json:"why"`
@@ -67,15 +66,15 @@ type Unproven struct {
 // Clean reports whether nothing was violated.
 func (r *Report) Clean() bool { return r.Violated == 0 }
 
-// mostListed is how many violations, and lines that prove nothing, a report lists. All
-// are counted.
+// mostListed is how many violations, and lines that prove nothing, a report lists. All are
+// counted.
 const mostListed = 1000
 
-// checked counts one thing that a rule was held against.
+// checked counts one check of a rule.
 func (a *auditor) checked(code Code) { a.check(code).Checked++ }
 
-// checkedAsk is checked for the rules about pauses that not all requests have; the
-// common one is counted by request.
+// checkedAsk is like checked, for pause rules that apply to some requests only. TooEarly
+// applies to all, and is counted with the requests.
 func (a *auditor) checkedAsk(code Code) {
 	if code == RetryAfter || code == BackOff {
 		a.checked(code)
@@ -87,7 +86,7 @@ func (a *auditor) check(code Code) *Check {
 	return &a.report.Checks[i]
 }
 
-// violation counts and tells one.
+// violation counts and reports a violation.
 func (a *auditor) violation(v *Violation) error {
 	a.check(v.Code).Violations++
 	a.report.Violated++
@@ -100,7 +99,7 @@ func (a *auditor) violation(v *Violation) error {
 	return a.Violation(v)
 }
 
-// open notes a line of which something cannot be said.
+// open notes a line about which something is unknown.
 func (a *auditor) open(line int64, why string) {
 	a.report.UnprovenLines++
 	if len(a.report.Unproven) < mostListed {
@@ -108,20 +107,20 @@ func (a *auditor) open(line int64, why string) {
 	}
 }
 
-// unproven is open, for where a judgement would stand.
+// unproven is open with a format, and returns nil, for use instead of a violation.
 func (a *auditor) unproven(line int64, format string, args ...any) error {
 	a.open(line, fmt.Sprintf(format, args...))
 	return nil
 }
 
-// margin notes how much later than asked a request began.
+// margin notes how much later than required a request began.
 func (a *auditor) margin(c frontier.Clock, r *request, left time.Duration) {
 	m := a.margins[c]
 	if m == nil {
 		m = &Margin{Clock: c, Least: left.Seconds(), Line: r.line}
 		a.margins[c] = m
 	}
-	if m.counted != r.line { // by its line it may have waited for what the rules say, too
+	if m.counted != r.line { // the line may name the same pause as the rules
 		m.Requests, m.counted = m.Requests+1, r.line
 	}
 	if s := left.Seconds(); s < m.Least {

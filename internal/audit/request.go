@@ -11,35 +11,35 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A request is a line of crawl.log that is about one.
+// A request is a line of crawl.log about a request.
 type request struct {
 	line       int64
 	run        int
 	url        frontier.URL
 	site       frontier.Site
-	via        frontier.Site // for a robots.txt: the site that it was needed for
-	robots     bool          // a robots.txt, or what else has to be known before a page is asked for
-	use        bool          // of these, what is said about use
+	via        frontier.Site // of a robots.txt: the site that needed it
+	robots     bool          // a robots.txt, or another file that must be known before a page is requested
+	use        bool          // one of these files, about use
 	status     int
-	size       int64 // of the body on the wire; negative for none
+	size       int64 // of the body on the wire; negative if there is none
 	failure    fetch.Stage
 	start, end time.Time
-	ttfb       time.Duration // zero where there was no answer
-	asked      time.Duration // the pause that the line says was asked
+	ttfb       time.Duration // zero if there was no answer
+	asked      time.Duration // the required pause, from the line
 	clock      frontier.Clock
-	since      time.Time // from when on; zero: the last answer of the site
+	since      time.Time // the beginning of the pause, from the line; zero: the last answer of the site
 	addr       netip.Addr
-	public     bool      // the site is at a public address, or may be: a proxy alone knows which
-	rules      time.Time // when the robots.txt in force was fetched, by the line; zero: it says nothing
-	retryAfter time.Time // when the site may be asked again, by the answer; zero: it says nothing
-	ended      time.Time // end, by the clock of then: of a machine whose clock was set meanwhile it is another one
-	digest     string    // of the body of a robots.txt or a page; empty: it is not recorded
+	public     bool      // the address of the site is public, or is unknown because of a proxy
+	rules      time.Time // when the robots.txt in force was fetched, from the line; zero if unknown
+	retryAfter time.Time // when the site may be requested again, from the answer; zero if unknown
+	ended      time.Time // end by the clock at the end; it differs from the other times if the clock was set in between
+	digest     string    // of the body of a robots.txt or a page; empty if it was not recorded
 
-	contradiction string // what the line says in two ways; empty: nothing
-	mayBeClock    bool   // the clock may have been set meanwhile
+	contradiction string // which facts of the line contradict each other; empty if none do
+	mayBeClock    bool   // setting the clock may be the cause of the contradiction
 }
 
-// requestOf is what a line says of a request; nil where it is about none.
+// requestOf returns the request of a line, or nil if the line is not about a request.
 func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	if l.URL == crawllog.RunURL || l.Start.IsZero() {
 		return nil, nil
@@ -48,17 +48,17 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := l.Request()
+	parsed, err := l.Request()
 	if err != nil {
 		return nil, err
 	}
-	addr := told.Addr.Addr().Unmap()
+	addr := parsed.Addr.Addr().Unmap()
 	r := &request{
-		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(told.Error),
-		start: told.Start, end: told.End, ttfb: told.TTFB, asked: told.Asked, clock: frontier.Clock(told.Clock), since: told.Since, use: told.Use,
-		addr: addr, public: fetch.Public(addr) || told.Proxy != "", rules: told.Robots, retryAfter: told.RetryAfter, ended: l.Time, digest: l.Digest,
+		line: n, run: run, url: u, site: u.Site(), status: l.Status, size: l.Size, failure: fetch.Stage(parsed.Error),
+		start: parsed.Start, end: parsed.End, ttfb: parsed.TTFB, asked: parsed.Asked, clock: frontier.Clock(parsed.Clock), since: parsed.Since, use: parsed.Use,
+		addr: addr, public: fetch.Public(addr) || parsed.Proxy != "", rules: parsed.Robots, retryAfter: parsed.RetryAfter, ended: l.Time, digest: l.Digest,
 	}
-	r.contradiction, r.mayBeClock = contradiction(l, told)
+	r.contradiction, r.mayBeClock = contradiction(l, parsed)
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
 		via, err := frontier.ParseURL(l.Via)
 		if err != nil {
@@ -69,8 +69,7 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	return r, nil
 }
 
-// rests reports whether a site rests after what became of a request: it asked for that,
-// or was not there.
+// rests reports whether a site must rest after a request: it asked for rest, or did not answer.
 func (r *request) rests() bool {
 	if r.status == 429 || r.status == 503 {
 		return true
@@ -83,7 +82,7 @@ func (r *request) rests() bool {
 	return false
 }
 
-// answer says what came of a request.
+// answer returns the result of a request, in words.
 func (r *request) answer() string {
 	if r.failure != "" && r.failure != fetch.StageChallenge {
 		return string(r.failure)

@@ -8,19 +8,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// rulesTarget may be asked of every site, whatever its rules are (RFC 9309, section
+// rulesTarget may be requested from every site, even if its rules forbid it (RFC 9309, section
 // 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// rules judges a request by the robots.txt that was in force when it began. The copies of
-// its site are at that moment.
+// rules checks a request against the robots.txt that was in force when it began. The copies of
+// its site must be at that time.
 func (a *auditor) rules(s *site, r *request) error {
 	if r.robots && (r.site == r.via || r.url.Target() == rulesTarget) {
 		return nil
 	}
 	a.checked(NoRobots)
 	c := s.copies
-	if !r.robots { // what the robots.txt of another site leads to names no copy
+	if !r.robots { // a redirect of another site's robots.txt names no copy
 		if r.rules.IsZero() {
 			return a.ruled(NoRobots, r, "no robots.txt was in force, by its line", "RFC 9309, section 2.3.1")
 		}
@@ -33,7 +33,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	}
 	switch {
 	case s.origin == unasked && c.now.Copy != nil:
-		a.open(r.line, "its robots.txt was not asked for: it is on the list of what is asked for nothing, or leads to what is")
+		a.open(r.line, "its robots.txt was not requested: its site is on the opt-out list, or it redirects to such a site")
 	case s.origin == unasked, s.origin == unknown:
 		if err := a.ruled(NoRobots, r, fmt.Sprintf("went by a robots.txt of %s that no line of the log has fetched", stamp(c.now.Fetched)), "RFC 9309, section 2.3.1"); err != nil {
 			return err
@@ -61,8 +61,8 @@ func (a *auditor) rules(s *site, r *request) error {
 	return a.hours(r, g)
 }
 
-// named compares the copy that a line names with the one in force. It reports whether
-// there is nothing more to say of the line.
+// named compares the copy that a line names with the one in force. It returns true if nothing
+// more can be checked.
 func (a *auditor) named(c *copies, r *request) (done bool, err error) {
 	if c.named(r.rules) {
 		return false, nil
@@ -82,8 +82,8 @@ func (a *auditor) named(c *copies, r *request) (done bool, err error) {
 	return true, a.ruled(NoRobots, r, fmt.Sprintf("no robots.txt of %s is stored, by which it went", stamp(r.rules)), "RFC 9309, section 2.3.1")
 }
 
-// hours judges by the hours that a robots.txt names. Those of a robots.txt itself are
-// not counted.
+// hours checks the request against the visit times of a robots.txt. A request for the
+// robots.txt itself is not checked.
 func (a *auditor) hours(r *request, g *robots.Group) error {
 	windows, ok := g.VisitTime()
 	if !ok {
@@ -106,5 +106,5 @@ func (a *auditor) ruled(code Code, r *request, text, rule string) error {
 	return a.violation(&Violation{Code: code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Text: text, Rule: rule})
 }
 
-// stamp writes a time as it stands in the log.
+// stamp returns a time in the form of the log.
 func stamp(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }

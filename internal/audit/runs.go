@@ -20,26 +20,26 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A run is one of those that wrote the log.
+// A run is one of the runs that wrote the log.
 type run struct {
-	begun     time.Time // zero: the log does not say it
-	last      time.Time // of its last line
-	killed    bool      // it did not end by itself, as the next one says, or the state
-	records   bool      // its lines have what crawllog.Records says
-	committed time.Time // if killed: when the state was committed last; zero: not recorded
+	begun     time.Time // zero if the log does not have it
+	last      time.Time // time of its last line
+	killed    bool      // it did not end by itself, as the next run or the state says
+	records   bool      // its lines have the facts that crawllog.Records promises
+	committed time.Time // if killed: time of the last commit; zero if it was not recorded
 	changes   map[string]string
-	own       map[frontier.Site][]crawler.OwnSetting // of sites that have settings of their own
+	own       map[frontier.Site][]crawler.OwnSetting // settings of sites that have their own
 	pace
-	sites map[frontier.Site]*pace // of these
+	sites map[frontier.Site]*pace // paces of the sites in own
 }
 
-// A pace is what the settings of a run ask for.
+// A pace is the settings of a run that concern pauses.
 type pace struct {
-	delay, ip, domain time.Duration // negative or zero: nothing is asked
+	delay, ip, domain time.Duration // zero or negative: no pause
 	policy            robots.Policy
 }
 
-// at is the pace of a run at a site.
+// at returns the pace of a run at a site.
 func (r *run) at(site frontier.Site) *pace {
 	if p := r.sites[site]; p != nil {
 		return p
@@ -47,22 +47,22 @@ func (r *run) at(site frontier.Site) *pace {
 	return &r.pace
 }
 
-// runsOf are what a log says of runs, and of itself.
+// A runsOf is what a log says about its runs and about itself.
 type runsOf struct {
 	all    []run
-	was    map[string]string // of settings that changed: before the first change
+	was    map[string]string // values before their first change, of settings that changed
 	lines  int64
 	bytes  int64
 	digest string // SHA-256
-	lost   int64  // bytes that were removed or cut since they were written
+	lost   int64  // bytes that were removed or cut after they were written
 	torn   bool   // the last line has no end
-	mark   marked // of what was written, by the state
+	mark   marked // checksum of the bytes that the state knows
 
 	asked   bool // there is a line that is not about a run
-	carried bool // copies of robots.txt of the crawl before were taken over, before anything was requested
+	carried bool // copies of robots.txt of an earlier crawl were carried over before the first request
 }
 
-// readRuns reads the lines that are about runs, and the time of the last line of each.
+// readRuns reads the lines about runs, and the time of the last line of each run.
 func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
 	r := &runsOf{was: map[string]string{}, mark: marked{left: written}}
 	sum := sha256.New()
@@ -94,7 +94,7 @@ func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
 	return r, nil
 }
 
-// counting counts what goes on to w.
+// counting counts the bytes that are written to w.
 type counting struct {
 	w io.Writer
 	n int64
@@ -105,14 +105,15 @@ func (c *counting) Write(b []byte) (int, error) {
 	return c.w.Write(b)
 }
 
-// end notes when the last run ended. Whose line is none is told later.
+// end notes when the last run ended. It ignores lines that cannot be read: they are reported
+// later.
 func (r *runsOf) end(before []byte) {
 	if l, err := crawllog.Parse(string(before)); err == nil && len(r.all) > 0 {
 		r.all[len(r.all)-1].last = l.Time
 	}
 }
 
-// about takes in a line about a run.
+// about notes a line about a run.
 func (r *runsOf) about(text, before []byte) error {
 	l, err := crawllog.Parse(string(text))
 	if err != nil || l.URL != crawllog.RunURL {
@@ -126,7 +127,7 @@ func (r *runsOf) about(text, before []byte) error {
 	}
 	if how, ok := l.Annotation("begin"); ok {
 		if len(before) > 0 && len(r.all) == 0 {
-			r.all = append(r.all, run{}) // of which only the end is there
+			r.all = append(r.all, run{}) // the beginning of this run is missing
 		}
 		r.end(before)
 		if n := len(r.all); n > 0 {
@@ -145,7 +146,7 @@ func (r *runsOf) about(text, before []byte) error {
 	return nil
 }
 
-// noteSite takes in the settings that a site has of its own.
+// noteSite notes the settings of a site with its own settings.
 func (r *run) noteSite(site frontier.Site, l *crawllog.Line) {
 	var own []crawler.OwnSetting
 	for _, a := range l.Annotations {
@@ -167,7 +168,7 @@ func (r *runsOf) note(annotation string) error {
 		last.records = last.records || annotation == crawllog.Records
 	}
 	switch key {
-	case "carried": // not always by the first run, which may have been killed before
+	case "carried": // it may be a later run if the first was killed before it
 		r.carried = r.carried || !r.asked
 	case "lost":
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -187,7 +188,7 @@ func (r *runsOf) note(annotation string) error {
 	return nil
 }
 
-// plain is a value as it was before it became a part of a line.
+// plain returns a value as it was before it was escaped for a line.
 func plain(value string) string {
 	if s, err := url.PathUnescape(value); err == nil {
 		return s
@@ -195,8 +196,8 @@ func plain(value string) string {
 	return value
 }
 
-// settle finds out which settings each run had, from those of the last one and what
-// each did otherwise than the one before.
+// settle computes the settings of each run, from those of the last run and from the changes of
+// each run.
 func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 	now := maps.Clone(last)
 	if now == nil {
@@ -217,8 +218,8 @@ func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 	return nil
 }
 
-// settleSites finds out the paces of the sites that have settings of their own. Many sites
-// may have the same.
+// settleSites computes the paces of the sites with their own settings. Sites with the same
+// settings share a pace.
 func (r *run) settleSites() error {
 	made := map[string]*pace{}
 	for site, own := range r.own {
@@ -242,7 +243,7 @@ func (r *run) settleSites() error {
 	return nil
 }
 
-// paceOf reads the settings that are about pauses and robots.txt.
+// paceOf parses the settings about pauses and robots.txt.
 func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 	var o crawler.Options
 	for _, s := range o.Settings() {
@@ -276,16 +277,15 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 	}, nil
 }
 
-// defaultIPDelay is that of crawler.Options.IPDelay.
+// defaultIPDelay is the default of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is how long before its last line, or its last commit, a run may have ended
-// requests that the crawl forgot because of a kill or a full disk: lines are
-// written at once, and commits come a little later.
+// justWritten is how long before its last line, or its last commit, a run may have made
+// requests that the crawl forgot because of a kill or a full disk. Lines are written at once,
+// and commits a little later.
 const justWritten = 10 * time.Second
 
-// lostBy reports whether a kill may have taken what the crawl had learned at a moment
-// of a run.
+// lostBy reports whether a kill may have taken what the crawl learned in a run at a time.
 func (r *runsOf) lostBy(run int, at time.Time) bool {
 	n := &r.all[run]
 	end := n.last
@@ -295,7 +295,7 @@ func (r *runsOf) lostBy(run int, at time.Time) bool {
 	return n.killed && at.After(end.Add(-justWritten))
 }
 
-// at is the run that was under way at a moment, or the last before it.
+// at returns the run that was active at a time, or the last one before it.
 func (r *runsOf) at(t time.Time) int {
 	for i := len(r.all) - 1; i > 0; i-- {
 		if !r.all[i].begun.After(t) {
@@ -308,7 +308,7 @@ func (r *runsOf) at(t time.Time) int {
 // back reports whether the clock of the machine was set back before a run.
 func (r *runsOf) back(run int) bool { return r.all[run].begun.Before(r.all[run-1].last) }
 
-// backAt reports whether a moment may be by the clock of before it was set back.
+// backAt reports whether a time may have been taken from the clock before it was set back.
 func (r *runsOf) backAt(t time.Time) bool {
 	for i := 1; i < len(r.all); i++ {
 		if r.back(i) && !t.Before(r.all[i].begun) {
@@ -318,7 +318,7 @@ func (r *runsOf) backAt(t time.Time) bool {
 	return false
 }
 
-// killedBetween reports whether a kill may have taken what a run before knew at a moment.
+// killedBetween reports whether a kill may have taken what an earlier run knew at a time.
 func (r *runsOf) killedBetween(from, to int, at time.Time) bool {
 	for i := from; i < to; i++ {
 		if r.lostBy(i, at) {

@@ -19,12 +19,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// A sabotage is a fault that is built into a crawler, which then has it if the variable
+// A sabotage is a fault that is built into a crawler. It is active if the environment variable
 // PERMESSO_SABOTAGE has its name.
 type sabotage struct {
 	name, does string
-	named      []audit.Code // by which the audit of the directory names it, among others; nil: it cannot
-	server     bool         // the log of the server shows it: only looked at if the directory does not
+	named      []audit.Code // the codes that an audit of the directory reports, maybe with others; nil: it cannot
+	server     bool         // the log of the server shows it; only checked if the directory does not show it
 }
 
 var sabotages = []sabotage{
@@ -58,8 +58,8 @@ var sabotages = []sabotage{
 	{"shorter", "waits half of each pause, and writes that answers ended when they began", []audit.Code{audit.Evidence}, true},
 }
 
-// An edit puts text in the place of another one, which a file of the sources has once. The
-// variable of the package frontier that it uses has the name of the sabotage.
+// An edit replaces a text that occurs once in a source file. The new text uses the variable
+// Sabotage of package frontier, which has the name of the sabotage.
 type edit struct{ file, old, new string }
 
 func edits() []edit {
@@ -147,8 +147,8 @@ func (c *Clocks) unspoiled(own time.Duration) (time.Duration, Clock) {
 	}
 }
 
-// spoiled makes the sources of edits in dir, for go build -overlay, and returns the name of
-// the file that lists them.
+// spoiled writes the edited sources to dir, for go build -overlay, and returns the name of the
+// file that lists them.
 func spoiled(t *testing.T, dir string) string {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -188,8 +188,8 @@ func spoiled(t *testing.T, dir string) string {
 	return list
 }
 
-// Each sabotage is named by the audit of what it has left, or it is one that no log can
-// show: docs/reference/audit.md has the table.
+// An audit reports each sabotage, unless no log can show it: docs/reference/audit.md has the
+// table.
 func TestEachSabotageIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	list := spoiled(t, dir)
@@ -233,18 +233,19 @@ func TestEachSabotageIsNamed(t *testing.T) {
 	}
 }
 
-// found begins the line of what a crawl with a sabotage has come to.
+// found is the beginning of the line with the result of a sabotaged crawl.
 const found = "sabotaged: "
 
-// A sabotaged crawl is what an audit says of it.
+// A sabotaged is the audit of a sabotaged crawl.
 type sabotaged struct {
 	Requests int64
 	Broken   map[audit.Code]int64
-	First    string // violation
-	Beside   int64  // requests that one of the logs alone has
+	First    string // the first violation
+	Beside   int64  // requests that are in only one of the logs
 }
 
-// A crawl of all that a sabotage may be about, for TestEachSabotageIsNamed.
+// A crawl with a sabotage in a web that has everything that a sabotage concerns, for
+// TestEachSabotageIsNamed.
 func TestASabotagedCrawl(t *testing.T) {
 	if os.Getenv("PERMESSO_SABOTAGE") == "" {
 		t.Skip("TestEachSabotageIsNamed runs it")
@@ -276,8 +277,8 @@ func TestASabotagedCrawl(t *testing.T) {
 	fmt.Println(found + string(raw))
 }
 
-// crawlTheBait crawls a web in which there is something to break for each rule. It returns
-// the log of its servers.
+// crawlTheBait crawls a web in which each rule can be broken. It returns the log of its
+// servers.
 func crawlTheBait(t *testing.T, dir string) string {
 	w := crawltest.New(t)
 	const no = "User-agent: *\nDisallow: /no\n"
@@ -334,7 +335,7 @@ func crawlTheBait(t *testing.T, dir string) string {
 	return accessLogOf(w)
 }
 
-// accessLogOf is what nginx would log of a web, with the host first.
+// accessLogOf returns the log of a web in the format of nginx, with the host first.
 func accessLogOf(w *crawltest.Web) string {
 	var b strings.Builder
 	for _, r := range w.Log() {

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// What is said of a violation has the line, the figures, and the rule in the words of who
-// asked.
+// The text of a violation has the line, the figures, and the rule in the words of robots.txt or
+// of the crawl.
 func TestWhatIsSaidOfViolations(t *testing.T) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{"otherbot"}}}
 	w.run(0, "begin:clean")
@@ -58,7 +58,7 @@ func TestWhatIsSaidOfViolations(t *testing.T) {
 	}
 }
 
-// However close a pause came, what is said of it are two lengths of time that differ.
+// The text of a missed pause has two different lengths of time, even if they are very close.
 func TestWhatIsSaidOfAPauseHasTwoLengths(t *testing.T) {
 	for _, short := range []time.Duration{4 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, time.Second} {
 		w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}

@@ -9,37 +9,37 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A ServerLog is the access log of a server that a crawl has asked, in a form that
-// Visitor.Access reads. Its lines whose User-Agent has the product token of the crawl are
-// put beside those of crawl.log.
+// A ServerLog is the access log of a server that was crawled, in a format that Visitor.Access
+// reads. Lines whose User-Agent has the product token of the crawl are compared with those of
+// crawl.log.
 type ServerLog struct {
-	Name string // for what is told
+	Name string // of the log, for messages
 	Log  io.Reader
-	Host string // that lines without a host are of; "" leaves these out
+	Host string // the host of lines without a host; "" ignores these lines
 }
 
-// A Beside says how the log of a server and crawl.log fit together. The names of its
-// fields in JSON are never changed.
+// A Beside is the result of comparing the log of a server with crawl.log. The names of its
+// fields in JSON never change.
 type Beside struct {
 	Log        string    `json:"log"`
 	Lines      int64     `json:"lines"`
 	Unread     int64     `json:"unreadable_lines"`
-	Unnamed    int64     `json:"lines_without_host"` // of the crawl, left out
+	Unnamed    int64     `json:"lines_without_host"` // lines of the crawl that were ignored
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
-	Requests   int64     `json:"requests"`    // of the crawl
-	Matched    int64     `json:"matched"`     // of them, with a line of crawl.log
-	OnlyServer int64     `json:"only_server"` // without
-	OnlyCrawl  int64     `json:"only_crawl"`  // lines of crawl.log without one of the server
+	Requests   int64     `json:"requests"`    // requests of the crawl in the log of the server
+	Matched    int64     `json:"matched"`     // requests with a line in crawl.log
+	OnlyServer int64     `json:"only_server"` // requests without a line in crawl.log
+	OnlyCrawl  int64     `json:"only_crawl"`  // lines of crawl.log without a line of the server
 }
 
 const (
-	apart       = time.Minute      // by so much the clocks of server and crawler may differ
-	mostWaiting = 1000             // lines of one URL that wait for one of the other log
-	longAsk     = 10 * time.Minute // how long an answer may take if a server logs the time of its beginning
+	apart       = time.Minute      // how much the clocks of server and crawler may differ
+	mostWaiting = 1000             // how many lines of one URL may wait for a line of the other log
+	longAsk     = 10 * time.Minute // how long an answer may take if the server logs its beginning
 )
 
-// server reads the log of a server: which hosts it is of, and the lines of the crawl.
+// server reads the log of a server: its hosts, and the lines of the crawl.
 func (a *auditor) server() error {
 	if a.Server == nil {
 		return nil
@@ -90,14 +90,14 @@ func (a *auditor) server() error {
 	return err
 }
 
-// besideKey sorts what is asked of a host for one target by time.
+// besideKey returns a sort key: host, target and time.
 func besideKey(host, target string, at time.Time, of byte, line int64) []byte {
 	key := appendKey(nil, byTarget, host+target, 0)
 	key = binary.BigEndian.AppendUint64(key, uint64(at.UnixMicro())^1<<63)
 	return binary.BigEndian.AppendUint64(append(key, of), uint64(line))
 }
 
-// beside sorts a request in that the log of the server should have.
+// beside adds a request that the log of the server should have.
 func (a *auditor) beside(r *request) error {
 	if !a.served[r.site.Host()] {
 		return nil
@@ -110,8 +110,8 @@ func (a *auditor) beside(r *request) error {
 	return a.order.Add(besideKey(r.site.Host(), r.url.Target(), r.end, ofLog, r.line), text)
 }
 
-// A pairing matches the two logs for one target of a host. Each line of one waits for one of
-// the other as long as the clocks may differ.
+// A pairing matches the two logs for one target of a host. Each line of one log waits for a
+// line of the other for as long as the clocks may differ.
 type pairing struct {
 	url     string
 	waiting []pair
@@ -145,7 +145,7 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	case len(p.waiting) < mostWaiting:
 		p.waiting = append(p.waiting, x)
 		return nil
-	default: // far too many of one URL: the first of them
+	default: // too many lines of one URL: the first one does not wait any longer
 		first := p.waiting[0]
 		p.waiting = append(p.waiting[1:], x)
 		return a.alone(p.url, &first)
@@ -155,7 +155,8 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	return nil
 }
 
-// unpaired tells what has waited until a moment in vain; the zero time is the end.
+// unpaired reports the lines that have waited too long at a time; zero means the end of the
+// logs.
 func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	for len(p.waiting) > 0 && (until.IsZero() || p.waiting[0].end.Before(until)) {
 		x := p.waiting[0]
@@ -167,7 +168,7 @@ func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	return nil
 }
 
-// alone judges a line of one log that the other one does not have.
+// alone checks a line that only one log has.
 func (a *auditor) alone(url string, x *pair) error {
 	b := a.report.Server
 	a.checked(Evidence)
@@ -192,8 +193,8 @@ func (a *auditor) alone(url string, x *pair) error {
 	})
 }
 
-// unloggedAt reports whether a request that a server has logged at a moment may have no line:
-// it was under way when a run was killed, or the log of its time was removed.
+// unloggedAt reports whether a request that a server logged at a time may have no line: it was
+// active when a run was killed, or that part of the log was removed.
 func (r *runsOf) unloggedAt(t time.Time) bool {
 	if r.lost > 0 || r.all[0].begun.IsZero() {
 		return true

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// What stands in the log of a server alone, or in crawl.log alone, is named; the clocks of
-// both may differ a little, and other crawlers do not count.
+// A request that only the log of a server has, or only crawl.log, is reported. The clocks may
+// differ a little, and other crawlers do not count.
 func TestBothLogsHaveEachRequest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "crawl")
 	var log string
@@ -87,7 +87,7 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 			t.Errorf("%s: %+v, %d violations: %v", tc.name, b, r.Violated, r.Violations)
 		}
 	}
-	// A collection would close files that were left open.
+	// A collection would close leaked files.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := openFiles()
 	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return nil }}); err != nil || openFiles() > before {
@@ -103,13 +103,13 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 	}
 }
 
-// openFiles is how many files this process has open; 0 where the system does not say it.
+// openFiles returns how many files this process has open, or 0 if the system does not say.
 func openFiles() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// Of too many lines of one URL the first do not wait any longer.
+// If one URL has too many lines, the first ones do not wait any longer.
 func TestManyLinesOfOneURL(t *testing.T) {
 	w := &written{evidence: evidence{agents: []string{testIdentity.UserAgent()}}}
 	w.run(0, "begin:clean")
@@ -139,8 +139,8 @@ func TestManyLinesOfOneURL(t *testing.T) {
 	}
 }
 
-// Crawls that share the clocks of their machine keep them between each other; those that
-// do not are named.
+// Crawls that share the clocks of their machine keep the pauses between each other. Crawls that
+// do not are reported.
 func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {
 	web := func(t *testing.T) *crawltest.Web {
 		w := crawltest.New(t)
@@ -187,7 +187,7 @@ func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {
 		}
 		all.Wait()
 	})
-	for _, d := range apart { // each at the same time, by its own clock
+	for _, d := range apart { // all at the same time, each with its own clock
 		synctest.Test(t, func(t *testing.T) { crawl(t, web(t), d, nil) })
 	}
 	all, joint, err := audit.Together(shared, audit.Options{})

@@ -7,24 +7,24 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// atAddress is how many requests one public address may be asked at once.
+// atAddress is how many requests may be active at one public address.
 const atAddress = 2
 
-// jitter is how much later than its clock a request may begin, and the next one with it
-// no later than that: between the two stands the scheduler of the machine. The pause of
-// an address counts from start to start, and so knows both ends as well as that. What
-// the line itself says was asked is judged to the microsecond.
+// jitter is how much later than decided a request may begin, although the clock of the next one
+// counts from the decision: the scheduler of the machine may delay it. The pause of an address
+// counts from start to start, so both ends are only known to this precision. The pause that the
+// line itself names is checked to the microsecond.
 const jitter = 50 * time.Millisecond
 
-// A common is what several sites share, an address or a registrable domain, while the
-// requests to all of them pass by in the order in which they began.
+// A common is an address or a registrable domain that several sites share, while its requests
+// are read in the order of their starts.
 type common struct {
 	clock frontier.Clock
-	last  *request   // the one that began last; for a domain, that ended last
-	under []*request // of which it is not known that they have ended
+	last  *request   // the one that began last; for a domain, the one that ended last
+	under []*request // requests that may still be active
 }
 
-// shared judges one request to an address or a domain.
+// shared checks one request to an address or a domain.
 func (a *auditor) shared(c *common, r *request) error {
 	run := &a.runs.all[r.run]
 	most, pause := atAddress, run.ip
@@ -71,7 +71,7 @@ func (a *auditor) shared(c *common, r *request) error {
 	return a.sharedPause(c, last, r, pause)
 }
 
-// sharedPause judges the pause between two requests of what sites share.
+// sharedPause checks the pause between two requests to an address or a domain.
 func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) error {
 	a.checked(TooEarly)
 	from, allowed, behind := last.end, tick, "the end"
@@ -89,7 +89,7 @@ func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) 
 	case last.run < r.run && a.runs.killedBetween(last.run, r.run, last.end):
 		return a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", last.line)
 	}
-	was, asked := toldApart(kept, pause)
+	was, asked := roundedApart(kept, pause)
 	return a.violation(&Violation{
 		Code: TooEarly, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
 		Rule:  fmt.Sprintf("the crawl's own pause of %s: %v", a.nameOf(c, r), pause),

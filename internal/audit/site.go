@@ -10,29 +10,29 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Request is one request to the host of Options.Site. The names of its fields in JSON
-// are never changed.
+// A Request is one request to the host of Options.Site. The names of its fields in JSON never
+// change.
 type Request struct {
 	Line   int64     `json:"line"`
-	Time   time.Time `json:"time"` // its start
+	Time   time.Time `json:"time"` // start of the request
 	URL    string    `json:"url"`
-	Status int       `json:"status"`          // or the negative code of the log
-	Error  string    `json:"error,omitempty"` // as in the log
+	Status int       `json:"status"`          // HTTP status, or the negative code of the log
+	Error  string    `json:"error,omitempty"` // from the log
 	Bytes  int64     `json:"bytes"`           // of the answer, as they came over the wire
 	Took   float64   `json:"took"`            // seconds from start to end
 	For    string    `json:"for,omitempty"`   // "robots" for a robots.txt, "use" for a tdmrep.json or a license
 
-	// Since the end of the answer before to the same scheme, host and port: what was
-	// kept, and what had to be, in seconds. Kept is absent for the first.
+	// Kept is the time since the end of the last answer of the same scheme, host and port, in
+	// seconds. Asked is the required time. Kept is absent in the first request.
 	Kept  *float64       `json:"kept,omitempty"`
-	Asked float64        `json:"asked,omitempty"` // by the line
-	Clock frontier.Clock `json:"clock,omitempty"` // that asked it
+	Asked float64        `json:"asked,omitempty"` // from the line
+	Clock frontier.Clock `json:"clock,omitempty"` // the clock that required the pause
 
-	Robots string `json:"robots,omitempty"` // when the robots.txt in force had come; absent where For is set
-	Rule   string `json:"rule,omitempty"`   // that allows the URL, or forbids it
+	Robots string `json:"robots,omitempty"` // fetch time of the robots.txt in force; absent if For is set
+	Rule   string `json:"rule,omitempty"`   // the rule that allows or forbids the URL
 }
 
-// A Copy is a robots.txt as it is stored, or what a try to get it came to.
+// A Copy is a stored robots.txt, or the result of a failed try to get it.
 type Copy struct {
 	Site    string    `json:"site"`
 	Fetched time.Time `json:"fetched"`
@@ -40,9 +40,9 @@ type Copy struct {
 	Failure string    `json:"failure,omitempty"`
 	Bytes   int       `json:"bytes"`
 	SHA256  string    `json:"sha256"`         // of the body
-	Delay   float64   `json:"delay_seconds"`  // that it asks between two requests
-	Expires time.Time `json:"expires"`        // when it was to be asked for again
-	Body    string    `json:"body,omitempty"` // as far as it is text
+	Delay   float64   `json:"delay_seconds"`  // the pause that it requires
+	Expires time.Time `json:"expires"`        // when it had to be fetched again
+	Body    string    `json:"body,omitempty"` // invalid UTF-8 becomes U+FFFD
 }
 
 func (a *auditor) row(s *site, r *request, k kept) Request {
@@ -69,7 +69,7 @@ func (a *auditor) row(s *site, r *request, k kept) Request {
 	return row
 }
 
-// because names what a verdict was decided by.
+// because returns the rule that decided a verdict.
 func because(v robots.Verdict) string {
 	word := "Disallow"
 	if v.Rule.Allow {
@@ -81,7 +81,7 @@ func because(v robots.Verdict) string {
 	return fmt.Sprintf("line %d: %s: %s", v.Rule.Line, word, clip(v.Rule.Pattern))
 }
 
-// tellCopies tells of all copies of a site.
+// tellCopies reports all copies of a site.
 func (a *auditor) tellCopies(site frontier.Site) error {
 	policy := a.runs.all[len(a.runs.all)-1].at(site).policy
 	for s, err := range a.Robots(site) {

@@ -10,22 +10,22 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Joint is what an audit of several crawls of one machine has found between them: such
-// crawls share the clocks of hosts and addresses (frontier.Shared). The names of its fields
-// in JSON are never changed.
+// A Joint is what an audit found between several crawls of one machine. Such crawls share the
+// clocks of hosts and addresses (frontier.Shared). The names of its fields in JSON never
+// change.
 type Joint struct {
-	Crawls     []string    `json:"crawls"` // their directories
+	Crawls     []string    `json:"crawls"` // directories
 	Checks     []Check     `json:"checks"`
 	Violated   int64       `json:"violations"`
-	Violations []Violation `json:"list"` // the first of them; their lines are of the crawl that Text begins with
+	Violations []Violation `json:"list"` // the first mostListed; Text begins with the crawl whose lines they are
 }
 
 // Clean reports whether nothing was violated between the crawls.
 func (j *Joint) Clean() bool { return j.Violated == 0 }
 
-// Together audits the crawls in several directories, each by itself, and then what they
-// have asked of the same hosts, and of the same public addresses. The error is as that of
-// Dir, and names the directory.
+// Together audits the crawls in several directories, first each crawl separately, and then the
+// requests of all crawls to the same hosts and to the same public addresses. The error is a
+// *DirError with the error of Dir.
 func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error) {
 	return together(dirs, o, Dir)
 }
@@ -64,7 +64,7 @@ func together(dirs []string, o Options, audit func(string, Options) (*Report, er
 		all = append(all, r)
 	}
 	var group string
-	var last []*trace // of each crawl
+	var last []*trace // the last request of each crawl
 	err = order.Each(func(key, text []byte) error {
 		if of := string(key[:len(key)-8]); of != group {
 			group, last = of, make([]*trace, len(dirs))
@@ -82,7 +82,7 @@ func together(dirs []string, o Options, audit func(string, Options) (*Report, er
 	return all, joint, err
 }
 
-// A DirError says which directory an error of Together is of.
+// A DirError says to which directory an error of Together belongs.
 type DirError struct {
 	Dir string
 	Err error
@@ -99,14 +99,14 @@ type trace struct {
 	Line       int64
 	URL        string
 	Start, End int64
-	Pause      int64          // that others have to keep from End on; for an address from Start
-	Clock      frontier.Clock // that asks it
+	Pause      int64          // for other crawls, from End on; for an address from Start on
+	Clock      frontier.Clock // the clock that requires the pause
 }
 
-// between is what the scheduler of the machine may take from a pause between processes.
+// between is how much the scheduler of the machine may take from a pause between processes.
 const between = jitter
 
-// judge judges a request by the last ones of the other crawls.
+// judge checks a request against the last ones of the other crawls.
 func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 	for _, o := range last {
 		if o == nil || o.Crawl == t.Crawl {
@@ -122,9 +122,9 @@ func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 		code, text := TooEarly, ""
 		switch {
 		case kept < -tick && kind != byAddress:
-			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", told(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
+			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", rounded(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
 		case kept < asked-between:
-			was, should := toldApart(kept, asked)
+			was, should := roundedApart(kept, asked)
 			text = fmt.Sprintf("began %s after %s of line %d of %s, %s; asked are %s", was, what, o.Line, j.Crawls[o.Crawl], o.URL, should)
 		}
 		if code == TooEarly {
@@ -156,7 +156,7 @@ func (j *Joint) at(code Code) int {
 	return -1
 }
 
-// trace tells other crawls of a request, once what it asks of the next one is known.
+// trace passes a request to the check of other crawls, after its required pauses are known.
 func (a *auditor) trace(s *site, r *request) error {
 	if a.Options.mark == nil || r.addr.IsValid() && r.addr.IsLoopback() || !r.public && !r.addr.IsValid() {
 		return nil
@@ -165,7 +165,7 @@ func (a *auditor) trace(s *site, r *request) error {
 	t := trace{Line: r.line, URL: r.url.String(), Start: r.start.UnixMicro(), End: r.end.UnixMicro()}
 	if s.last == r {
 		for _, w := range s.asks {
-			if us := w.pause.Microseconds(); w.guest && us > t.Pause {
+			if us := w.pause.Microseconds(); w.forOthers && us > t.Pause {
 				t.Pause, t.Clock = us, w.clock
 			}
 		}

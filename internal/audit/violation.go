@@ -15,19 +15,19 @@ type Code string
 // The codes.
 const (
 	Disallowed  Code = "disallowed"   // robots.txt forbids the URL
-	NoRobots    Code = "no-robots"    // no robots.txt was known that allows anything
-	StaleRobots Code = "stale-robots" // the copy was not to be used any more, or not the last one
+	NoRobots    Code = "no-robots"    // no robots.txt was known that allows the request
+	StaleRobots Code = "stale-robots" // the copy was too old, or not the last one
 	TooEarly    Code = "gap"          // a pause was too short
 	RetryAfter  Code = "retry-after"  // the site had named a later time
 	BackOff     Code = "back-off"     // the site had asked for rest, or did not answer
-	Concurrent  Code = "concurrent"   // more requests at once than may be
+	Concurrent  Code = "concurrent"   // more requests at once than allowed
 	VisitTime   Code = "visit-time"   // outside of the hours that robots.txt names
 	Redirects   Code = "redirects"    // a robots.txt was followed too far
 	Identity    Code = "identity"     // requests went out under several names
 	Evidence    Code = "evidence"     // log, state and copies of robots.txt contradict each other
 )
 
-// Codes are all codes, in the order in which they are told, and what each rule is.
+// Codes returns all codes in the order of reports, with their rules.
 func Codes() []Check {
 	return []Check{
 		{Code: NoRobots, Rule: "each request had a robots.txt, fetched before"},
@@ -44,26 +44,26 @@ func Codes() []Check {
 	}
 }
 
-// A Check is what became of one rule.
+// A Check counts the checks and the violations of one rule.
 type Check struct {
 	Code       Code   `json:"code"`
 	Rule       string `json:"rule"`
-	Checked    int64  `json:"checked"` // how many requests, or what else the rule is about
+	Checked    int64  `json:"checked"` // how many requests, or other things, were checked
 	Violations int64  `json:"violations"`
 }
 
 // A Violation is one rule that one request broke.
 type Violation struct {
 	Code  Code      `json:"code"`
-	Lines []int64   `json:"lines,omitempty"` // of the log: of the request, then of that which it is measured by
+	Lines []int64   `json:"lines,omitempty"` // of the log: the line of the request, then the line that it is measured from
 	URL   string    `json:"url,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // the start of the request
-	Rule  string    `json:"rule"`          // what was asked, as it stands where it was asked
+	Rule  string    `json:"rule"`          // the rule that was broken, in its own words
 	Text  string    `json:"text"`          // what happened
 	Pause *Pause    `json:"pause,omitempty"`
 }
 
-// A Pause is what was asked, and what was kept, in seconds.
+// A Pause is the required and the actual pause, in seconds.
 type Pause struct {
 	Clock frontier.Clock `json:"clock"`
 	Asked float64        `json:"asked"`
@@ -86,7 +86,7 @@ func (v *Violation) String() string {
 	return b.String()
 }
 
-// A LineError is a line of a log that is none.
+// A LineError is a line of a log that cannot be read.
 type LineError struct {
 	File string
 	Line int64
@@ -97,16 +97,16 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s: nothing can be said of a log with foreign or broken lines", e.File, e.Line, e.cause())
 }
 
-// cause is what is wrong with the line, in one line of text.
+// cause returns what is wrong with the line, in one line of text.
 func (e *LineError) cause() string {
-	first, _, _ := strings.Cut(e.Err.Error(), "\n") // the other fields are no better
+	first, _, _ := strings.Cut(e.Err.Error(), "\n") // the other lines list further fields
 	return first
 }
 
 // Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// lineError gives the number of a line to whatever is wrong with it.
+// lineError adds the number of a line to an error.
 func lineError(file string, line int64, err error) error {
 	var known *LineError
 	if err == nil || errors.As(err, &known) {

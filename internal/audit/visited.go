@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// A visited is what is known of one host while the visits to it pass by.
+// A visited is what is known about one host while the visits to it are read.
 type visited struct {
 	Host
 	first, last time.Time
-	rules       time.Time // when robots.txt was asked for last
+	rules       time.Time // time of the last request for robots.txt
 	status      counts
-	rest        *visit // the last answer that asked for rest, and was not followed yet
+	rest        *visit // the last answer that asked for rest, if no request followed yet
 
-	second  time.Time // the one that goes on
+	second  time.Time // the current second
 	inIt    int64
-	inItBy  map[string]bool // addresses
-	seconds [60]int64       // requests in each of the last sixty
-	before  *visit          // for times to the millisecond: that ended last
+	inItBy  map[string]bool // addresses in this second
+	seconds [60]int64       // requests in each of the last 60 seconds
+	before  *visit          // for times to the millisecond: the visit that ended last
 
-	// Of an access log: by what pauses so far may be too short at most, see pace.
+	// For access logs: the smallest upper bound of what the pauses so far lack, see pace.
 	n     int64 // requests
 	least float64
-	from  *visit // at which it was that
+	from  *visit // the visit of that bound
 	fromN int64
 }
 
-// judge goes on by one visit.
+// judge checks one visit.
 func (w *watch) judge(x *visit) {
 	if _, known := w.hosts[x.host]; !known && len(w.hosts) >= mostNames {
 		x.host = others
@@ -68,12 +68,12 @@ func (w *watch) judge(x *visit) {
 	switch {
 	case x.exact():
 		w.exactPace(h, x)
-	case x.host != "" && w.gap.pause > 0: // lines without a host may be of several
+	case x.host != "" && w.gap.pause > 0: // lines without a host may be of several hosts
 		w.pace(h, x)
 	}
 }
 
-// rate counts how many come in a second, and in a minute.
+// rate counts the requests per second and per minute.
 func (h *visited) rate(x *visit) {
 	at := x.time().Truncate(time.Second)
 	for range min(60, int(at.Sub(h.second)/time.Second)) {
@@ -96,7 +96,7 @@ func (h *visited) rate(x *visit) {
 	h.Second, h.Minute, h.AtOnce = max(h.Second, h.inIt), max(h.Minute, sum), max(h.AtOnce, len(h.inItBy))
 }
 
-// rules judges by robots.txt: whether it was asked for, and what it says.
+// rules checks whether robots.txt was requested, and what it says.
 func (w *watch) rules(h *visited, x *visit) {
 	if x.robots() {
 		h.Robots++
@@ -109,7 +109,7 @@ func (w *watch) rules(h *visited, x *visit) {
 	w.check(NoRobots).Checked++
 	switch {
 	case h.rules.IsZero():
-		if h.Unannounced++; h.Unannounced > 1 { // the first is told
+		if h.Unannounced++; h.Unannounced > 1 { // only the first is reported
 			w.count(NoRobots)
 			break
 		}
@@ -133,18 +133,17 @@ func (w *watch) of(code Code, x *visit, text, rule string) *Violation {
 	return &Violation{Code: code, Lines: []int64{x.line}, URL: x.url(), Time: x.time(), Text: text, Rule: rule}
 }
 
-// clock is a time of an access log.
+// clock returns a time of an access log.
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// pace judges how fast the visitor was, to the second. A pause counts from the end of an
-// answer to the beginning of the next request.
+// pace checks how fast the visitor was, to the second. A pause counts from the end of an answer
+// to the beginning of the next request.
 func (w *watch) pace(h *visited, x *visit) {
 	w.check(TooEarly).Checked++
-	// nginx dates the end of an answer, Apache the beginning of a request: in either case
-	// n pauses take no longer than from the date of the first to that of the last, and
-	// a second more, as dates are cut to seconds. What n pauses had to take, less what
-	// they took at most, grows for whoever is too fast: it is compared with its least so
-	// far.
+	// nginx logs the end of an answer, Apache the beginning of a request. In both cases n
+	// pauses take at most the time between the first and the last date, plus a second, since
+	// dates are cut to seconds. The required time of n pauses, less the time that they took at
+	// most, grows if the visitor is too fast. It is compared with its minimum so far.
 	h.n++
 	now := float64(h.n)*w.gap.pause.Seconds() - float64(x.at.Unix())
 	if h.from == nil || now < h.least {
@@ -166,7 +165,7 @@ func (w *watch) pace(h *visited, x *visit) {
 	w.violation(v)
 }
 
-// exactPace judges by a log that says when requests began and ended.
+// exactPace checks a log that has the beginning and the end of requests.
 func (w *watch) exactPace(h *visited, x *visit) {
 	before := h.before
 	if before == nil || x.end.After(before.end) {
@@ -196,7 +195,7 @@ func (w *watch) exactPace(h *visited, x *visit) {
 	w.violation(v)
 }
 
-// asks names what asks for the pause.
+// asks returns the rule that requires the pause.
 func (w *watch) asks() string {
 	if w.Delay > 0 {
 		return fmt.Sprintf("a pause of %v, as given", w.Delay)

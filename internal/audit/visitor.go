@@ -15,83 +15,84 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A Visitor is a crawler that somebody else runs, as the logs of servers know it, and
-// what was asked of it.
+// A Visitor is the crawler of another operator, as the logs of servers show it, with the rules
+// that it is checked against.
 type Visitor struct {
-	Agent  string        // name of the crawler: lines count if their User-Agent has it as a word; "" is all lines
-	Host   string        // lines count if they name this host, or none; "" is all lines
-	Robots *robots.File  // the robots.txt of Host that was in force; nil, or without Host: what it forbids is not judged
-	Token  string        // the product token that Robots is read for; "" is Agent
-	Delay  time.Duration // that was asked between two requests to a host; 0: that of Robots
+	Agent  string        // name of the crawler: lines count if their User-Agent has it as a word; "" means all lines
+	Host   string        // lines count if they name this host, or no host; "" means all lines
+	Robots *robots.File  // the robots.txt of Host that was in force; if it is nil, or Host is empty, its rules are not checked
+	Token  string        // the product token for Robots; "" means Agent
+	Delay  time.Duration // the required pause between two requests to a host; 0 means that of Robots
 }
 
-// A Visited is what an audit of a Visitor has found. The names of its fields in JSON are
-// never changed.
+// A Visited is the result of an audit of a Visitor. The names of its fields in JSON never
+// change.
 type Visited struct {
 	Log      string    `json:"log"`
 	Agent    string    `json:"agent"`
-	Host     string    `json:"host,omitempty"` // that was asked about
+	Host     string    `json:"host,omitempty"` // Visitor.Host
 	Lines    int64     `json:"lines"`
-	Unread   int64     `json:"unreadable_lines"` // of Lines: in another form
-	Requests int64     `json:"requests"`         // of the visitor
+	Unread   int64     `json:"unreadable_lines"` // lines in another form, which are part of Lines
+	Requests int64     `json:"requests"`         // requests of the visitor
 	First    time.Time `json:"first,omitzero"`
 	Last     time.Time `json:"last,omitzero"`
 
 	Names     []Count `json:"names"`     // User-Agents of the visitor, the most frequent first
-	Addresses []Count `json:"addresses"` // that it came from
+	Addresses []Count `json:"addresses"` // its addresses
 	Hosts     []Host  `json:"hosts"`
 
 	Checks     []Check     `json:"checks"`
 	Violated   int64       `json:"violations"`
-	Violations []Violation `json:"list"`    // the first of them
+	Violations []Violation `json:"list"`    // the first mostListed
 	Remarks    []string    `json:"remarks"` // what the log does not prove
 }
 
 // Clean reports whether nothing was violated.
 func (v *Visited) Clean() bool { return v.Violated == 0 }
 
-// A Count is how often something stands in a log.
+// A Count is a name and how often it occurs in a log.
 type Count struct {
 	Name  string `json:"name"`
 	Count int64  `json:"count"`
 }
 
-// A Host is how one host was asked.
+// A Host is what a log says about the requests to one host.
 type Host struct {
-	Name        string    `json:"name"` // empty where the log names none
+	Name        string    `json:"name"` // empty if the lines name no host
 	Requests    int64     `json:"requests"`
 	Robots      int64     `json:"robots_requests"`
 	FirstRobots time.Time `json:"first_robots,omitzero"`
 	Unannounced int64     `json:"before_robots"` // requests before the first for robots.txt
 	Second      int64     `json:"busiest_second"`
 	Minute      int64     `json:"busiest_minute"`
-	PerSecond   float64   `json:"requests_per_second"`          // from the first to the last
-	AtOnce      int       `json:"addresses_at_once"`            // the most that asked within one second
+	PerSecond   float64   `json:"requests_per_second"`          // from the first to the last request
+	AtOnce      int       `json:"addresses_at_once"`            // the most addresses within one second
 	Rests       int64     `json:"rests"`                        // answers 429 and 503
 	Soonest     *float64  `json:"soonest_after_rest,omitempty"` // seconds from such an answer to the next request
 	Status      []Count   `json:"status"`
 }
 
-// Bounds of what is kept of a log, whoever wrote it.
+// Bounds of what is remembered about a log.
 const (
-	mostNames  = 1000            // names, addresses, hosts: the rest counts as one
-	mostTold   = 20              // of them in a Visited
-	disorder   = 5 * time.Minute // by so much later lines may be of earlier requests
-	mostWaits  = 100_000         // lines that wait to be put in order
+	mostNames  = 1000            // names, addresses, hosts: further ones are counted as one
+	mostTold   = 20              // how many of them are in a Visited
+	disorder   = 5 * time.Minute // a later line may be of a request that was earlier by this much
+	mostWaits  = 100_000         // lines that wait to be sorted
 	freshFor   = 24 * time.Hour  // RFC 9309, section 2.4
 	others     = "(others)"
 	resolution = time.Second      // of an access log
 	fine       = time.Millisecond // of a crawl.log
 )
 
-// Access audits by the access log of a server, in the combined format of nginx or Apache,
-// with the host before it or without. Lines in another form are counted and left out. The
-// error is a *LineError if the log, whose name is name, has no other ones, or one of log.
+// Access audits the access log of a server, in the combined format of nginx or Apache, with or
+// without the host at the beginning. Lines in another form are counted and ignored. The error
+// is a *LineError if all lines of the log, whose name is name, are in another form, or one of
+// log.
 func (v Visitor) Access(name string, log io.Reader) (*Visited, error) {
 	return v.audit(name, log, parseAccess)
 }
 
-// Heritrix audits by a crawl.log of Heritrix, as Access does.
+// Heritrix audits a crawl.log of Heritrix in the same way as Access.
 func (v Visitor) Heritrix(name string, log io.Reader) (*Visited, error) {
 	return v.audit(name, log, parseHeritrix)
 }
@@ -149,7 +150,7 @@ func (v Visitor) audit(name string, log io.Reader, parse func(string) (*visit, e
 	return w.report, nil
 }
 
-// The rules that others are held to.
+// The rules for other crawlers.
 var visitorRules = map[Code]string{
 	NoRobots:    "robots.txt was asked for before anything else of a host",
 	StaleRobots: "and again after 24 hours",
@@ -161,22 +162,22 @@ var visitorRules = map[Code]string{
 // A watch follows one visitor through a log.
 type watch struct {
 	Visitor
-	group     *robots.Group // nil: its rules are not known
+	group     *robots.Group // nil if the rules are unknown
 	gap       gap
 	hosts     map[string]*visited
 	names     counts
 	addrs     counts
 	others    counts     // User-Agents of other lines
-	elsewhere counts     // hosts of lines that name another one than Host
+	elsewhere counts     // other hosts than Host in the lines
 	unread    *LineError // the first line in another form; nil if there is none
 	waiting   visits
 	newest    time.Time
-	began     time.Time // of the log
+	began     time.Time // the first time in the log
 	exact     bool
 	report    *Visited
 }
 
-// take puts a line in order if it is one of the visitor.
+// take sorts a line if it is one of the visitor.
 func (w *watch) take(x *visit) {
 	if w.began.IsZero() || x.at.Before(w.began) {
 		w.began = x.at
@@ -204,7 +205,7 @@ func (w *watch) take(x *visit) {
 	}
 }
 
-// named reports whether a User-Agent has a product token as a word of its own.
+// named reports whether a User-Agent has a product token as a whole word.
 func named(agent, token string) bool {
 	agent, token = strings.ToLower(agent), strings.ToLower(token)
 	for from := 0; ; {
@@ -220,10 +221,10 @@ func named(agent, token string) bool {
 	}
 }
 
-// isToken reports whether c may stand in a product token (RFC 9309, section 2.2.1).
+// isToken reports whether a product token may contain c (RFC 9309, section 2.2.1).
 func isToken(c byte) bool { return 'a' <= c && c <= 'z' || c == '_' || c == '-' }
 
-// visits are lines that wait, the earliest first.
+// visits are waiting lines, the earliest first.
 type visits []*visit
 
 func (v visits) Len() int { return len(v) }
@@ -241,7 +242,7 @@ func (v *visits) Pop() any {
 	return last
 }
 
-// time is the one by which visits are ordered.
+// time returns the time by which visits are sorted.
 func (v *visit) time() time.Time {
 	if v.exact() {
 		return v.start
@@ -249,7 +250,7 @@ func (v *visit) time() time.Time {
 	return v.at
 }
 
-// counts are how often names stand in a log. Behind mostNames the rest is one.
+// counts says how often names occur in a log. After mostNames names, all others count as one.
 type counts map[string]int64
 
 func (c counts) add(name string) {
@@ -259,7 +260,7 @@ func (c counts) add(name string) {
 	c[name]++
 }
 
-// list has the most frequent first.
+// list returns the counts, the most frequent first.
 func (c counts) list() []Count {
 	all := []Count{}
 	for _, name := range slices.SortedFunc(maps.Keys(c), func(a, b string) int {
@@ -273,7 +274,7 @@ func (c counts) list() []Count {
 	return all[:min(len(all), mostTold)]
 }
 
-// most names the n most frequent.
+// most returns the n most frequent names.
 func (c counts) most(n int) string {
 	var all []string
 	for i, k := range c.list() {

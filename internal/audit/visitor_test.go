@@ -50,10 +50,10 @@ func TestLinesOfAccessLogs(t *testing.T) {
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1`:                          "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200`:                     "no status",
 		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" ok 12 "-" "bot"`:         "is no status",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\`:     "without the name",
-		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\"`:    "without the name",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12`:                  "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a name`: "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\`:     "without a User-Agent",
+		`192.0.2.1 - - [04/May/2026:03:02:01 +0000] "GET / HTTP/1.1" 200 12 "-" "half a\"`:    "without a User-Agent",
 	} {
 		if v, err := parseAccess(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %s", text, v, err, want)
@@ -89,7 +89,7 @@ func TestAProductTokenIsAWordOfAUserAgent(t *testing.T) {
 	}
 }
 
-// asked makes an access log of moments, in seconds, and targets.
+// asked returns an access log with these times, in seconds, and targets.
 func asked(at ...any) string {
 	var b strings.Builder
 	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -99,7 +99,7 @@ func asked(at ...any) string {
 	return b.String()
 }
 
-// A pause is called too short only where it was, wherever in its second each request
+// A pause is reported as too short only if it was too short whenever in its second each request
 // came.
 func TestPausesToTheSecond(t *testing.T) {
 	const r = "/robots.txt"
@@ -119,9 +119,9 @@ func TestPausesToTheSecond(t *testing.T) {
 		{asked(0, r, 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3}},
 		{asked(0, r, 0, "/", 1, "/", 1, "/"), 500 * time.Millisecond, nil},
 		{asked(0, r, 0, "/", 0, "/", 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3, 5}},
-		// A pause of half a second too little adds up.
+		// Half a second too little adds up over several pauses.
 		{asked(0, r, 1, "/", 3, "/", 4, "/", 6, "/", 7, "/"), 2 * time.Second, []int64{2, 4, 6}},
-		// Apache dates the beginning, and writes at the end.
+		// Apache logs the beginning of a request, at the time of its end.
 		{asked(0, r, 20, "/slow", 10, "/quick", 30, "/"), 10 * time.Second, nil},
 	} {
 		v, err := Visitor{Agent: "bot", Host: "a.example", Delay: tc.delay}.Access("log", strings.NewReader(tc.log))
@@ -184,8 +184,8 @@ func TestWhatALogSaysOfRatesAndRests(t *testing.T) {
 	}
 }
 
-// Whoever names very many hosts, or comes under very many names, gets no memory for it,
-// and is not judged by what they have in common.
+// A log with very many hosts and names takes bounded memory, and names beyond the limit are not
+// judged together.
 func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	var log strings.Builder
 	for i := range 3000 {
@@ -203,8 +203,8 @@ func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	}
 }
 
-// A file without a line of a log is refused. In a log, lines in another form are counted
-// and left out.
+// A file without any log line is refused. In a log, lines in another form are counted and
+// ignored.
 func TestUnreadableLinesAreLeftOut(t *testing.T) {
 	for text, line := range map[string]int64{
 		"foreign\n": 1, "\nforeign\n": 1, strings.Repeat("x", 9<<20): 1,
@@ -229,10 +229,10 @@ func TestUnreadableLinesAreLeftOut(t *testing.T) {
 	}
 }
 
-// What one host asks is asked by no other one, and a log that does not say which host was
-// asked is not judged by it.
+// The rules of one host do not apply to others, and a log without host names is not judged by
+// them.
 func TestARobotsFileIsThatOfOneHost(t *testing.T) {
-	// A polite crawler of three hosts, each with a pause of 3 s.
+	// log returns a polite crawler of three hosts, with a pause of 3 s at each.
 	log := func(named bool) string {
 		var b strings.Builder
 		for i := range 60 {
@@ -240,7 +240,7 @@ func TestARobotsFileIsThatOfOneHost(t *testing.T) {
 			if i < 3 {
 				target = "/robots.txt"
 			} else if i%3 == 1 {
-				target = "/private/x" // forbidden by the host a alone
+				target = "/private/x" // forbidden on the host a only
 			}
 			if named {
 				fmt.Fprintf(&b, "%c.example:443 ", 'a'+i%3)
@@ -266,7 +266,7 @@ func TestARobotsFileIsThatOfOneHost(t *testing.T) {
 		{true, "d.example", 0, 0, 0, "those that it names most often: \"a.example\" (20)"},
 		{false, "", 0, 60, 0, whose},
 		{false, "", 3 * time.Second, 60, 0, unnamed},
-		{false, "a.example", 0, 60, 78, ""}, // as was said: all of it is of one host
+		{false, "a.example", 0, 60, 78, ""}, // as if all lines were of one host
 	} {
 		v, err := Visitor{Agent: "bot", Host: tc.host, Robots: rules, Delay: tc.delay}.Access("log", strings.NewReader(log(tc.named)))
 		if err != nil {
@@ -316,7 +316,7 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 	}
 }
 
-// All violations are counted, and a thousand are listed.
+// All violations are counted, and 1000 are listed.
 func TestTheFirstViolationsAreListed(t *testing.T) {
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.RFC9309)
 	const line = "192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"bot\"\n"
@@ -336,7 +336,7 @@ func TestTheMostFrequentAreNamed(t *testing.T) {
 	}
 }
 
-// checked is how often a rule was held against something.
+// checked returns how often a rule was checked.
 func checked(v *Visited, code Code) int64 {
 	return v.Checks[slices.IndexFunc(v.Checks, func(c Check) bool { return c.Code == code })].Checked
 }

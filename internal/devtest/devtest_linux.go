@@ -7,23 +7,23 @@ import (
 	"testing"
 )
 
-// Device returns the path of a new character device: "null", "zero" or "full", as in /dev.
-// It skips the test if devices cannot be made. Tests never open the machine's own devices:
-// code that writes to a path may replace it.
+// Device returns the path of a new character device: "null", "zero" or "full", as in /dev. It
+// skips the test if devices cannot be made. Tests must not open the devices of the machine,
+// since code that writes to a path may replace it.
 func Device(t testing.TB, name string) string {
 	t.Helper()
 	minor, ok := map[string]int{"null": 3, "zero": 5, "full": 7}[name]
 	if !ok {
-		t.Fatalf("there is no device %s", name)
+		t.Fatalf("unknown device %s", name)
 	}
 	path := filepath.Join(t.TempDir(), name)
 	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
-		t.Skipf("a device of one's own needs root: %v", err)
+		t.Skipf("making a device needs root: %v", err)
 	}
 	// A file system may be mounted without devices.
 	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		t.Skipf("a device of one's own cannot be opened: %v", err)
+		t.Skipf("the new device cannot be opened: %v", err)
 	}
 	syscall.Close(fd)
 	return path

@@ -8,6 +8,6 @@ import "testing"
 // Device skips the test: it is implemented on Linux only.
 func Device(t testing.TB, name string) string {
 	t.Helper()
-	t.Skip("devices of a test's own are made on Linux")
+	t.Skip("devices for tests are made on Linux only")
 	return ""
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// large writes a crawl of n pages of a thousand sites, of which every seventh has another
-// body than in other versions.
+// large writes a crawl of n pages of a thousand sites. In each version every seventh page has
+// another body.
 func large(b *testing.B, dir string, n, version int) {
 	b.Helper()
 	const sites = 1000
@@ -62,7 +62,8 @@ func large(b *testing.B, dir string, n, version int) {
 	check(db.Close())
 }
 
-// Two crawls of half a million pages each take the memory of what is sorted at a time.
+// BenchmarkCompare compares two crawls of half a million pages each. It needs about as much
+// memory as the buffers of the sort.
 func BenchmarkCompare(b *testing.B) {
 	for _, n := range []int{5_000, 500_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

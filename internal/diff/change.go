@@ -11,9 +11,9 @@ import (
 type stage uint8
 
 const (
-	absent   stage = iota // not known
-	waiting               // known, and not asked for
-	refused               // not asked for, or not kept, by the owner's will
+	absent   stage = iota // unknown
+	waiting               // known, but not requested
+	refused               // not requested or not kept, since the owner refuses it
 	failing               // no answer, or an error
 	missing               // 404 or 410
 	redirect              // leads elsewhere
@@ -43,20 +43,20 @@ func (v *view) stage() stage {
 	return page
 }
 
-// asked reports whether a URL that fails was asked for: one of a site that was given up
-// need not have been.
+// asked reports whether a URL that fails was requested. If its site was given up, it may not
+// have been.
 func (v *view) asked() bool {
 	return v.Standing == crawler.StandsFetched || v.Standing == crawler.StandsFailed
 }
 
-// mayBeAsked reports whether the crawl asks for a URL once it goes on.
+// mayBeAsked reports whether the crawl requests the URL when it continues.
 func (v *view) mayBeAsked() bool {
 	return v.Standing == crawler.StandsQueued || v.Standing == crawler.StandsWaiting
 }
 
 func (s stage) there() bool { return s == page || s == redirect }
 
-// change says what became of a URL.
+// change returns what became of a URL.
 func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 	d := &Change{URL: p.url(), Site: u.Site(), Was: p.was.state(), Is: p.is.state()}
 	var err error
@@ -80,7 +80,7 @@ func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 	return d, err
 }
 
-// appeared is the kind of what is there now, and was not.
+// appeared returns the kind of a URL that is there now, and was not before.
 func appeared(was stage) Kind {
 	switch was {
 	case refused:
@@ -91,7 +91,7 @@ func appeared(was stage) Kind {
 	return New
 }
 
-// disappeared is the kind of what was there.
+// disappeared returns the kind of a URL that was there before, and is not now.
 func disappeared(is stage) Kind {
 	switch is {
 	case absent:
@@ -106,7 +106,7 @@ func disappeared(is stage) Kind {
 	return NotAsked
 }
 
-// compare compares what was there with what is.
+// compare compares the two answers of a URL that is there in both crawls.
 func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
 	d.Kind = NotModified
 	if p.is.stage() == redirect {
@@ -138,7 +138,7 @@ func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
 	return err
 }
 
-// locate finds out where a URL leads in either crawl, of which pages.jsonl may be silent.
+// locate finds where a URL leads in both crawls, which pages.jsonl may not say.
 func (c *comparison) locate(u frontier.URL, p *pair) error {
 	for _, of := range []struct {
 		v *view
@@ -162,7 +162,7 @@ func (c *comparison) locate(u frontier.URL, p *pair) error {
 	return nil
 }
 
-// target says what the later crawl knows of the URL that another one has moved to.
+// target returns what the later crawl knows about the URL to which another one has moved.
 func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	to, err := frontier.ParseURL(p.is.Location)
 	if err != nil {

@@ -8,29 +8,30 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// DefaultMost is how many rows of each list a Result has.
+// DefaultMost is the default number of rows of each list in a Result.
 const DefaultMost = 25
 
-// Options say how two crawls are compared. The zero value is valid.
+// Options are the settings of a comparison. The zero value is valid.
 type Options struct {
-	Temp string // directory for temporary files, some 500 bytes for each URL of either crawl; "" is the system's
-	Most int    // rows of each list in the Result; 0 is DefaultMost, a negative number none
+	Temp string // directory for temporary files, about 500 bytes for each URL of either crawl; "" means the system's
+	Most int    // rows of each list in the Result; 0 means DefaultMost, a negative number means none
 
-	// NoText takes two pages for different whose bytes differ, but where pages.jsonl says
-	// what their texts are. Otherwise those two bodies are read, where both are archived.
+	// NoText skips reading archived bodies: pages with different bytes count as different,
+	// unless pages.jsonl says that their texts are equal. Without NoText both bodies are read,
+	// if they are archived.
 	NoText bool
 
-	// Site says which sites are compared; nil: all.
+	// Site reports whether a site is compared. If it is nil, all sites are.
 	Site func(frontier.Site) bool
 
-	// Change and Effect are called with each, in the order of SURT; Begin before that, with
-	// what is known by then: the two crawls, and their settings. Their first error ends it
-	// all, and is returned.
+	// Change and Effect are called for each change and each effect, in the order of SURT. Begin
+	// is called before these, with the two crawls and their settings. If one of them returns an
+	// error, Compare returns it.
 	Begin  func(*Result) error
 	Change func(*Change) error
 	Effect func(*Effect) error
 
-	order func(temp string) order // in tests; nil: crawllog.NewOrder
+	order func(temp string) order // for tests; nil: crawllog.NewOrder
 }
 
 // An order is a crawllog.Order.
@@ -40,11 +41,11 @@ type order interface {
 	Close() error
 }
 
-// Compare tells what has changed between the crawl in the directory was and the later one
-// in is, neither of which it changes. As long as it reads, neither can be opened to go on.
-// It ends with ctx. The error is a *storage.InUseError where one of them runs, a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, that
-// of a function in the options, or one of the file system.
+// Compare returns what has changed between the crawl in the directory was and the later one in
+// is. It changes neither of them. While it reads, neither crawl can be opened to continue. It
+// ends when ctx does. The error is a *storage.InUseError if one of them is running, a
+// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
+// storage.ErrNoCrawl, that of a function in the options, or one of the file system.
 func Compare(ctx context.Context, was, is string, o Options) (r *Result, err error) {
 	if o.Most == 0 {
 		o.Most = DefaultMost
@@ -73,7 +74,7 @@ func Compare(ctx context.Context, was, is string, o Options) (r *Result, err err
 	return c.Result, nil
 }
 
-// A comparison is of two crawls. It belongs to one goroutine.
+// A comparison compares two crawls. It is not safe for concurrent use.
 type comparison struct {
 	*Result
 	Options
@@ -81,7 +82,7 @@ type comparison struct {
 	was, is *snapshot
 
 	sites  map[frontier.Site]*Counts
-	rules  map[frontier.Site]*Robots // of the sites whose robots.txt is another one
+	rules  map[frontier.Site]*Robots // sites whose robots.txt has changed
 	groups groupCache
 }
 
@@ -91,5 +92,5 @@ func (c *comparison) seed(sign, url string, n *int64) {
 	}
 }
 
-// mostSeeds is how many seeds are told by name.
+// mostSeeds is how many seeds are listed.
 const mostSeeds = 10

@@ -22,17 +22,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A told is all that a comparison tells.
-type told struct {
+// A compared is the complete output of a comparison.
+type compared struct {
 	*diff.Result
-	order   []string // of what was told
+	order   []string // of the calls
 	changes map[string]diff.Change
 	effects map[string]diff.Effect
 }
 
-func compare(t *testing.T, was, is string, o diff.Options) *told {
+func compare(t *testing.T, was, is string, o diff.Options) *compared {
 	t.Helper()
-	r := &told{changes: map[string]diff.Change{}, effects: map[string]diff.Effect{}}
+	r := &compared{changes: map[string]diff.Change{}, effects: map[string]diff.Effect{}}
 	o.Temp = t.TempDir()
 	o.Begin = func(*diff.Result) error { r.order = append(r.order, "begin"); return nil }
 	o.Change = func(c *diff.Change) error { r.order = append(r.order, c.URL); r.changes[c.URL] = *c; return nil }
@@ -56,7 +56,7 @@ func two(t *testing.T, was, is func(w *crawltest.Web), with func(*crawler.Option
 	return a, b
 }
 
-// A crawl that is compared with itself has not changed.
+// A crawl that is compared with itself has no changes.
 func TestACrawlIsAsItIs(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "a.crawl")
 	crawl(t, a, func(w *crawltest.Web) {
@@ -71,7 +71,7 @@ func TestACrawlIsAsItIs(t *testing.T) {
 	}
 }
 
-// Of what has moved it is told where to, and whether that is the page that it was.
+// If a URL has moved, the change has its target, and says whether the target is the same page.
 func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	home := `<a href=/same></a><a href=/text></a><a href=/other></a><a href=/out></a><a href=/lost></a><a href=/bounce></a>`
 	body := func(noise string) string {
@@ -111,7 +111,8 @@ func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	}
 }
 
-// Whether readers see another text is told where the bodies are, or was told of them.
+// Whether the visible text has changed is known if the bodies are archived, or if their texts
+// have digests.
 func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 	web := func(noise string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -146,7 +147,7 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(a, storage.ArchiveDir)); err != nil {
 			t.Fatal(err)
 		}
-		if c.text = diff.TextUnknown; c.o.NoText && c.kind == diff.SameText { // pages.jsonl says it
+		if c.text = diff.TextUnknown; c.o.NoText && c.kind == diff.SameText { // known from pages.jsonl
 			c.text = diff.TextSame
 		}
 		if r := compare(t, a, b, diff.Options{}); r.changes["http://a.example/"].Text != c.text {
@@ -155,8 +156,8 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 	}
 }
 
-// A crawl that says what the texts of its pages are is compared with one that has the pages,
-// in whatever encoding these are.
+// A crawl with digests of its texts can be compared with a crawl that has the pages, in any
+// encoding.
 func TestADigestOfATextIsComparedWithAnArchivedText(t *testing.T) {
 	web := func(kind, plain, page string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -178,7 +179,7 @@ func TestADigestOfATextIsComparedWithAnArchivedText(t *testing.T) {
 	}
 }
 
-// A body that the archive has once, as that of another URL, counts for each.
+// A body that the archive has only under another URL is used for both URLs.
 func TestARevisitHasTheTextOfWhatItRefersTo(t *testing.T) {
 	web := func(noise string) func(w *crawltest.Web) {
 		body := "<p>" + strings.Repeat("the same ", 20) + "<!--" + noise + "-->"
@@ -195,7 +196,7 @@ func TestARevisitHasTheTextOfWhatItRefersTo(t *testing.T) {
 	}
 }
 
-// What only the crawls have changed is told first, and is no change of the web's.
+// Changed settings of the crawls are reported first, and not as changes of the web.
 func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	web := func(w *crawltest.Web) {
 		w.Site("http://a.example").Robots("User-agent: a\nDisallow: /\nUser-agent: *\nAllow: /\n").Page("/", "<a href=/1></a><a href=/2></a><a href=/3></a>").
@@ -228,14 +229,14 @@ func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	if !slices.IsSorted(r.order[1:]) {
 		t.Errorf("not in the order of SURT: %q", r.order)
 	}
-	// One host alone is compared.
+	// Only one host is compared.
 	r = compare(t, a, b, diff.Options{Most: 1, Site: func(s frontier.Site) bool { return s.Host() == "a.example" }})
 	if r.Counts.Changes() != 2 || len(r.Sites) != 1 || len(r.First[diff.NotAsked]) != 1 || r.Was.URLs != 4 {
 		t.Errorf("%+v", r.Result)
 	}
 }
 
-// What a crawl has not asked for yet is counted as that.
+// URLs that a crawl has not requested yet are counted as waiting.
 func TestACrawlThatHasNotEndedSaysSo(t *testing.T) {
 	web := func(w *crawltest.Web) {
 		w.Site("http://a.example").Robots("").Page("/", "<a href=/1></a><a href=/2></a>").Page("/1", "1").Page("/2", "2")
@@ -249,7 +250,7 @@ func TestACrawlThatHasNotEndedSaysSo(t *testing.T) {
 	}
 }
 
-// What ends a comparison is told as it is.
+// The error that ends a comparison is returned.
 func TestWhatEndsAComparison(t *testing.T) {
 	web := func(text string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -298,13 +299,13 @@ func TestWhatEndsAComparison(t *testing.T) {
 			t.Errorf("damaged: %v", err)
 		}
 		if dir == a {
-			break // what is damaged is no more in use
+			break // a damaged crawl is not in use
 		}
 	}
 }
 
-// A state that is damaged while it is read ends the comparison with that, also if only the
-// place that a page has moved to cannot be looked up any more; and neither crawl stays open.
+// If a state is damaged during a comparison, Compare returns an error and closes both crawls.
+// This includes the lookup of the target of a moved page.
 func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	moved := func(w *crawltest.Web) {
@@ -355,7 +356,7 @@ func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 	}
 }
 
-// The crawl before is the one of which the last run knows, wherever the two are now.
+// The crawl before is the one that the last run knows, even if both directories were moved.
 func TestBefore(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	before := func(dir string) string {
@@ -405,8 +406,8 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// A page that the server said had not changed, or that came again with the same bytes, is as
-// it was; what has changed is compared with the body, however many crawls ago that came.
+// A page has not changed if the server said so, or sent the same bytes. A changed page is
+// compared with the earlier body, however many crawls ago that was fetched.
 func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 	web := func(text, noise string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -442,7 +443,7 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 		want    map[string]diff.Kind
 	}{
 		{0, 1, map[string]diff.Kind{}}, {1, 2, both}, {2, 3, map[string]diff.Kind{"/text": diff.Modified}},
-		{1, 3, both}, // where the answer to /noise was "not modified" behind the change
+		{1, 3, both}, // the answer for /noise after its change was a 304
 		{3, 1, both},
 	} {
 		want := c.want
@@ -457,7 +458,7 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 	}
 }
 
-// Lines of pages.jsonl that are none are counted, and nothing else.
+// Lines of pages.jsonl that cannot be read are counted, and ignored.
 func TestLinesThatAreNoneAreCounted(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	a, b := two(t, web, web, nil)

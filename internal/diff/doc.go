@@ -1,20 +1,19 @@
-// Package diff tells what has changed between two crawls of the same sites: URL by URL,
-// and what their robots.txt permit.
+// Package diff finds what has changed between two crawls of the same sites: URL by URL, and in
+// what their robots.txt allow.
 //
 //	r, err := diff.Compare(ctx, "weekly/20261120T030000Z.crawl", "weekly/20261127T030000Z.crawl", diff.Options{})
 //
-// What either crawl keeps of its URLs, in its state and in pages.jsonl, is sorted by SURT
-// on disk, and the two are merged: memory does not grow with the crawls, but for some
-// hundred bytes for each site. A page is the same where its bytes are, by their digests;
-// where they are not, the texts that readers see are compared, of the archives or by the
-// digests that pages.jsonl has of them.
+// The facts about URLs in the state and in pages.jsonl of both crawls are sorted by SURT on
+// disk, and merged. So memory does not grow with the crawls, except for a few hundred bytes for
+// each site. Pages are compared by the digests of their bytes. If these differ, the visible
+// texts are compared, from the archives or by the digests in pages.jsonl.
 //
-// Nothing is asked of any site, and neither crawl is changed. A difference is one between
-// two crawls: where these were asked for different things, or one of them has not ended,
-// that is told first ([Result.Settings], [Snapshot.Waiting]).
+// Compare makes no requests, and does not change the crawls. A difference may also be caused by
+// the crawls: if their settings differ, or if one of them has not ended, the result says so
+// first ([Result.Settings], [Snapshot.Waiting]).
 //
 // # Reading the source
 //
-// snapshot.go opens a crawl, facts.go sorts what both say, merge.go makes one of it and
-// change.go names it; text.go compares what readers see, robots.go what may be asked.
+// snapshot.go opens a crawl, facts.go sorts the facts of both, merge.go merges them and
+// change.go classifies the changes; text.go compares visible texts, robots.go compares rules.
 package diff

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// openFiles is how many files this process has open.
+// openFiles returns how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -21,9 +21,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// A comparison leaves no file and no sort open, be it made or not.
+// A comparison leaves no file and no sort open, whether it succeeds or fails.
 func TestFilesOfAComparisonAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
 	for _, dirs := range changed(t) {
 		for n, calls := 1, 1; n <= calls+1; n++ {
 			calls = 0

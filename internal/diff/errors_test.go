@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// changed are two crawls of a web of which everything has changed that is compared: first with
-// pages.jsonl, then with archives alone.
+// changed returns two pairs of crawls of a web in which everything changes that is compared:
+// the first with pages.jsonl, the second with archives only.
 func changed(t *testing.T) (pairs [][2]string) {
 	t.Helper()
 	web := func(text string) func(w *crawltest.Web) {
@@ -66,7 +66,7 @@ func figures(t *testing.T, r *diff.Result) string {
 func TestASortThatFailsIsAnError(t *testing.T) {
 	broken := errors.New("no disk")
 	for _, dirs := range changed(t) {
-		last := 0 // the last call is that of Close: what is sorted is known by then
+		last := 0 // the last call is Close, after the sorted facts were read
 		for n, calls := 1, 1; n <= calls; n++ {
 			calls = 0
 			var o diff.Options
@@ -106,7 +106,7 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// A comparison that is cancelled ends with the next URL, at whatever step.
+// A cancelled comparison ends at the next URL, in each step.
 func TestACancelledComparisonEndsSoon(t *testing.T) {
 	dirs := changed(t)[0]
 	steps := 0
@@ -129,13 +129,13 @@ func TestACancelledComparisonEndsSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range steps - 2 { // the last URL, and the end of the sort
-		if err := cancelled(n + 1); !errors.Is(err, context.Canceled) || steps > n+1+2 { // the sort is begun, and closed
+		if err := cancelled(n + 1); !errors.Is(err, context.Canceled) || steps > n+1+2 { // a sort that has begun is closed
 			t.Errorf("cancelled at step %d, it has made %d: %v", n+1, steps, err)
 		}
 	}
 }
 
-// spoil writes over a part of the state of a crawl.
+// spoil overwrites a part of the state of a crawl.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, storage.StateFile), os.O_RDWR, 0)
@@ -148,11 +148,11 @@ func spoil(t *testing.T, dir string, from, to int64) {
 	}
 }
 
-// If any page of a state is damaged, or all of it at any step of the comparison, that is an
-// error, or nothing is told otherwise.
+// If any page of a state is damaged, or all of it at any step of the comparison, Compare
+// returns an error or the same result.
 func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 	const page = 4096
-	for _, dirs := range changed(t)[1:] { // more is read of a state without pages.jsonl
+	for _, dirs := range changed(t)[1:] { // without pages.jsonl more of the state is read
 		steps := 0
 		step := func(do func()) (o diff.Options) {
 			steps = 0
@@ -204,7 +204,7 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 	}
 }
 
-// If one of the crawls does not know where a URL leads, that has not changed.
+// If one of the crawls does not know where a URL leads, the URL has not changed.
 func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
 	web := func(to string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {

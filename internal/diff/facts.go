@@ -10,22 +10,22 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// What a line of the order is of: the crawl, and what it says.
+// The parts of a sort key after the URL: the crawl, and the source of the fact.
 const (
 	ofWas   = 'a'
 	ofIs    = 'b'
-	entered = 'e' // what became of the URL
-	written = 'p' // its line in pages.jsonl
+	entered = 'e' // the entry of the URL
+	written = 'p' // the line in pages.jsonl
 )
 
-// A fact is what one crawl says of a URL: of its entry, or of its line in pages.jsonl. The
-// names are short since there are many.
+// A fact is what one crawl knows about a URL, from its entry or from its line in pages.jsonl.
+// The JSON names are short since there are many facts.
 type fact struct {
 	URL      string           `json:"u"`
 	Standing crawler.Standing `json:"s,omitempty"`
 	Status   int              `json:"c,omitempty"`
 	Digest   string           `json:"d,omitempty"`
-	Text     string           `json:"x,omitempty"` // digest of what readers see
+	Text     string           `json:"x,omitempty"` // digest of the visible text
 	Location string           `json:"l,omitempty"`
 	Reason   string           `json:"r,omitempty"`
 	Via      string           `json:"v,omitempty"`
@@ -34,7 +34,7 @@ type fact struct {
 	Archived bool             `json:"w,omitempty"`
 }
 
-// sorted puts what both crawls say into the order of SURT, then of URL.
+// sorted sorts the facts of both crawls by SURT, then by URL.
 func (c *comparison) sorted() (order, error) {
 	o := c.order(c.Temp)
 	for _, of := range []struct {
@@ -49,7 +49,7 @@ func (c *comparison) sorted() (order, error) {
 	return o, nil
 }
 
-// sort adds what one crawl says.
+// sort adds the facts of one crawl.
 func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	var key []byte
 	add := func(u frontier.URL, kind byte, f *fact) error {
@@ -83,7 +83,7 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	other, err := s.pages(func(p *storage.PageRecord) error {
 		u, err := frontier.ParseURL(p.URL)
 		if err != nil || !c.Site(u.Site()) {
-			return nil // of no entry
+			return nil // without an entry
 		}
 		return add(u, written, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location})
 	})
@@ -102,15 +102,15 @@ func entryFact(l *crawler.Listed) *fact {
 	return f
 }
 
-// A view is what one crawl says of a URL, put together; its zero value is that of one that
-// it did not know.
+// A view is the combined facts of one crawl about a URL. The zero value means that the crawl
+// did not know the URL.
 type view struct{ fact }
 
-// take adds one more line.
+// take adds one more fact.
 func (v *view) take(kind byte, f *fact) {
 	switch {
 	case kind == entered && (v.Standing == "" || v.Standing != crawler.StandsFetched && f.Standing == crawler.StandsFetched):
-		v.fact = *f // one that is kept apart under the same URL may be another one
+		v.fact = *f // two entries may have the same URL
 	case kind == written && v.Standing == crawler.StandsFetched:
 		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {

@@ -22,7 +22,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file again")
 
-// goldenWeb has a URL of each kind in its first or second state.
+// goldenWeb has a URL of each kind, in its first or second state.
 func goldenWeb(later bool) func(w *crawltest.Web) {
 	pick := func(was, is string) string {
 		if later {
@@ -64,7 +64,7 @@ func goldenWeb(later bool) func(w *crawltest.Web) {
 	}
 }
 
-// All that is told of two crawls, with a URL of each kind, is as it was when it was last read.
+// The result for two crawls with a URL of each kind equals the golden file.
 func TestGoldenDiff(t *testing.T) {
 	root := t.TempDir()
 	a, b := filepath.Join(root, "a.crawl"), filepath.Join(root, "b.crawl")

@@ -2,7 +2,7 @@ package diff
 
 import "testing"
 
-// The rules of the last sites are kept, and no more of them.
+// Only the rules of the last sites are kept.
 func TestRulesOfFewSitesAreKept(t *testing.T) {
 	var c groupCache
 	var last []*siteGroups

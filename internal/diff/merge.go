@@ -8,16 +8,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A pair is what both crawls say of one URL.
+// A pair is what both crawls know about one URL.
 type pair struct {
 	key     string // of the order, up to the crawl
 	was, is view
 }
 
-// url is the URL, as the later crawl has it, if it knows it.
+// url returns the URL as the later crawl has it, or else as the earlier one has it.
 func (p *pair) url() string { return cmp.Or(p.is.URL, p.was.URL) }
 
-// merge goes through the URLs of both crawls.
+// merge compares the URLs of both crawls.
 func (c *comparison) merge() error {
 	o, err := c.sorted()
 	if err != nil {
@@ -51,9 +51,9 @@ func (c *comparison) merge() error {
 	return err
 }
 
-// url takes in one URL.
+// url compares one URL.
 func (c *comparison) url(p *pair) error {
-	if p.was.Standing == "" && p.is.Standing == "" { // nothing entered either crawl
+	if p.was.Standing == "" && p.is.Standing == "" { // the URL entered neither crawl
 		return nil
 	}
 	if err := c.ctx.Err(); err != nil {
@@ -90,7 +90,7 @@ func (c *comparison) url(p *pair) error {
 	return nil
 }
 
-// count takes in what the crawls say of themselves.
+// count counts what the two crawls know about a URL.
 func (c *comparison) count(p *pair) {
 	for _, of := range []struct {
 		v *view

@@ -14,8 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// table is what the way of a page from one crawl to the next is called, where it is not
-// there in both.
+// table has the kinds of pages that are not there in both crawls.
 var table = map[[2]string]diff.Kind{
 	{"", "page"}: diff.New, {"", "redirect"}: diff.New, {"", "missing"}: diff.Failing, {"", "failing"}: diff.Failing, {"", "refused"}: diff.Other,
 	{"page", ""}: diff.LeftOut, {"page", "missing"}: diff.Gone, {"page", "failing"}: diff.Failing, {"page", "refused"}: diff.Refused,
@@ -25,8 +24,8 @@ var table = map[[2]string]diff.Kind{
 	{"refused", ""}: diff.Other, {"refused", "page"}: diff.Allowed, {"refused", "redirect"}: diff.Allowed, {"refused", "missing"}: diff.Allowed, {"refused", "failing"}: diff.Allowed, {"refused", "refused"}: diff.Other,
 }
 
-// expected is what two models say of their difference: of each page its kind, and whether
-// robots.txt has come to forbid it, or to allow it.
+// expected returns the difference of two models: the kind of each page, and whether robots.txt
+// now allows it (true) or forbids it (false).
 func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool) {
 	kinds, rules = map[string]diff.Kind{}, map[string]bool{}
 	before, now := was.known(), is.known()
@@ -67,20 +66,20 @@ func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool)
 	return kinds, rules
 }
 
-// Whatever a site changes, the difference of two crawls is that of the site.
+// The difference of two crawls is that of the site, for all changes of the site.
 func TestADifferenceIsThatOfTheWeb(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[diff.Kind]bool{}
 	t.Run("webs", func(t *testing.T) {
 		for seed := range uint64(30) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel() // they wait for the disk
+				t.Parallel() // each waits for the disk
 				r := rand.New(rand.NewPCG(seed, 7))
 				was := newModel(r)
 				is := was.change(r)
 				a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
 				outputs := func(o *crawler.Options) {
-					if seed%3 == 1 { // where it leads is in the archive alone
+					if seed%3 == 1 { // only the archive has the target
 						o.Output = []crawler.Output{crawler.OutputWARC}
 					}
 				}

@@ -8,41 +8,41 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Format names the form of a Result in JSON. It changes where a name changes, or its
-// meaning; names may be added.
+// Format names the form of a Result in JSON. It changes if a name or its meaning changes. Names
+// may be added without a change.
 const Format = "permesso-diff/1"
 
-// A Kind says in one word what became of a URL between two crawls. Each URL that either
-// crawl knows has one.
+// A Kind is what became of a URL between two crawls. Each URL that either crawl knows has one
+// Kind.
 type Kind string
 
-// The kinds. A URL is there where it was answered without an error: with a page, or with
-// a redirect.
+// The kinds. A URL is there if it was answered without an error: with a page, or with a
+// redirect.
 const (
-	New         Kind = "new"          // there now; not known before, or not asked for
+	New         Kind = "new"          // there now; unknown or not requested before
 	Modified    Kind = "modified"     // another body
-	SameText    Kind = "same-text"    // another body, and readers see the same text
+	SameText    Kind = "same-text"    // another body, with the same visible text
 	Moved       Kind = "moved"        // was there; a permanent redirect leads elsewhere now
 	Redirected  Kind = "redirected"   // was there; another redirect leads elsewhere now
 	Gone        Kind = "gone"         // was there; 404 or 410 now
-	LeftOut     Kind = "left-out"     // was there; no page leads to it now
-	NotAsked    Kind = "not-asked"    // was there; known now, and not asked for
-	Failing     Kind = "failing"      // an error now, which it was not before
+	LeftOut     Kind = "left-out"     // was there; no page links to it now
+	NotAsked    Kind = "not-asked"    // was there; known now, but not requested
+	Failing     Kind = "failing"      // an error now, but not before
 	Recovered   Kind = "recovered"    // an error before; there now
-	Refused     Kind = "refused"      // was asked for; refused now
-	Allowed     Kind = "allowed"      // was refused; asked for now
+	Refused     Kind = "refused"      // was requested; refused now
+	Allowed     Kind = "allowed"      // was refused; requested now
 	NotModified Kind = "not-modified" // the same body, or the same redirect
-	Other       Kind = "other"        // there in neither crawl, for like reasons
+	Other       Kind = "other"        // there in neither crawl, for similar reasons
 )
 
 var kinds = [...]Kind{
 	New, Modified, SameText, Moved, Redirected, Gone, LeftOut, NotAsked, Failing, Recovered, Refused, Allowed, NotModified, Other,
 }
 
-// Kinds are all kinds, in the order in which they are told.
+// Kinds returns all kinds, in the order of reports.
 func Kinds() []Kind { return append([]Kind(nil), kinds[:]...) }
 
-// kindWords say what each kind is.
+// kindWords are the words for each kind.
 var kindWords = map[Kind]string{
 	New: "there now, and not before", Modified: "another body", SameText: "another body, with the same text for readers",
 	Moved: "leads elsewhere for good", Redirected: "leads elsewhere, for now", Gone: "404 or 410, and was there",
@@ -52,13 +52,13 @@ var kindWords = map[Kind]string{
 	NotModified: "as it was", Other: "there neither time",
 }
 
-// Words say in a few words, without a full stop, what the URLs of a kind have in common.
+// Words returns what the URLs of a kind have in common, in a few words without a full stop.
 func (k Kind) Words() string { return kindWords[k] }
 
-// IsChange reports whether a URL of this kind is listed: it is not as it was.
+// IsChange reports whether a URL of this kind is listed as a change.
 func (k Kind) IsChange() bool { return k != NotModified && k != Other }
 
-// index is the place of a kind.
+// index returns the index of a kind.
 func (k Kind) index() int {
 	for i := range kinds {
 		if kinds[i] == k {
@@ -68,13 +68,13 @@ func (k Kind) index() int {
 	return len(kinds) - 1
 }
 
-// Counts are how many URLs are of each kind.
+// Counts are the numbers of URLs of each kind.
 type Counts [len(kinds)]int64
 
-// Of is how many are of one kind.
+// Of returns the number of URLs of one kind.
 func (c *Counts) Of(k Kind) int64 { return c[k.index()] }
 
-// Changes are those of all kinds that are changes.
+// Changes returns the number of URLs whose kind is a change.
 func (c *Counts) Changes() (n int64) {
 	for i, k := range kinds {
 		if k.IsChange() {
@@ -84,7 +84,7 @@ func (c *Counts) Changes() (n int64) {
 	return n
 }
 
-// MarshalJSON makes an object of the kinds.
+// MarshalJSON returns an object with a member for each kind.
 func (c Counts) MarshalJSON() ([]byte, error) {
 	of := make(map[Kind]int64, len(c))
 	for i, n := range c {
@@ -99,25 +99,25 @@ type Result struct {
 	Was    Snapshot `json:"was"`
 	Is     Snapshot `json:"is"`
 
-	// Settings that are not those of the crawl before: a change that they make is none of
-	// the web's. Identity, too, is one.
+	// Settings that differ between the crawls: a change that they cause is not a change of the
+	// web. They include the identity.
 	Settings []Setting `json:"settings"`
 	// Seeds that only one of the crawls has.
 	Seeds Seeds `json:"seeds"`
 
 	Counts Counts            `json:"counts"`
 	Texts  Texts             `json:"texts"`
-	Sites  []Site            `json:"sites"` // those with a change, by name
-	First  map[Kind][]Change `json:"first"` // the first of each list, in the order of SURT: Options.Most of each
+	Sites  []Site            `json:"sites"` // sites with a change, by name
+	First  map[Kind][]Change `json:"first"` // the first changes of each kind, in the order of SURT: at most Options.Most
 
-	Robots     []Robots `json:"robots"`           // of the sites whose robots.txt is another one, by name
-	Disallowed int64    `json:"newly_disallowed"` // URLs that robots.txt has come to forbid
-	Allowed    int64    `json:"newly_allowed"`    // URLs that it forbade
+	Robots     []Robots `json:"robots"`           // sites whose robots.txt has changed, by name
+	Disallowed int64    `json:"newly_disallowed"` // URLs that robots.txt forbids only now
+	Allowed    int64    `json:"newly_allowed"`    // URLs that it forbade only before
 
-	OtherLines int64 `json:"other_lines"` // of pages.jsonl of both, that are none of a page
+	OtherLines int64 `json:"other_lines"` // lines of both pages.jsonl that cannot be read
 }
 
-// A Setting is one that two crawls do not have in common.
+// A Setting is a setting that differs between two crawls.
 type Setting struct {
 	Name string `json:"setting"`
 	Was  string `json:"was"`
@@ -130,25 +130,25 @@ type Snapshot struct {
 	Token   string    `json:"token"`
 	First   time.Time `json:"first,omitzero"` // when the first of its URLs ended
 	Last    time.Time `json:"last,omitzero"`
-	URLs    int64     `json:"urls"`    // that it knows
-	There   int64     `json:"there"`   // of them, that were answered without an error
-	Waiting int64     `json:"waiting"` // of them, that it may yet ask for: more is known once it goes on
+	URLs    int64     `json:"urls"`    // known URLs
+	There   int64     `json:"there"`   // URLs that were answered without an error
+	Waiting int64     `json:"waiting"` // URLs that it may request when it continues
 }
 
-// Seeds are those that only one of two crawls has.
+// Seeds are the seeds that only one of two crawls has.
 type Seeds struct {
 	Added   int64    `json:"added"`
 	Removed int64    `json:"removed"`
-	First   []string `json:"first,omitempty"` // some of them, with + or - before each
+	First   []string `json:"first,omitempty"` // some of these seeds, with + or - before each
 }
 
-// Texts say of how many pages with another body the text was compared.
+// Texts counts the pages with another body by the comparison of their texts.
 type Texts struct {
 	Compared int64 `json:"compared"`
-	Unknown  int64 `json:"unknown"` // not to be had: the page counts as modified
+	Unknown  int64 `json:"unknown"` // the text is not available: the page counts as modified
 }
 
-// A Site is what has changed at one.
+// A Site is what has changed at one site.
 type Site struct {
 	Site   frontier.Site `json:"site"`
 	Counts Counts        `json:"counts"`
@@ -156,95 +156,97 @@ type Site struct {
 
 // A Change is what became of one URL.
 type Change struct {
-	URL    string        `json:"url"` // as the later crawl has it, if it knows it
+	URL    string        `json:"url"` // as the later crawl has it, or else as the earlier one has it
 	Site   frontier.Site `json:"site"`
 	Kind   Kind          `json:"change"`
 	Was    State         `json:"was"`
 	Is     State         `json:"is"`
 	Text   TextState     `json:"text,omitempty"`   // of a page with another body
-	Target *Target       `json:"target,omitempty"` // of one that has moved: where to
+	Target *Target       `json:"target,omitempty"` // of a URL that has moved
 }
 
-// A State is how a URL stood in one crawl: the zero State in one that did not know it.
+// A State is the standing of a URL in one crawl. The zero State means that the crawl did not
+// know the URL.
 type State struct {
 	Standing crawler.Standing `json:"standing,omitempty"`
-	Status   int              `json:"status,omitempty"` // of HTTP
+	Status   int              `json:"status,omitempty"` // HTTP status
 	Digest   string           `json:"digest,omitempty"` // of the body
 	Location string           `json:"location,omitempty"`
-	Reason   string           `json:"reason,omitempty"` // rule and line, error ...; none of what was answered
-	Via      string           `json:"via,omitempty"`    // the page it was found on
+	Reason   string           `json:"reason,omitempty"` // rule and line, error ...; empty if it was answered
+	Via      string           `json:"via,omitempty"`    // the page that led to it
 	Time     time.Time        `json:"time,omitzero"`    // when it ended
 }
 
-// A TextState says whether readers see the same text in two bodies.
+// A TextState says whether two bodies have the same visible text.
 type TextState string
 
-// The states of texts.
+// The values of TextState.
 const (
 	TextSame    TextState = "same"
 	TextDiffers TextState = "differs"
 	TextUnknown TextState = "unknown"
 )
 
-// A Target is where a URL has moved.
+// A Target is the URL to which another one has moved.
 type Target struct {
 	URL      string           `json:"url"`
-	Standing crawler.Standing `json:"standing,omitempty"` // in the later crawl; none: not known there
+	Standing crawler.Standing `json:"standing,omitempty"` // in the later crawl; empty if it is unknown there
 	Status   int              `json:"status,omitempty"`
-	SameBody bool             `json:"same_body"`      // it has the body that the URL had
-	Text     TextState        `json:"text,omitempty"` // where it has another one
+	SameBody bool             `json:"same_body"`      // it has the body that the moved URL had
+	Text     TextState        `json:"text,omitempty"` // if the bodies differ
 }
 
-// Robots is what has changed of the robots.txt of one site.
+// A Robots is what has changed in the robots.txt of one site.
 type Robots struct {
 	Site frontier.Site `json:"site"`
 	Was  Copy          `json:"was"`
 	Is   Copy          `json:"is"`
-	// Known URLs that were allowed by the one and are disallowed by the other, and the
-	// other way around, whether a crawl came to ask for them or not.
+	// Known URLs that only the later robots.txt forbids, and known URLs that only the earlier
+	// one forbids, whether they were requested or not.
 	Disallowed int64    `json:"newly_disallowed"`
 	Allowed    int64    `json:"newly_allowed"`
-	Unclear    int64    `json:"unclear"` // known URLs of which one of the two says nothing, for want of an answer
-	First      []Effect `json:"first"`   // the first of those URLs, in the order of SURT
+	Unclear    int64    `json:"unclear"` // known URLs for which one of the two does not decide, since there was no answer
+	First      []Effect `json:"first"`   // the first of these URLs, in the order of SURT
 }
 
-// A Copy is what a site's robots.txt came to, at the last time that it was asked for.
+// A Copy is the result of the last request for a site's robots.txt.
 type Copy struct {
 	Fetched time.Time `json:"fetched,omitzero"`
 	Outcome Outcome   `json:"outcome"`
 	Status  int       `json:"status,omitempty"`
 	Failure string    `json:"failure,omitempty"`
 	Digest  string    `json:"digest,omitempty"`  // of the file that counts
-	Copied  time.Time `json:"copied,omitzero"`   // when that was fetched, where it is an earlier one
-	Delay   float64   `json:"delay,omitempty"`   // Crawl-delay or Request-rate, the longer, for this crawler; seconds
-	Signals []string  `json:"signals,omitempty"` // what it says about the use of the whole site
+	Copied  time.Time `json:"copied,omitzero"`   // when that file was fetched, if it is an earlier one
+	Delay   float64   `json:"delay,omitempty"`   // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
+	Signals []string  `json:"signals,omitempty"` // statements about the use of the whole site
 }
 
-// An Outcome is what asking for a robots.txt comes to.
+// An Outcome is the result of a request for robots.txt.
 type Outcome string
 
 // The outcomes.
 const (
-	File        Outcome = "file"        // there is one
-	None        Outcome = "none"        // there is none: everything is allowed
-	Forbidden   Outcome = "forbidden"   // it may not be known: nothing is allowed
-	Unreachable Outcome = "unreachable" // nobody knows: the last copy counts, or nothing is asked for
+	File        Outcome = "file"        // there is a robots.txt
+	None        Outcome = "none"        // there is no robots.txt: everything is allowed
+	Forbidden   Outcome = "forbidden"   // it must not be read: nothing is allowed
+	Unreachable Outcome = "unreachable" // it could not be fetched: the last copy counts, or nothing is allowed
 )
 
-// An Effect is a URL that a robots.txt has come to forbid, or does not forbid any more.
+// An Effect is a URL for which the decision of robots.txt has changed.
 type Effect struct {
 	URL  string        `json:"url"`
 	Site frontier.Site `json:"site"`
-	// Allowed now; it was not before. Otherwise it is the other way around.
+	// Allowed says that the URL is allowed now and was not before. If it is false, it is the
+	// reverse.
 	Allowed bool             `json:"allowed"`
 	Was     Decision         `json:"was"`
 	Is      Decision         `json:"is"`
 	Stood   crawler.Standing `json:"stood,omitempty"`  // in the crawl before
-	Stands  crawler.Standing `json:"stands,omitempty"` // in the later one
+	Stands  crawler.Standing `json:"stands,omitempty"` // in the later crawl
 }
 
-// A Decision is what a robots.txt says of a URL, and where.
+// A Decision is what a robots.txt decides about a URL, and by which line.
 type Decision struct {
-	Line int    `json:"line,omitempty"` // of that copy; 0 where no line decides
-	Rule string `json:"rule,omitempty"` // as a line; or else the reason, in words
+	Line int    `json:"line,omitempty"` // of that copy; 0 if no line decides
+	Rule string `json:"rule,omitempty"` // the text of the line, or the reason in words
 }

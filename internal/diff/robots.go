@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// eachRobots compares the robots.txt of each site that both crawls know. Both copies are
-// read as the later crawl reads them, so that what differs is what the site says.
+// eachRobots compares the robots.txt of each site that both crawls know. Both copies are read
+// with the settings of the later crawl, so that differences are those of the site.
 func (c *comparison) eachRobots() error {
 	for site, err := range c.was.state.Names() {
 		if err := cmp.Or(err, c.ctx.Err()); err != nil {
@@ -26,7 +26,7 @@ func (c *comparison) eachRobots() error {
 			return err
 		}
 		if was == nil || is == nil {
-			continue // only one of the crawls has asked
+			continue // only one of the crawls has requested it
 		}
 		r := &Robots{Site: site, Was: copyOf(was, policy), Is: copyOf(is, policy), First: []Effect{}}
 		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
@@ -36,8 +36,8 @@ func (c *comparison) eachRobots() error {
 	return nil
 }
 
-// copies are what the last tries to get a site's robots.txt came to, nil if there was none,
-// and how the later crawl read the robots.txt of the site.
+// copies returns the last results of both crawls for a site's robots.txt, or nil if there was
+// none, and the policy of the later crawl for the site.
 func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, policy robots.Policy, err error) {
 	if was, err = last(c.was.state, site); err != nil || was == nil {
 		return nil, nil, policy, err
@@ -60,7 +60,7 @@ func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error)
 	return s, nil
 }
 
-// copyOf tells of a copy by its rules when it came.
+// copyOf returns a copy, with its rules as of the time when it was fetched.
 func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
 	g := s.Group(policy, s.Fetched)
@@ -98,8 +98,7 @@ func stance(s robots.Statement) string {
 	return robots.Refused.String()
 }
 
-// effect takes in what the robots.txt of its site, where that is another one, has come to
-// say of a URL.
+// effect notes how the decision about a URL has changed, if the robots.txt of its site has.
 func (c *comparison) effect(u frontier.URL, p *pair) error {
 	r := c.rules[u.Site()]
 	if r == nil {
@@ -144,11 +143,11 @@ func decision(v robots.Verdict) Decision {
 	return Decision{Rule: v.Reason.String()}
 }
 
-// mostGroups is how many sites have their rules in memory at once: in the order of SURT
-// the sites of a host come between each other, and no more than these.
+// mostGroups is how many sites have their rules in memory at once. In the order of SURT only
+// the sites of one host are mixed.
 const mostGroups = 16
 
-// A groupCache has the rules of the sites that were asked for last.
+// A groupCache has the rules of the sites that were used last.
 type groupCache []*siteGroups
 
 type siteGroups struct {
@@ -170,7 +169,7 @@ func (c *comparison) groupsOf(site frontier.Site) (*siteGroups, error) {
 	return g, nil
 }
 
-// keep adds the rules of a site, in the place of the oldest if there are too many.
+// keep adds the rules of a site, and removes the oldest if there are too many.
 func (c *groupCache) keep(g *siteGroups) {
 	if len(*c) == mostGroups {
 		*c = slices.Delete(*c, 0, 1)

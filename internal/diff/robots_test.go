@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// Of each robots.txt that is another one it is told what has changed, and for which URLs.
+// For each changed robots.txt the result says what has changed, and for which URLs.
 func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	home := `<a href=/old></a><a href=/open></a><a href=/plain></a>`
 	status := func(code int) http.HandlerFunc {
@@ -50,8 +50,8 @@ func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	old := diff.Copy{Outcome: diff.File, Status: 200, Digest: digest}
 	was := diff.Decision{Line: 2, Rule: "Disallow: /old"}
 	none := diff.Decision{Rule: "no rule matches"}
-	forbids := func(site frontier.Site, path string, was, is diff.Decision, stands crawler.Standing) diff.Effect {
-		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, Stood: crawler.StandsFetched, Stands: stands}
+	forbids := func(site frontier.Site, path string, was, is diff.Decision, now crawler.Standing) diff.Effect {
+		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, Stood: crawler.StandsFetched, Stands: now}
 	}
 	closed := diff.Decision{Rule: "robots.txt forbidden"}
 	want := []diff.Robots{

@@ -19,7 +19,7 @@ type snapshot struct {
 	account *crawler.Account
 }
 
-// openSnapshot opens the crawl in a directory to read it.
+// openSnapshot opens the crawl in a directory for reading.
 func openSnapshot(dir string) (*snapshot, error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -28,7 +28,8 @@ func openSnapshot(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is due now does not count: a site that waits is one that was not asked yet.
+	// The zero time: what is due now does not matter, since a site that waits was not requested
+	// yet.
 	account, err := crawler.NewAccount(r, dir, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -36,9 +37,9 @@ func openSnapshot(dir string) (*snapshot, error) {
 	return &snapshot{dir, r, account}, nil
 }
 
-// Before is the directory of the crawl that another one knows as the one before it
-// (crawler.Options.Previous), or that of its name beside the later one; empty where it knows
-// none. It need not be there.
+// Before returns the directory of the crawl before (crawler.Options.Previous), or the directory
+// of the same name beside the later crawl. It returns "" if the crawl knows none. The directory
+// may not exist.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
 	if errors.Is(err, storage.ErrNoCrawl) {
@@ -54,8 +55,8 @@ func Before(r *storage.Reader) (string, error) {
 
 func (s *snapshot) close() error { return s.state.Close() }
 
-// pages calls f with each line of pages.jsonl, and says how many are none. A crawl need
-// not have the file.
+// pages calls f for each line of pages.jsonl, and returns how many lines cannot be read. The
+// file may be missing.
 func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err error) {
 	other, err = storage.ReadPages(s.dir, f)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +65,7 @@ func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err er
 	return other, err
 }
 
-// settings compares what the two crawls were asked to be, as far as it decides what they
-// have seen.
+// settings compares the settings of the two crawls that decide what they see.
 func (c *comparison) settings() error {
 	was, before, err := crawler.LastRun(c.was.state)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *comparison) settings() error {
 	add("name", was.Token, is.Token)
 	for _, s := range new(crawler.Options).Settings() {
 		if decides(&s) {
-			add(s.Name, told(before, &s), told(now, &s))
+			add(s.Name, settingText(before, &s), settingText(now, &s))
 		}
 	}
 	if c.Begin == nil {
@@ -95,14 +95,15 @@ func (c *comparison) settings() error {
 	return c.Begin(c.Result)
 }
 
-// decides reports whether a setting may decide what a crawl sees: neither its pace does, nor
-// what it writes, nor what it knows of the crawl before.
+// decides reports whether a setting may decide what a crawl sees. Its pace, its outputs, and
+// the crawl before do not.
 func decides(s *crawler.Setting) bool {
 	return s.Group != crawler.GroupPace && s.Group != crawler.GroupOutput && s.Resume != crawler.ThisRun && s.Field != "Previous"
 }
 
-// told is a setting as a run has kept it: one that it did not know of has the default.
-func told(settings map[string]string, s *crawler.Setting) string {
+// settingText returns a setting as a run has recorded it, or its default if the run did not
+// have it.
+func settingText(settings map[string]string, s *crawler.Setting) string {
 	if text, ok := settings[s.Name]; ok {
 		return text
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// maxBody is the largest body whose text is compared, in bytes.
+// maxBody is the size of the largest body whose text is compared, in bytes.
 const maxBody = 32 << 20
 
-// sameText says whether readers see the same text in the pages of both crawls.
+// sameText reports whether the pages of both crawls have the same visible text.
 func (c *comparison) sameText(u frontier.URL, p *pair) (TextState, error) {
 	state, err := c.texts(u, &p.was, u, &p.is)
 	if state == TextUnknown {
@@ -32,8 +32,8 @@ func textState(same bool) TextState {
 	return TextDiffers
 }
 
-// texts compares the texts of two answers, of which the first is of the crawl before: by the
-// digests that pages.jsonl has, or else by what is archived.
+// texts compares the texts of two answers, the first from the crawl before. It uses the digests
+// in pages.jsonl, or else the archives.
 func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) (TextState, error) {
 	first, err := c.text(c.was, a, was)
 	if err != nil || first == "" {
@@ -46,7 +46,7 @@ func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) 
 	return textState(first == second), nil
 }
 
-// text is the digest of what readers see in the answer to u; empty where nobody knows.
+// text returns the digest of the visible text in the answer to u, or "" if it is unknown.
 func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) {
 	if v.Text != "" || c.NoText || !v.Archived {
 		return v.Text, nil
@@ -54,9 +54,9 @@ func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) 
 	return s.text(u)
 }
 
-// answer is what is archived of the last answer to u; nil where that cannot be had: the
-// record is damaged, its file was moved away, or the crawl that has its body is not there.
-// Only a state that is damaged is an error.
+// answer returns the archived last answer to u. It returns nil if that is not available: the
+// record is damaged, its file was moved away, or the crawl with its body is missing. Only a
+// damaged state is an error.
 func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	resp, err := s.account.Answer(u)
 	var damaged *storage.DamagedError
@@ -69,7 +69,7 @@ func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	return nil, nil
 }
 
-// text is the digest of what readers see in the archived answer to u; empty where that is
+// text returns the digest of the visible text in the archived answer to u, or "" if that is
 // neither a page nor a text, or cannot be read.
 func (s *snapshot) text(u frontier.URL) (string, error) {
 	resp, err := s.answer(u)
@@ -83,7 +83,7 @@ func (s *snapshot) text(u frontier.URL) (string, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil || len(body) > maxBody {
-		return "", nil // what was cut, or spoiled, says nothing
+		return "", nil // a cut or damaged body has no text
 	}
 	body, _ = extract.Decode(body, sent.String())
 	return extract.TextDigest(body, sent.Type), nil

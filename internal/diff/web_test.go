@@ -42,17 +42,17 @@ func crawl(t *testing.T, dir string, web func(w *crawltest.Web), with func(*craw
 const (
 	isPage = iota
 	isMoved
-	isFound // a redirect that is not for good
+	isFound // a temporary redirect
 	isMissing
 	isBroken
-	answers // how many there are
+	answers // number of answers
 )
 
-// A modelPage is one of a model: what it answers, and whether the first page links to it.
+// A modelPage is a page of a model: its answer, and whether the first page links to it.
 type modelPage struct {
 	answer    int
-	text      int // that readers see
-	noise     int // that they do not
+	text      int // visible text
+	noise     int // invisible text
 	to        int // of a redirect: the number of a page
 	linked    bool
 	forbidden bool
@@ -61,7 +61,7 @@ type modelPage struct {
 // A model is a site whose pages are numbered; "/" links to some of them.
 type model []modelPage
 
-// change makes another model of it, in which some pages are otherwise.
+// change returns a model in which some pages differ.
 func (m model) change(r *rand.Rand) model {
 	next := append(model(nil), m...)
 	for i := range next {
@@ -95,7 +95,7 @@ func newModel(r *rand.Rand) model {
 	return m
 }
 
-// links are the numbers of the pages that "/" links to.
+// links returns the numbers of the pages that "/" links to.
 func (m model) links() (all []int) {
 	for i, p := range m {
 		if p.linked {
@@ -105,7 +105,7 @@ func (m model) links() (all []int) {
 	return all
 }
 
-// robots is its robots.txt.
+// robots returns the robots.txt of the model.
 func (m model) robots() string {
 	text := "User-agent: *\nAllow: /\n"
 	for i, p := range m {
@@ -116,7 +116,7 @@ func (m model) robots() string {
 	return text
 }
 
-// web serves it.
+// web adds the site of the model to w.
 func (m model) web(w *crawltest.Web) {
 	home := "<title>Home</title>"
 	for _, i := range m.links() {
@@ -140,8 +140,8 @@ func (m model) web(w *crawltest.Web) {
 	}
 }
 
-// known is what a crawl of the model comes to know, and how each stands: the model's own
-// account, which knows nothing of crawls.
+// known returns the pages that a crawl of the model finds, and their standings. It does not use
+// the code of crawls.
 func (m model) known() map[int]string {
 	all := map[int]string{}
 	next := m.links()

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// MomentForm is how times are told to people.
+// MomentForm is the format of times for people.
 const MomentForm = "2006-01-02 15:04Z"
 
 func moment(at time.Time) string { return at.UTC().Format(MomentForm) }
 
-// Words say what became of a URL, beyond its kind: empty where there is nothing more.
+// Words returns details about a change, or "" if there are none.
 func (c *Change) Words() string {
 	was, is := stood(c.Was), stood(c.Is)
 	switch c.Kind {
@@ -37,7 +37,7 @@ func from(via string) string {
 	return ", found on " + via
 }
 
-// stood says how a URL stood in one crawl.
+// stood returns the standing of a URL in one crawl, in words.
 func stood(s State) string {
 	switch {
 	case s.Standing == "":
@@ -50,7 +50,7 @@ func stood(s State) string {
 	return string(s.Standing)
 }
 
-// moved says where a URL leads, and what is there.
+// moved returns where a URL leads, and what is there.
 func moved(c *Change) string {
 	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
 	t := c.Target
@@ -71,7 +71,7 @@ func moved(c *Change) string {
 	return text + ": " + string(t.Standing)
 }
 
-// String says which line decides, or for want of what.
+// String returns the line that decides, or the reason if no line does.
 func (d Decision) String() string {
 	if d.Line == 0 {
 		return d.Rule
@@ -79,13 +79,13 @@ func (d Decision) String() string {
 	return fmt.Sprintf("line %d: %s", d.Line, d.Rule)
 }
 
-// outcomeWords say what asking for a robots.txt came to.
+// outcomeWords are the words for outcomes.
 var outcomeWords = map[Outcome]string{
 	File: "a file", None: "none, which allows everything", Forbidden: "not to be read, which allows nothing",
 	Unreachable: "no answer",
 }
 
-// Words tell of a copy of robots.txt.
+// Words describes a copy of robots.txt.
 func (c *Copy) Words() string {
 	text := outcomeWords[c.Outcome]
 	if c.Status != 0 && c.Outcome != File {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// What became of a URL is told in words, with what is known of it.
+// Changes have words, with what is known about them.
 func TestChangesAreToldInWords(t *testing.T) {
 	page := diff.State{Standing: crawler.StandsFetched, Status: 200, Via: "http://a.test/"}
 	seed := diff.State{Standing: crawler.StandsFetched, Status: 200}
@@ -59,8 +59,8 @@ func TestChangesAreToldInWords(t *testing.T) {
 	}
 }
 
-// The rules that count are those for the product token of the later crawl; a page that was
-// forbidden says by which line; of many seeds ten are told.
+// The rules are those for the product token of the later crawl. A forbidden page has the line
+// that forbids it. At most ten seeds are listed.
 func TestRulesAreThoseForTheCrawler(t *testing.T) {
 	web := func(rules string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -89,7 +89,7 @@ func TestRulesAreThoseForTheCrawler(t *testing.T) {
 	}
 }
 
-// While robots.txt cannot be had the last copy counts, and it is told of when that is.
+// If robots.txt cannot be fetched, the last copy counts, and its date is reported.
 func TestACopyThatStandsInIsTold(t *testing.T) {
 	down := false
 	web := func(w *crawltest.Web) {

@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// WriteCDXJ writes the index of all WARC files, sorted by its bytes, and returns
-// how many lines it has. The error is ErrNoWARC where there are none.
+// WriteCDXJ writes the index of all WARC files, sorted by its bytes, and returns the number of
+// its lines. The error is ErrNoWARC if there are no WARC files.
 func (s *Source) WriteCDXJ(ctx context.Context, w io.Writer) (int64, error) {
 	if len(s.WARCs) == 0 {
 		return 0, ErrNoWARC
@@ -39,7 +39,7 @@ func (s *Source) WriteCDXJ(ctx context.Context, w io.Writer) (int64, error) {
 	return index.Len(), err
 }
 
-// cancelled is a writer that ends with its context.
+// cancelled is a writer that fails after its context ends.
 type cancelled struct {
 	ctx context.Context
 	w   io.Writer
@@ -52,19 +52,18 @@ func (c *cancelled) Write(p []byte) (int, error) {
 	return c.w.Write(p)
 }
 
-// WriteWACZ packs all WARC files. What p leaves open is filled in: the pages,
-// which are the HTML pages of pages.jsonl with a 2xx status in their order (of
-// the archive, where there is no pages.jsonl); as main page the first of them
-// that a seed led to, by redirects at most; and the directory for temporary
-// files. Answers of earlier crawls that records here repeat are copied from there, so
-// that the package can be replayed alone. Records whose answer is nowhere are counted in
-// s.Missing; those whose answer was not purged are told as Damage, too, which wraps a
-// *storage.AwayError (of each answer the first ten).
-// In the index a record of the answer that a 304 repeats stands for that.
-// It returns how many pages it has listed.
+// WriteWACZ packs all WARC files. It fills in the empty fields of p: the pages, the main page,
+// and the directory for temporary files. The pages are the HTML pages of pages.jsonl with a 2xx
+// status in their order (of the archive if there is no pages.jsonl). The main page is the first
+// of them that is a seed, or to which a seed redirects. Answers of earlier crawls that records
+// here repeat are copied, so that the package can be replayed alone. Records whose answer is
+// not found are counted in s.Missing. Unless the answer was purged, the first ten records of
+// each answer are reported as Damage that wraps a *storage.AwayError. The index lists, instead
+// of each 304, a record of the answer that it repeats. WriteWACZ returns how many pages it has
+// listed.
 //
-// The error is ErrNoWARC without WARC files, and ErrOpen where one is not
-// finished. A WARC file that is damaged cannot be packed.
+// The error is ErrNoWARC without WARC files, and ErrOpen if one of them is not finished. A
+// damaged WARC file cannot be packed.
 func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (int64, error) {
 	if len(s.WARCs) == 0 {
 		return 0, ErrNoWARC
@@ -114,7 +113,7 @@ func isPage(status int, mediaType string) bool {
 	return status/100 == 2 && (mediaType == "text/html" || mediaType == "application/xhtml+xml")
 }
 
-// archivePages are the pages for people to start from.
+// archivePages returns the HTML pages of the archive, for the list of pages.
 func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 	return func(yield func(wacz.Page, error) bool) {
 		n, more := 0, true
@@ -153,7 +152,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 	}
 }
 
-// errStop ends a reading that has found what it looked for.
+// errStop ends a reading that has found what it needs.
 var errStop = errors.New("enough")
 
 func (s *Source) mainPage(ctx context.Context) (string, error) {
@@ -166,7 +165,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	}
 	defer file.Close()
 	url := ""
-	// What is damaged is told of when the pages are listed.
+	// Damage is reported later, when the pages are listed.
 	err = readPages(ctx, file, s.Pages, func(p *storage.PageRecord) error {
 		if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL

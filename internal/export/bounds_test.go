@@ -23,8 +23,8 @@ import (
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// crawled is a source with these pages, "" for no pages.jsonl, and exchanges, nil
-// for no archive. What is damaged ends it.
+// crawled makes a source with these pages ("" for no pages.jsonl) and exchanges (nil for no
+// archive). Damage ends an export of it.
 func crawled(t *testing.T, pages string, exchanges ...*warc.Exchange) *export.Source {
 	t.Helper()
 	s := &export.Source{Temp: t.TempDir()}
@@ -65,7 +65,7 @@ func answer(status int, header http.Header) *warc.HTTP {
 	return &warc.HTTP{StartLine: warc.StatusLine(status), Header: header, Body: []byte("body")}
 }
 
-// pageLine is a line of pages.jsonl with more members.
+// pageLine returns a line of pages.jsonl with these additional members.
 func pageLine(at time.Time, members string) string {
 	return fmt.Sprintf(`{"url":"http://a.example/","time":%q,"status":200%s}`+"\n", at.Format(time.RFC3339Nano), members)
 }
@@ -186,10 +186,10 @@ func TestDamageSaysWhere(t *testing.T) {
 	}
 }
 
-// A file of which nothing more can be read is no damage that can be passed over.
+// A file that cannot be read any further ends the export: it is not damage that can be skipped.
 func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 	s := open(t, true, true)
-	dir := t.TempDir() // it is opened, and then cannot be read
+	dir := t.TempDir() // it can be opened, but not read
 	for name, broken := range map[string]*export.Source{
 		"WARC":  {WARCs: []string{dir}, Temp: t.TempDir()},
 		"pages": {Pages: dir, WARCs: s.WARCs, Temp: t.TempDir()},
@@ -215,8 +215,8 @@ func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 	}
 }
 
-// Pages that are given leave the main page to be looked for, in a file that may not
-// be read.
+// If pages are given, the main page is still searched in pages.jsonl. If that cannot be read,
+// it is an error.
 func TestAMainPageThatCannotBeLookedForIsTold(t *testing.T) {
 	s := open(t, true, true)
 	s.Pages = t.TempDir()
@@ -226,7 +226,7 @@ func TestAMainPageThatCannotBeLookedForIsTold(t *testing.T) {
 	}
 }
 
-// little takes so many bytes.
+// little is a writer that takes left bytes, and then fails.
 type little struct{ left int }
 
 var errFull = errors.New("disk full")
@@ -239,8 +239,7 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// No writer loses an error, of the disk or of the rows, and each counts what it
-// was given before.
+// Each writer returns errors of the disk and of the rows, and counts the rows before the error.
 func TestWritersPassErrorsOn(t *testing.T) {
 	row := export.Row{SURT: "s", URL: "http://a.example/", Time: noon, Title: strings.Repeat("x", 1000)}
 	stop := errors.New("stop")
@@ -290,7 +289,7 @@ func TestWritersPassErrorsOn(t *testing.T) {
 		if err := write(&little{}, t.Context()); !errors.Is(err, errFull) {
 			t.Errorf("no room: %v", err)
 		}
-		// What is cancelled while it writes ends there.
+		// Cancelling during a write ends the export.
 		ctx, cancel := context.WithCancel(t.Context())
 		var b bytes.Buffer
 		if err := write(writerFunc(func(p []byte) (int, error) { cancel(); return b.Write(p) }), ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -318,7 +317,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Cells of CSV: what wants quotation marks, and what an apostrophe.
+// Which CSV cells have quotation marks, and which an apostrophe.
 func TestCells(t *testing.T) {
 	for title, want := range map[string]string{
 		"plain": "plain", "a,b": `"a,b"`, `a"b`: `"a""b"`, "a\rb": "\"a\rb\"", "a\nb": "\"a\nb\"", "": "",
@@ -337,7 +336,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// What a check says, and of which line.
+// The errors of the checks name the line.
 func TestChecksSayWhichLine(t *testing.T) {
 	names := strings.Join(export.Columns(), ",") + "\n"
 	cells := func(surt, url string) string {
@@ -383,7 +382,7 @@ func TestChecksSayWhichLine(t *testing.T) {
 	}
 }
 
-// Which pages a package lists, and which is the one to start from.
+// Which pages a package lists, and which one is the main page.
 func TestPagesOfAPackage(t *testing.T) {
 	page := func(path, members string) string {
 		return strings.Replace(pageLine(noon, members), "a.example/", "a.example/"+path, 1)
@@ -432,7 +431,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if told != 1 {
 		t.Errorf("damage is told of %d times", told)
 	}
-	// What is given is kept.
+	// Given pages are kept.
 	own := func(yield func(wacz.Page, error) bool) {
 		yield(wacz.Page{ID: "1", URL: "http://a.example/own", Time: noon}, nil)
 	}
@@ -440,7 +439,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if all := listed(got["pages"]); n != 1 || !slices.Equal(all, []string{"own"}) || !strings.Contains(got["package"], `"mainPageUrl": "http://main.example/"`) {
 		t.Errorf("%d pages: %q; %s", n, all, got["package"])
 	}
-	// Of an error of the pages as many are told as were good.
+	// After an error of the pages, the number of good pages is returned.
 	stop := errors.New("stop")
 	bad := func(yield func(wacz.Page, error) bool) {
 		if yield(wacz.Page{URL: "http://a.example/", Time: noon}, nil) {
@@ -455,7 +454,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); !errors.As(err, &damage) || damage.Line != 6 {
 		t.Errorf("a damaged line: %v", err)
 	}
-	// Without pages.jsonl it is the archive that has the pages.
+	// Without pages.jsonl, the pages are those of the archive.
 	s.Pages = ""
 	if got, n = write(wacz.Package{}); n != 1 || !slices.Equal(listed(got["pages"]), []string{""}) || strings.Contains(got["package"], "mainPageUrl") {
 		t.Errorf("%d pages: %v", n, got)
@@ -479,7 +478,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	}
 }
 
-// Temporary files go where they are said to go.
+// Temporary files are in the directory Temp.
 func TestTempOfAPackage(t *testing.T) {
 	s := open(t, false, true)
 	s.Temp = filepath.Join(t.TempDir(), "none")
@@ -494,8 +493,7 @@ func TestTempOfAPackage(t *testing.T) {
 	}
 }
 
-// Rows come by their bytes, then by their time, that before 1970 included, and what
-// is not UTF-8 in a URL is none in a row.
+// Rows are sorted by bytes, then by time, even before 1970. Invalid UTF-8 in a URL is replaced.
 func TestOrder(t *testing.T) {
 	old := time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)
 	var exchanges []*warc.Exchange
@@ -514,7 +512,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A disk that is full while pages are listed ends the list.
+// A full disk while pages are listed is an error.
 func TestNoRoomForPages(t *testing.T) {
 	var lines strings.Builder
 	var exchanges []*warc.Exchange
@@ -526,7 +524,7 @@ func TestNoRoomForPages(t *testing.T) {
 	}
 	for _, pages := range []string{lines.String(), ""} {
 		s := crawled(t, pages, exchanges...)
-		// Who cancels has no second write.
+		// After a cancel there is no second write.
 		ctx, cancel := context.WithCancel(t.Context())
 		writes := 0
 		_, err := s.WriteCDXJ(ctx, writerFunc(func(p []byte) (int, error) { writes++; cancel(); return len(p), nil }))

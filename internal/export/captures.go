@@ -15,9 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// records calls f for each record of all WARC files, in their order. After a
-// record that cannot be read, or for which f returns a *warc.Error, it goes on
-// with the next one.
+// records calls f for each record of all WARC files, in their order. If a record cannot be
+// read, or f returns a *warc.Error, it continues with the next record.
 func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error) error {
 	for _, path := range s.WARCs {
 		if err := s.fileRecords(ctx, path, f); err != nil {
@@ -99,8 +98,8 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	return flush()
 }
 
-// capture makes a row of a record, whose block it skips. It is nil for a
-// record that is no capture.
+// capture returns the row of a record, without reading its block. It returns nil if the record
+// is not a capture.
 func capture(rec *warc.Record, name string) (*Row, error) {
 	switch rec.Type {
 	case warc.Response, warc.Revisit:
@@ -121,7 +120,7 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 		WARCType:     string(rec.Type), WARCID: rec.ID, WARCFile: name, WARCOffset: new(rec.Offset),
 	}
 	if rec.Type == warc.Revisit {
-		row.Truncated = "" // it says that its body is elsewhere as if it were cut (WARC 1.1, section 6.7.2)
+		row.Truncated = "" // it marks a body that is elsewhere as truncated (WARC 1.1, section 6.7.2)
 	}
 	if rec.Head() {
 		row.Method = http.MethodHead
@@ -137,7 +136,7 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	}
 	if rec.Type == warc.Resource {
 		row.SentType = mediaType(rec.Header.Get(warc.FieldContentType))
-	} else if resp, err := rec.Response(); err == nil { // of a file that cannot be read Close tells
+	} else if resp, err := rec.Response(); err == nil { // if the file cannot be read, Close reports it
 		row.Status, row.SentType = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
 		if row.Status/100 == 3 {
 			row.Location = resp.Header.Get("Location")
@@ -151,8 +150,8 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// describe adds what a metadata record says: the fields of WARC 1.1, section 6.6,
-// and those that this crawler adds.
+// describe adds the fields of a metadata record: those of WARC 1.1, section 6.6, and those that
+// this crawler adds.
 func (r *Row) describe(rec *warc.Record) error {
 	fields, err := rec.Fields()
 	if err != nil {
@@ -191,14 +190,14 @@ func (r *Row) describe(rec *warc.Record) error {
 			}
 		}
 	}
-	// A seed has no path, and so no field for it.
+	// A seed has no path, and so it has no field for the path.
 	if r.Depth == nil && r.Via == "" && !r.Robots.IsZero() {
 		r.Depth = new(0)
 	}
 	return nil
 }
 
-// mediaType is a media type without its parameters.
+// mediaType returns a media type without its parameters.
 func mediaType(s string) string {
 	s, _, _ = strings.Cut(s, ";")
 	return strings.TrimSpace(s)

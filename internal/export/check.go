@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// CheckCDXJ reads an index and returns how many lines it has. The error names
-// the first line that is none, has another key than its URL, or is not in order.
+// CheckCDXJ reads an index and returns the number of its lines. The error names the first line
+// that is not a CDXJ line, whose key does not match its URL, or that is not in order.
 func CheckCDXJ(r io.Reader) (int64, error) {
 	var before []byte
 	return checkLines(r, func(line []byte) error {
@@ -31,8 +31,8 @@ func CheckCDXJ(r io.Reader) (int64, error) {
 	})
 }
 
-// CheckJSONL reads what WriteJSONL writes and returns how many rows there are.
-// The error names the first line that is no row, or is not in order.
+// CheckJSONL reads the output of WriteJSONL and returns the number of rows. The error names the
+// first line that is not a row, or is not in order.
 func CheckJSONL(r io.Reader) (int64, error) {
 	var order ordered
 	return checkLines(r, func(line []byte) error {
@@ -67,8 +67,8 @@ func checkLines(r io.Reader, check func([]byte) error) (int64, error) {
 	}
 }
 
-// CheckCSV reads what CSV.Write writes and returns how many rows there are. The
-// error names the first line that is no row, or is not in order.
+// CheckCSV reads the output of CSV.Write and returns the number of rows. The error names the
+// first line that is not a row, or is not in order.
 func CheckCSV(r io.Reader) (int64, error) {
 	in := csv.NewReader(r)
 	in.ReuseRecord = true
@@ -84,7 +84,7 @@ func CheckCSV(r io.Reader) (int64, error) {
 		return 0, csv.ErrFieldCount
 	}
 	if !slices.Equal(header, Columns()) {
-		return 0, fmt.Errorf("the first line has not the names of the columns")
+		return 0, fmt.Errorf("the first line does not have the names of the columns")
 	}
 	var n int64
 	var order ordered
@@ -107,7 +107,7 @@ func CheckCSV(r io.Reader) (int64, error) {
 	}
 }
 
-// ordered checks that rows come by snapshot, then by SURT, then by URL.
+// ordered checks that rows are sorted by snapshot, then by SURT, then by URL.
 type ordered struct{ snapshot, surt, url string }
 
 func (o *ordered) check(snapshot, surt, url string) error {

@@ -54,8 +54,8 @@ func collect(t *testing.T, s *export.Source) []export.Row {
 	return rows
 }
 
-// The files are what is promised: a column may be added at the end, and nothing
-// else may change.
+// The files equal those in testdata, which are a promise: only new columns at the end may
+// change them.
 func TestColumnsAreAsPromised(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -106,7 +106,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// CSV and JSON lines have one set of names, in one order.
+// CSV and JSON lines use the same names in the same order.
 func TestNamesAreThoseOfTheTags(t *testing.T) {
 	full := export.Row{SURT: "a", URL: "a", Host: "a", Domain: "a", Time: sample.Start, Fate: "a"}
 	for r := range open(t, true, true).Rows(t.Context()) {
@@ -143,8 +143,8 @@ func TestNamesAreThoseOfTheTags(t *testing.T) {
 	}
 }
 
-// Every capture is one row, whichever file has it, and however often what is
-// sorted goes to disk.
+// Each capture is one row, whether it is in one file or in both, and however often the sort
+// writes to disk.
 func TestEveryCaptureIsOneRow(t *testing.T) {
 	want := collect(t, open(t, true, true))
 	captures := sample.Captures()
@@ -174,7 +174,7 @@ func jsonOf(r export.Row) string {
 	return string(b) + fmt.Sprint(err)
 }
 
-// More runs than may be open at a time, and texts that compare by length.
+// There are more runs than may be open at a time, and texts that differ only in length.
 func TestManyRuns(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
@@ -205,7 +205,7 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// Where a WARC file has no fraction of a second, a page is joined all the same.
+// If a WARC file has times without fractions of a second, pages are still joined.
 func TestTimesOfWARC10(t *testing.T) {
 	s := open(t, true, true)
 	b, err := os.ReadFile(s.WARCs[0])
@@ -227,7 +227,7 @@ func TestTimesOfWARC10(t *testing.T) {
 	}
 }
 
-// What is damaged is named, and nothing else is lost.
+// Damage is reported, and nothing else is lost.
 func TestDamage(t *testing.T) {
 	s := open(t, true, true)
 	b, err := os.ReadFile(s.Pages)
@@ -311,7 +311,7 @@ func write(t testing.TB, pages string) *export.Source {
 	return s
 }
 
-// A body costs no memory, however large it is.
+// A large body needs no memory.
 func TestBodiesAreNotHeld(t *testing.T) {
 	const size = 64 << 20
 	body := bytes.Repeat([]byte(`\"body\":\\`), size/10)
@@ -363,7 +363,7 @@ func TestWACZ(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%d pages are listed, want the 2 of HTML and with status 200", n)
 		}
-		// In the order of the crawl, with all that pages.jsonl knows.
+		// The order is that of the crawl, and the list has all facts of pages.jsonl.
 		want := map[string]string{
 			"pages/pages.jsonl": `{"id":"1","url":"http://www.a.example/","ts":"2030-01-02T03:04:06.678901999Z","title":"=1+1"}`,
 			"datapackage.json":  `"mainPageUrl": "http://www.a.example/"`,
@@ -395,8 +395,8 @@ func TestWACZ(t *testing.T) {
 	}
 }
 
-// A kill cuts the last record of the file that grows: what stands before it is exported, and
-// the damage says where it comes from, and what mends it.
+// A kill cuts the last record of a file that is being written. Everything before it is
+// exported, and the damage says where it comes from and how to mend it.
 func TestTheLastRecordOfACrawlThatWasKilled(t *testing.T) {
 	whole := open(t, false, true)
 	path := whole.WARCs[0]
@@ -452,7 +452,7 @@ func TestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A check must find what is wrong.
+// A check must find damage.
 func TestChecksFindDamage(t *testing.T) {
 	s := open(t, true, true)
 	var table, lines, index bytes.Buffer
@@ -491,7 +491,7 @@ func TestChecksFindDamage(t *testing.T) {
 	}
 }
 
-// RFC 4180 by another reader: what is written exactly comes back so.
+// Another reader of RFC 4180 reads exact texts as they were.
 func TestCSVComesBack(t *testing.T) {
 	title := "a \"b\",\r\n'c' \x00 ü \t=1"
 	row := export.Row{SURT: "a", URL: "http://a.example/", Title: title, Tag: "-1", Time: sample.Start}

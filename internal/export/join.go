@@ -12,13 +12,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// Rows goes through the captures, sorted by the bytes of SURT, then of URL, then
-// by time. It ends at the first error.
+// Rows returns the captures, sorted by the bytes of SURT, then of URL, then by time. It ends at
+// the first error.
 //
-// A line of pages.jsonl and a WARC record are one capture if they have one URL
-// and one time, to the microsecond; where WARC-Date has no fraction, as in WARC
-// 1.0, to the second. Of several captures with one URL and time, one is joined
-// and the others are rows of their own.
+// A line of pages.jsonl and a WARC record are one capture if they have the same URL and the
+// same time to the microsecond. If WARC-Date has no fraction, as in WARC 1.0, the same second
+// is enough. If several captures have the same URL and time, one is joined and the others are
+// separate rows.
 func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if err := s.rows(ctx, func(r *Row) bool { return yield(r, nil) }); err != nil {
@@ -48,7 +48,7 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	var key []byte
 	add := func(r *Row) error {
-		// As it will be written, so that the order is that of what is written.
+		// The URL is made valid before sorting, so that the written rows are in order.
 		r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
 		r.SURT = cdxj.SURT(r.URL)
 		value, err := r.store()
@@ -64,7 +64,7 @@ func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	return s.captures(ctx, add)
 }
 
-// join yields the sorted rows, a page and its capture as one. The error is errStop if
+// join yields the sorted rows, with a page and its capture as one row. The error is errStop if
 // yield returns false.
 func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*Row) bool) error {
 	put := func(r *Row) error {
@@ -77,7 +77,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 		}
 		return nil
 	}
-	var archived *Row // that the next page may belong to
+	var archived *Row // the last capture, if the next page may belong to it
 	err := sorted.Each(func(_, value []byte) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 	return err
 }
 
-// isOf reports whether an archived capture is that of a page.
+// isOf reports whether an archived capture is that of page.
 func (r *Row) isOf(page *Row) bool {
 	if r.URL != page.URL {
 		return false
@@ -113,8 +113,8 @@ func (r *Row) isOf(page *Row) bool {
 	return r.Time.Equal(page.Time) || r.Time.Nanosecond() == 0 && r.Time.Equal(page.Time.Truncate(time.Second))
 }
 
-// appendKey adds the bytes by which rows are sorted. At one time the archive
-// comes before the page, so that a page has its capture just before it.
+// appendKey appends the sort key of a row. At the same time a capture sorts before a page, so
+// that the capture of a page is just before it.
 func (r *Row) appendKey(b []byte) []byte {
 	b = append(append(b, r.SURT...), 0)
 	b = append(append(b, r.URL...), 0)

@@ -71,9 +71,9 @@ func parsePage(line []byte, p *storage.PageRecord) error {
 	case !goodTime(p.Time):
 		return errors.New("the line has no time that could be one of a request")
 	case p.Status < 0 || p.Status > 999:
-		return fmt.Errorf("status %d is none of HTTP", p.Status)
+		return fmt.Errorf("status %d is not an HTTP status", p.Status)
 	case !p.Robots.IsZero() && !goodTime(p.Robots):
-		return errors.New("robots is no time of a request")
+		return errors.New("robots is not the time of a request")
 	}
 	for _, field := range []struct {
 		name string

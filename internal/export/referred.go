@@ -19,46 +19,46 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referredFile is the name of the WARC file that has the answers of crawls before this one
-// which records of this one repeat, and what stands for each 304.
+// referredFile is the name of the WARC file with the answers of earlier crawls that records of
+// this crawl repeat, and with a record for each 304.
 const referredFile = "referred-to.warc.gz"
 
-// A referred is that file while it is made: answers are copied as they are stored.
+// A referred is that file while it is written. Answers are copied in their stored form.
 type referred struct {
 	s       *Source
-	dir     string // of the crawl
+	dir     string // directory of the crawl
 	past    *storage.Past
 	file    *os.File
-	remove  func() error // of its directory
+	remove  func() error // removes the directory of the file
 	encoder *warc.Encoder
 	seed    maphash.Seed
-	has     map[uint64]bool // places of the records that are in it, 16 bytes for each
-	stood   map[uint64]bool // places of the 304s that another record stands for
+	has     map[uint64]bool // places of the records that are in it, 16 bytes each
+	stood   map[uint64]bool // places of the 304s that another record replaces
 
 	found   map[string]bool     // repeated answers that were found, by storage.RepeatedAnswer
-	missing map[string]*missing // those that were not, by the same
+	missing map[string]*missing // repeated answers that were not found, by storage.RepeatedAnswer
 	order   []string            // keys of missing, in the order of the archive
-	purged  map[string]bool     // answers that were purged from this crawl, by the same
+	purged  map[string]bool     // answers that were purged from this crawl, by storage.RepeatedAnswer
 }
 
 // A missing is an answer that was not found.
 type missing struct {
-	records []*Damage // records that repeat it, the first maxRecords of them
-	n       int64     // all of them
-	purged  bool      // from a crawl before
+	records []*Damage // the first maxRecords records that repeat it
+	n       int64     // number of all records that repeat it
+	purged  bool      // it was purged from an earlier crawl
 }
 
-// maxRecords is how many records that repeat one missing answer are named.
+// maxRecords is how many records that repeat one missing answer are reported.
 const maxRecords = 10
 
-// referredTo copies the answers of crawls before this one which its records repeat into a
-// WARC file in a temporary directory, so that the crawl can be replayed alone. The path is
-// "" if there are none; otherwise the caller removes its directory with remove. What cannot
-// be found is told as damage.
+// referredTo copies the answers of earlier crawls that records of this crawl repeat into a WARC
+// file in a temporary directory, so that the crawl can be replayed alone. The path is "" if
+// there are none; otherwise the caller removes the directory with remove. Answers that are not
+// found are reported as damage.
 //
-// For each 304 the file has a record of the same time that repeats the same answer with
-// the status and the header which that has by the 304: who replays a 304 as it was sent
-// shows an empty page. stood reports whether there is such a record for a capture.
+// A replay of a 304 as it was sent shows an empty page. So the file has a record of the same
+// time for each 304: it repeats the same answer, with its status and with its header as updated
+// by the 304. stood reports whether there is such a record for a capture.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
 	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
@@ -87,8 +87,8 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 	return path, stood, r.remove, err
 }
 
-// repeatsAny reports whether a crawl that knows none before it has a record that repeats an
-// answer: to read its index is quicker than to read its archive.
+// repeatsAny reports whether a crawl without a crawl before it has a record that repeats an
+// answer. It reads the index, which is quicker than reading the archive.
 func repeatsAny(dir string) (bool, error) {
 	index, err := os.Open(filepath.Join(dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func repeatsAny(dir string) (bool, error) {
 	lines := bufio.NewScanner(index)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		// A line that is no line is told of by who lists it.
+		// The code that lists the index reports damaged lines.
 		if e, err := cdxj.Parse(lines.Text()); err == nil && e.MIME == "warc/revisit" {
 			return true, nil
 		}
@@ -113,7 +113,7 @@ func (r *referred) key(file string, offset int64) uint64 {
 	return maphash.String(r.seed, fmt.Sprint(file, " ", offset))
 }
 
-// record looks at a record of the crawl.
+// record handles a record of the crawl.
 func (r *referred) record(rec *warc.Record, name string) error {
 	if purged := storage.PurgedAnswer(rec); purged != "" {
 		r.purged[purged] = true
@@ -123,8 +123,8 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		return nil
 	}
 	answer := storage.RepeatedAnswer(rec)
-	stands := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
-	if r.found[answer] && !stands {
+	replaced := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
+	if r.found[answer] && !replaced {
 		return nil
 	}
 	damage := &Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset}
@@ -144,7 +144,7 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		damage.Err = err
 		return r.s.damaged(damage)
 	}
-	if stands {
+	if replaced {
 		if err := r.stand(rec, c, name); err != nil {
 			return err
 		}
@@ -169,8 +169,8 @@ func (m *missing) add(record *Damage, err error) {
 	}
 }
 
-// tellMissing counts the records whose answer is missing. The state no longer knows that
-// the old answer of a URL was purged if the URL was captured again; the archive does.
+// tellMissing counts the records whose answer is missing. After a URL was captured again, the
+// state no longer knows that its old answer was purged; the archive does.
 func (r *referred) tellMissing() error {
 	for _, answer := range r.order {
 		m := r.missing[answer]
@@ -188,7 +188,7 @@ func (r *referred) tellMissing() error {
 	return nil
 }
 
-// stand writes what stands for a 304, unless it is of an archive without digests.
+// stand writes the record for a 304, unless the archive has no digests.
 func (r *referred) stand(rec *warc.Record, c *storage.Capture, name string) error {
 	digest := cmp.Or(c.Digest, rec.Header.Get(warc.FieldPayloadDigest))
 	if digest == "" {
@@ -210,7 +210,7 @@ func (r *referred) stand(rec *warc.Record, c *storage.Capture, name string) erro
 	return err
 }
 
-// copy copies a record as it is stored.
+// copy copies a record in its stored form.
 func (r *referred) copy(path string, offset int64) error {
 	if err := r.begin(); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (r *referred) copy(path string, offset int64) error {
 	return err
 }
 
-// begin makes the file, if it is not there.
+// begin makes the file if it does not exist.
 func (r *referred) begin() error {
 	if r.file != nil {
 		return nil

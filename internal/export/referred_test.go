@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// repeating makes two crawls, of which the second repeats answers of the first: with a
-// 304, by the same bytes, and two by one answer.
+// repeating makes two crawls. The second repeats answers of the first: once with a 304, once
+// with the same bytes, and twice the same answer.
 func repeating(t *testing.T) (first, second string) {
 	t.Helper()
 	root := t.TempDir()
@@ -71,7 +71,7 @@ func repeating(t *testing.T) (first, second string) {
 	return first, second
 }
 
-// packed are the lines of the index of a WACZ, and the names of its WARC files.
+// packed returns the index lines of a WACZ, and the names of its WARC files.
 func packed(t *testing.T, path string) (lines []*cdxj.Entry, files []string) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -129,8 +129,8 @@ func packTo(t *testing.T, dir string) (path string, damage []error) {
 	return path, damage
 }
 
-// A package of one crawl has what its records repeat of another, each once, and can be
-// replayed alone.
+// A package of one crawl contains each answer of another crawl that its records repeat once,
+// and can be replayed alone.
 func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
 	first, second := repeating(t)
 	path, damage := packTo(t, second)
@@ -162,7 +162,7 @@ func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
 	}
 }
 
-// onlyRecord reads the record of a WARC file in a package that an entry of its index names.
+// onlyRecord reads the WARC record that an index entry of a package names.
 func onlyRecord(t *testing.T, path string, e *cdxj.Entry) (*warc.Record, *http.Response) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -190,9 +190,8 @@ func onlyRecord(t *testing.T, path string, e *cdxj.Entry) (*warc.Record, *http.R
 	return rec, resp
 }
 
-// Who replays a 304 shows an empty page: in the index of a package another record stands
-// for it, which has the status of the answer that is repeated, and its header, brought up
-// to date.
+// A replay of a 304 shows an empty page. So the index of a package lists another record
+// instead, with the status of the repeated answer and its updated header.
 func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 	_, second := repeating(t)
 	path, _ := packTo(t, second)
@@ -225,7 +224,7 @@ func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 	}
 }
 
-// A crawl that was scanned again has 304s, too, and knows none before it.
+// A crawl that was scanned again has 304s, too, without a crawl before it.
 func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "1.crawl")
 	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
@@ -252,12 +251,12 @@ func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 		t.Fatalf("%v, %v, %v", damage, files, lines)
 	}
 	if e := lines[1]; e.Status != 200 || e.Filename != "referred-to.warc.gz" || !e.Time.Equal(again.Date) {
-		t.Errorf("%+v stands for the 304", e)
+		t.Errorf("%+v is listed for the 304", e)
 	}
 }
 
-// An archive that others have written need not have digests: nothing can stand for its
-// 304s then (WARC 1.1, section 6.7.2), and they are listed as they are.
+// The archive of another program may have no digests: its 304s cannot be replaced then (WARC
+// 1.1, section 6.7.2), and are listed as they are.
 func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	record := func(kind, hour, more, block string) string {
@@ -285,7 +284,7 @@ func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 	}
 }
 
-// What is repeated and is nowhere is told, for each record that repeats it.
+// A repeated answer that is not found is reported for each record that repeats it.
 func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 	first, second := repeating(t)
 	if err := os.RemoveAll(first); err != nil {
@@ -302,8 +301,8 @@ func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 	}
 }
 
-// A package says how many records have no body in it since that was purged: also if the
-// URL was captured again afterwards, of which the state says no more that it was purged.
+// A package counts the records whose body was purged. This includes URLs that were captured
+// again after the purge, which the state no longer lists as purged.
 func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "1.crawl")
 	day := time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC)

@@ -15,44 +15,45 @@ import (
 type Fate string
 
 const (
-	// Fetched: the answer was the last one, and stands in pages.jsonl.
+	// Fetched: the answer was the last one, and is in pages.jsonl.
 	Fetched Fate = "fetched"
-	// RobotsTxt: the answer to the question for robots.txt, tdmrep.json, or a license.
+	// RobotsTxt: the answer for a robots.txt, a tdmrep.json, or a license.
 	RobotsTxt Fate = "robots.txt"
-	// Refused: answered, and not kept: the owner refuses the purpose of the crawl, or wants a license.
+	// Refused: answered but not kept, since the owner refuses the purpose of the crawl or
+	// requires a license.
 	Refused Fate = "refused"
-	// NotTaken: the answer is archived and not in pages.jsonl: the page was
-	// asked again, or given up. crawl.log says which.
+	// NotTaken: the answer is archived and not in pages.jsonl. The page was requested again or
+	// given up; crawl.log says which.
 	NotTaken Fate = "not taken"
 )
 
-// A Row is one capture. The tags are the names of the columns in CSV and JSON
-// lines; their order is that of the fields. A pointer is nil where nothing is
-// known; a string is empty where nothing is known or there is nothing to say.
+// A Row is one capture. The tags are the names of the columns in CSV and JSON lines, and the
+// fields are in their order. A pointer is nil if the value is unknown. A string is empty if the
+// value is unknown or empty.
 type Row struct {
-	Snapshot time.Time `json:"snapshot,omitzero"` // of a series: when the run of its crawl began; zero otherwise
+	Snapshot time.Time `json:"snapshot,omitzero"` // in a series: when the run of its crawl began; zero otherwise
 
 	SURT   string    `json:"surt"` // of URL, as cdxj.SURT makes it
 	URL    string    `json:"url"`  // as requested
 	Host   string    `json:"host,omitempty"`
-	Domain string    `json:"domain,omitempty"` // registrable domain of Host; Host where it has none
+	Domain string    `json:"domain,omitempty"` // registrable domain of Host, or Host if it has none
 	Time   time.Time `json:"time"`             // start of the request, UTC, to the microsecond
-	Fate   Fate      `json:"fate,omitempty"`   // empty if there is no pages.jsonl to tell
+	Fate   Fate      `json:"fate,omitempty"`   // empty if there is no pages.jsonl
 
-	Status        int    `json:"status"` // of HTTP; 0 where there is none
+	Status        int    `json:"status"` // HTTP status; 0 if there is none
 	Type          string `json:"type,omitempty"`
 	SentType      string `json:"type_sent,omitempty"`     // Content-Type without parameters
 	DetectedType  string `json:"type_detected,omitempty"` // WARC-Identified-Payload-Type
-	Charset       string `json:"charset,omitempty"`       // that the body was read as
+	Charset       string `json:"charset,omitempty"`       // the charset by which the body was decoded
 	Size          *int64 `json:"size,omitempty"`          // bytes of the decoded body
 	Digest        string `json:"digest,omitempty"`        // of the decoded body
 	PayloadDigest string `json:"payload_digest,omitempty"`
-	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated; of what repeats a body (a revisit) as pages.jsonl has it, or empty
+	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated; of a revisit as in pages.jsonl, or empty
 	Title         string `json:"title,omitempty"`
-	Location      string `json:"location,omitempty"` // where a redirect leads
+	Location      string `json:"location,omitempty"` // target of a redirect
 	Links         *int   `json:"links,omitempty"`
 	Depth         *int   `json:"depth,omitempty"` // links from the seed
-	Hops          string `json:"hops,omitempty"`  // in Heritrix's letters
+	Hops          string `json:"hops,omitempty"`  // in the letters of Heritrix
 	Via           string `json:"via,omitempty"`
 	Tag           string `json:"tag,omitempty"`
 
@@ -64,39 +65,38 @@ type Row struct {
 	IP         netip.Addr `json:"ip,omitzero"`
 	WARCType   string     `json:"warc_type,omitempty"` // response, revisit or resource
 	WARCID     string     `json:"warc_id,omitempty"`   // WARC-Record-ID without angle brackets
-	WARCFile   string     `json:"warc_file,omitempty"` // without directories; empty: not archived
+	WARCFile   string     `json:"warc_file,omitempty"` // name without directories; empty: not archived
 	WARCOffset *int64     `json:"warc_offset,omitempty"`
-	WARCLength *int64     `json:"warc_length,omitempty"` // bytes as stored
+	WARCLength *int64     `json:"warc_length,omitempty"` // length as stored, in bytes
 
-	// What was said about a use: nil is unknown, and neither true nor false.
+	// Whether the owner allows a use; nil is unknown.
 	UseSearch  *bool  `json:"use_search,omitempty"`
 	UseAITrain *bool  `json:"use_ai_train,omitempty"`
 	UseAIInput *bool  `json:"use_ai_input,omitempty"`
 	UseTDM     *bool  `json:"use_tdm,omitempty"`
 	UseArchive *bool  `json:"use_archive,omitempty"`
-	Usage      string `json:"usage,omitempty"`      // and by which statement, separated by "; "
-	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by blanks
-	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by blanks
-	Refused    string `json:"refused,omitempty"`    // the statement for which it was not kept
+	Usage      string `json:"usage,omitempty"`      // all statements about uses, separated by "; "
+	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by spaces
+	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by spaces
+	Refused    string `json:"refused,omitempty"`    // the statement that forbids keeping it
 
-	// What URL the page gives itself: link rel=canonical, and og:url.
+	// The URL that the page gives itself: link rel=canonical, and og:url.
 	Canonical string `json:"canonical,omitempty"`
 	OpenGraph string `json:"og_url,omitempty"`
-	Method    string `json:"method,omitempty"` // HEAD where only the header was asked for; empty: GET
+	Method    string `json:"method,omitempty"` // HEAD if only the header was requested; empty: GET
 
 	Change     string `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
-	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of what readers see
+	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
 
-	// Page: the capture is a line of pages.jsonl. It is archived where
-	// WARCFile is not empty.
+	// Page reports whether the capture is a line of pages.jsonl. It is archived if WARCFile is
+	// not empty.
 	Page bool `json:"-"`
 }
 
-// SnapshotColumn is the name of the column that comes before all others where several
-// crawls are in one table.
+// SnapshotColumn is the name of the first column if several crawls are in one table.
 const SnapshotColumn = "snapshot"
 
-// Columns are the names of the columns of one crawl, in their order.
+// Columns returns the names of the columns of one crawl, in their order.
 func Columns() []string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -110,7 +110,7 @@ type column struct {
 	text func(*Row) string
 }
 
-// columns is how each looks in CSV.
+// columns has the CSV text of each column.
 var columns = []column{
 	{"surt", func(r *Row) string { return r.SURT }},
 	{"url", func(r *Row) string { return r.URL }},
@@ -206,7 +206,7 @@ func pageRow(p *storage.PageRecord) *Row {
 	return r
 }
 
-// use notes what was said about a use.
+// use notes a statement about a use.
 func (r *Row) use(u storage.UsageRecord) {
 	r.Usage = listed(r.Usage, "; ", u.String())
 	for _, known := range [...]struct {
@@ -216,13 +216,13 @@ func (r *Row) use(u storage.UsageRecord) {
 		{"search", &r.UseSearch}, {"ai-train", &r.UseAITrain}, {"ai-input", &r.UseAIInput}, {"tdm", &r.UseTDM}, {"archive", &r.UseArchive},
 	} {
 		if u.Use == known.name {
-			// Were it said twice, the more restrictive would count.
+			// If there are two statements, the more restrictive one counts.
 			*known.to = new(u.Granted && (*known.to == nil || **known.to))
 		}
 	}
 }
 
-// listed is list with one more element.
+// listed returns list with one more element.
 func listed(list, separator, one string) string {
 	if list == "" {
 		return one
@@ -230,8 +230,8 @@ func listed(list, separator, one string) string {
 	return list + separator + one
 }
 
-// addCapture adds what only the archive knows. Where both know something, the
-// page is right: it was made with the body at hand.
+// addCapture adds the fields that only the archive has. If both have a field, the value of the
+// page stays: it was made with the body at hand.
 func (r *Row) addCapture(c *Row) {
 	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
 	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
@@ -240,7 +240,7 @@ func (r *Row) addCapture(c *Row) {
 	}
 }
 
-// finish sets what follows from the other fields.
+// finish sets the fields that follow from the others.
 func (r *Row) finish(havePages bool) {
 	target := ""
 	if u, err := frontier.ParseURL(r.URL); err == nil {
@@ -266,8 +266,8 @@ func (r *Row) finish(havePages bool) {
 	}
 }
 
-// stored is how a row stands in a run: what finish sets is left out, and Page
-// is in.
+// stored is the form of a row in a sorted run: without the fields that finish sets, and with
+// Page.
 type stored struct {
 	*Row
 	IsPage bool `json:"page,omitempty"`

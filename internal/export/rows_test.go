@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Who has seen enough is given no more, wherever that is.
+// A loop over rows can end after any row.
 func TestRowsEndEarly(t *testing.T) {
 	s := open(t, true, true)
 	all := collect(t, s)
@@ -43,7 +43,7 @@ func TestRowsEndEarly(t *testing.T) {
 	}
 }
 
-// A disk that is full while rows are sorted ends the export with its error.
+// A full disk during sorting ends the export with its error.
 func TestNoRoomForRows(t *testing.T) {
 	s := open(t, true, true)
 	s.Temp, s.Memory = filepath.Join(t.TempDir(), "none"), 1
@@ -57,7 +57,7 @@ func TestNoRoomForRows(t *testing.T) {
 		t.Errorf("%d errors", n)
 	}
 	for _, memory := range []int{0, -1} {
-		s.Memory = memory // there is room for these
+		s.Memory = memory // these rows fit in memory
 		if got := collect(t, s); len(got) != len(sample.Captures()) {
 			t.Errorf("memory of %d: %d rows", memory, len(got))
 		}
@@ -78,7 +78,7 @@ func TestJoin(t *testing.T) {
 		"a microsecond":              {[]time.Time{fraction.Add(1000)}, []time.Time{fraction}, []string{a, b}},
 		"to the second":              {[]time.Time{fraction}, []time.Time{noon}, []string{both}},
 		"the end of the second":      {[]time.Time{noon.Add(time.Second - 1)}, []time.Time{noon}, []string{both}},
-		"the second behind":          {[]time.Time{noon.Add(time.Second)}, []time.Time{noon}, []string{a, b}},
+		"the second after":           {[]time.Time{noon.Add(time.Second)}, []time.Time{noon}, []string{a, b}},
 		"the second before":          {[]time.Time{noon.Add(-1)}, []time.Time{noon}, []string{b, a}},
 		"two records, one page":      {[]time.Time{noon}, []time.Time{noon, noon}, []string{a, both}},
 		"one record, two pages":      {[]time.Time{noon, noon}, []time.Time{noon}, []string{both, b}},
@@ -113,14 +113,14 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	// One time is not enough.
+	// The same time is not enough.
 	other := strings.Replace(pageLine(noon, ""), "a.example/", "a.example/other", 1)
 	if got := collect(t, crawled(t, other, &warc.Exchange{Response: answer(200, nil)})); len(got) != 2 {
 		t.Errorf("of another URL: %d rows", len(got))
 	}
 }
 
-// What a row has of a record.
+// Which fields a row takes from a record.
 func TestRowsOfRecords(t *testing.T) {
 	page := func(status int, header http.Header) *warc.Exchange {
 		return &warc.Exchange{Response: answer(status, header)}
@@ -180,7 +180,7 @@ func TestRowsOfRecords(t *testing.T) {
 			}
 		}
 	}
-	// What is no capture has no row; what is about another answer is not its own.
+	// A record that is not a capture has no row. Metadata about another answer is not added.
 	for name, c := range map[string]struct {
 		x    *warc.Exchange
 		rows int
@@ -196,8 +196,8 @@ func TestRowsOfRecords(t *testing.T) {
 	}
 }
 
-// A WARC file of other hands: what is wrong with a record is told with its place,
-// and costs no other.
+// In a WARC file of another program, damage in a record is reported with its place, and no
+// other record is lost.
 func TestRecordsOfOthers(t *testing.T) {
 	record := func(kind, lines, block string) string {
 		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:x:%s>\r\n%sContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, kind, lines, len(block), block)
@@ -208,7 +208,7 @@ func TestRecordsOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		rows   int
-		damage string // what is said of it
+		damage string // the reported damage
 	}{
 		"good":             {good, 1, ""},
 		"without a block":  {record("response", date+web, ""), 1, ""},
@@ -274,14 +274,14 @@ func TestLinesAtTheirBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, told of %q", members, len(rows), told)
 		}
 	}
-	// A last line without an end is whole where it can be read.
+	// A last line without a line end counts if it can be read.
 	s := crawled(t, strings.TrimSuffix(pageLine(noon, ""), "\n"))
 	if rows := collect(t, s); len(rows) != 1 {
 		t.Errorf("%d rows", len(rows))
 	}
 }
 
-// A row has of a page what it says, and of its capture what only that knows.
+// A row has the values of the page, and those of its capture that the page does not have.
 func TestRowsOfPages(t *testing.T) {
 	line := pageLine(noon.Add(1999), `,"type":"a/b","location":"rel","truncated":"time","warc":"x.warc.gz","offset":5,"length":6,"robots":"2030-01-02T03:04:05.1234567Z"`)
 	r := collect(t, crawled(t, line))[0]
@@ -296,7 +296,7 @@ func TestRowsOfPages(t *testing.T) {
 			t.Errorf("what repeats a body: %s: %s", truncated, jsonOf(r))
 		}
 	}
-	other := pageLine(noon.Add(time.Hour), "") // that of same was asked for again
+	other := pageLine(noon.Add(time.Hour), "") // the URL of same was requested again
 	for _, pages := range []string{"", other} {
 		rows := collect(t, crawled(t, pages, same))
 		if r := rows[0]; r.Truncated != "" || r.WARCType != "revisit" || r.Page || r.Size != nil {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A Series are crawls of one job that were made one after the other, as one table. Its
-// methods may be called one after the other, and not at once.
+// A Series is several crawls of one job in order of time, exported as one table. Its methods
+// must not be called concurrently.
 type Series []Snapshot
 
 // A Snapshot is one crawl of a Series.
 type Snapshot struct {
-	Start  time.Time // of its run; it is what tells the rows of one crawl from those of another
+	Start  time.Time // when its run began, which identifies the crawl in the rows
 	Source *Source
 }
 
-// Rows goes through the captures of all crawls, in the order of the series; within a crawl
-// in that of Source.Rows, with Row.Snapshot set. No more is held in memory, or in temporary
-// files, than one crawl takes. It ends at the first error.
+// Rows returns the captures of all crawls, in the order of the series. Captures of one crawl
+// are in the order of Source.Rows, with Row.Snapshot set. It needs only as much memory and as
+// many temporary files as one crawl. It ends at the first error.
 func (s Series) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for _, of := range s {
@@ -34,7 +34,7 @@ func (s Series) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	}
 }
 
-// Read is how many bytes of all files were read, as Source.Read says it.
+// Read returns how many bytes of all files were read, as Source.Read does.
 func (s Series) Read() (n int64) {
 	for _, of := range s {
 		n += of.Source.Read()
@@ -42,7 +42,7 @@ func (s Series) Read() (n int64) {
 	return n
 }
 
-// Size is the length of all files together, in bytes.
+// Size returns the length of all files together, in bytes.
 func (s Series) Size() (size int64, err error) {
 	for _, of := range s {
 		n, err := of.Source.Size()

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// DefaultMemory is how many bytes of rows are sorted in memory before they go
-// to a temporary file.
+// DefaultMemory is how many bytes of rows are sorted in memory before they are written to a
+// temporary file.
 const DefaultMemory = 16 << 20
 
 // bufferSize is how much of a table is read or written at a time, in bytes.
@@ -24,24 +24,24 @@ const bufferSize = 64 << 10
 var (
 	// ErrNoCrawl is returned for a directory with neither pages nor captures.
 	ErrNoCrawl = errors.New("neither pages.jsonl nor warc/*.warc.gz in it")
-	// ErrNoWARC is returned for an export that needs WARC files, and has none.
+	// ErrNoWARC is returned if an export needs WARC files and there are none.
 	ErrNoWARC = errors.New("no WARC files")
-	// ErrOpen is returned for an export of whole WARC files, where one still
-	// grows.
+	// ErrOpen is returned if an export of whole WARC files finds one that is still being
+	// written.
 	ErrOpen = errors.New("the WARC file is not finished")
 )
 
-// A Source is what is exported from. Its methods may be called one after the
-// other, any number of times, and not at once.
+// A Source is the input of an export. Its methods may be called any number of times, but not
+// concurrently.
 type Source struct {
-	Pages string   // path of a pages.jsonl; "" for none
+	Pages string   // path of a pages.jsonl; "" if there is none
 	WARCs []string // paths of WARC files; their last elements must differ
 
-	Temp   string // directory for temporary files; "" is the system's
-	Memory int    // bytes of rows in memory while they are sorted; 0 is DefaultMemory
+	Temp   string // directory for temporary files; "" means the system's
+	Memory int    // bytes of rows in memory during sorting; 0 means DefaultMemory
 
-	// Damaged is told of each part that cannot be read and is left out. If it
-	// returns an error, or is nil, the export ends there.
+	// Damaged is called for each part that cannot be read and is left out. If it returns an
+	// error, or is nil, the export ends there.
 	Damaged func(*Damage) error
 
 	// Missing is set by WriteWACZ.
@@ -50,16 +50,16 @@ type Source struct {
 	read atomic.Int64
 }
 
-// A Missing counts the records of a package whose body is not in it, since they repeat an
-// answer of another record.
+// A Missing counts the records of a package that repeat an answer of another record, and whose
+// body is not in the package.
 type Missing struct {
-	Purged int64 // that answer was purged
-	Away   int64 // it is in an earlier crawl that is not at hand
+	Purged int64 // the answer was purged
+	Away   int64 // the answer is in an earlier crawl whose archive is missing
 }
 
-// Open finds the files of a crawl in its directory. The error is ErrNoCrawl
-// where there are none, a *storage.NotBegunError, a *storage.PurgeError where some of them are being purged, or one
-// of the file system.
+// Open finds the files of a crawl in its directory. The error is ErrNoCrawl if there are none,
+// a *storage.NotBegunError, a *storage.PurgeError if some of them are being purged, or one of
+// the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, err
@@ -97,17 +97,17 @@ func Open(dir string) (*Source, error) {
 	return s, nil
 }
 
-// openSuffix ends the name of a WARC file that still grows, or that was left so
-// by a kill. It is known by the name that it will have.
+// openSuffix is the end of the name of a WARC file that is still being written, or that a kill
+// has left. It is listed under its final name.
 const openSuffix = ".open"
 
 func warcName(path string) string { return strings.TrimSuffix(filepath.Base(path), openSuffix) }
 
-// Read is how many bytes of the files were read since the Source was made. It
-// may be called while a method of s runs.
+// Read returns how many bytes of the files were read since the Source was made. It may be
+// called while another method of s runs.
 func (s *Source) Read() int64 { return s.read.Load() }
 
-// Size is the length of all files together, in bytes.
+// Size returns the length of all files together, in bytes.
 func (s *Source) Size() (int64, error) {
 	var size int64
 	for _, file := range slices.Concat(s.WARCs, []string{s.Pages}) {
@@ -132,7 +132,7 @@ func (s *Source) open(path string) (io.ReadCloser, error) {
 	return &countedFile{f, &s.read}, nil
 }
 
-// A countedFile is no *os.File: what is copied from one would not count.
+// A countedFile is not an *os.File, since io.Copy would read that without counting.
 type countedFile struct {
 	file *os.File
 	n    *atomic.Int64

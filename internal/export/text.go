@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// WriteJSONL writes an object for each row, one to a line, in UTF-8. Members
-// that have nothing to say are left out, but for surt, url, time and status. It
-// returns how many rows it has written.
+// WriteJSONL writes an object for each row, one per line, in UTF-8. Empty members are left out,
+// except surt, url, time and status. It returns the number of rows that it has written.
 func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
 	enc := json.NewEncoder(out)
@@ -29,20 +28,20 @@ func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	return n, out.Flush()
 }
 
-// CSV is how a table is written as CSV.
+// CSV are the settings of a table in CSV.
 type CSV struct {
-	// Exact writes texts as they are. Without it, an apostrophe is put before
-	// a text that a spreadsheet would take for a formula: one that begins with
-	// =, +, -, @, their full-width forms, a tab or a line end. Titles and
-	// tags come from strangers, and CSV is what people open by a click.
+	// Exact writes texts as they are. Without it, an apostrophe is put before a text that a
+	// spreadsheet would take for a formula: one that begins with =, +, -, @, their full-width
+	// forms, a tab or a line end. Titles and tags come from strangers, and people open CSV with
+	// a click.
 	Exact bool
-	// Snapshots has SnapshotColumn come first.
+	// Snapshots adds SnapshotColumn before all others.
 	Snapshots bool
 }
 
-// Write writes a line with the names of the columns, then one for each row: RFC
-// 4180, with CR LF, in UTF-8 without a byte order mark. What is not UTF-8
-// becomes U+FFFD. It returns how many rows it has written.
+// Write writes a line with the names of the columns, then one line for each row: RFC 4180, with
+// CR LF, in UTF-8 without a byte order mark. Invalid UTF-8 becomes U+FFFD. It returns the
+// number of rows that it has written.
 func (c CSV) Write(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
 	names := Columns()

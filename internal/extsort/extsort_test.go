@@ -26,7 +26,7 @@ type record struct{ Key, Value string }
 
 func (r record) size() int { return len(r.Key) + len(r.Value) + spanSize }
 
-// small makes a Sorter whose smallest bounds are reached by a few records.
+// small makes a Sorter that needs only a few records to reach its bounds.
 func small(t testing.TB, memory, fanIn int) *Sorter {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func small(t testing.TB, memory, fanIn int) *Sorter {
 			t.Error(err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%v is left behind, %v", left, err)
+			t.Errorf("%v are left, %v", left, err)
 		}
 	})
 	return s
@@ -65,12 +65,12 @@ func collect(t testing.TB, s *Sorter) (all []record) {
 }
 
 func sorted(all []record) []record {
-	all = slices.Concat(all) // of none it is nil
+	all = slices.Concat(all) // nil if there are no records
 	slices.SortStableFunc(all, func(a, b record) int { return strings.Compare(a.Key, b.Key) })
 	return all
 }
 
-// drawn are n records, some keys of which are equal, empty, or begin others.
+// drawn returns n records. Some keys are equal, empty, or prefixes of others.
 func drawn(random *rand.Rand, n int) []record {
 	prefix := []string{"", "com,example)/", "com,example)/a\x00"}[random.IntN(3)]
 	all := make([]record, n)
@@ -84,8 +84,8 @@ func drawn(random *rand.Rand, n int) []record {
 	return all
 }
 
-// The order is that of a stable sort in memory, however little memory there is,
-// and however few runs are merged at a time.
+// The order is that of a stable sort in memory, however little memory there is and however few
+// runs are merged at a time.
 func TestOrderIsThatOfASortInMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, memory := range []int{0, 200, 1 << 20} {
@@ -102,7 +102,7 @@ func TestOrderIsThatOfASortInMemory(t *testing.T) {
 				if s.Len() != int64(n) {
 					t.Errorf("Len is %d, want %d", s.Len(), n)
 				}
-				// More may come behind.
+				// More records may be added later.
 				more := drawn(random, 9)
 				add(t, s, more...)
 				if diff := cmp.Diff(sorted(append(all, more...)), collect(t, s)); diff != "" {
@@ -113,7 +113,7 @@ func TestOrderIsThatOfASortInMemory(t *testing.T) {
 	}
 }
 
-// What is added may be overwritten by who added it.
+// The caller may change a record after it was added.
 func TestRecordsAreCopied(t *testing.T) {
 	s := small(t, 1<<10, 2)
 	key, value := []byte("key"), []byte("value")
@@ -127,7 +127,7 @@ func TestRecordsAreCopied(t *testing.T) {
 	}
 }
 
-// files counts those that s makes, and how many of them are open at most.
+// A files counts the files that s makes, and how many of them are open at most.
 type files struct {
 	made []*os.File
 	most int
@@ -153,7 +153,7 @@ func (f *files) closed() (n int) {
 	return n
 }
 
-// Memory is used up to its bound, and not beyond.
+// A Sorter uses as much memory as allowed, and not more.
 func TestMemoryIsBounded(t *testing.T) {
 	a, b := record{"key", "value"}, record{"other", ""}
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{2 * a.size(), []record{a, a, a, a, a}, 2},
 		{2*a.size() + 1, []record{a, a, a, a, a}, 2},
 		{3*a.size() - 1, []record{a, a, a, a, a}, 2},
-		{0, []record{a}, 0}, // one is always held
+		{0, []record{a}, 0}, // one record is always in memory
 		{0, []record{a, b}, 1},
 		{2 * spanSize, []record{{}, {}, {}, {}}, 1},
 	} {
@@ -179,12 +179,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// The runs of one size are merged, and no others: so each record is written once
-// for each size. Files are closed when they are merged.
+// Only runs of the same size are merged, so each record is written once for each size. Files
+// are closed when they are merged.
 func TestEachRecordIsWrittenOnceForEachSizeOfRun(t *testing.T) {
 	for _, c := range []struct{ fanIn, records, made, open int }{
 		{4, 4 + 1, 4, 4},             // one is in memory
-		{4, 4 + 1 + 1, 4 + 1 + 1, 5}, // the four that are merged are open while they are
+		{4, 4 + 1 + 1, 4 + 1 + 1, 5}, // the four that are merged stay open until then
 		{4, 16 + 1, 16 + 3, 3 + 4},
 		{4, 17 + 1, 17 + 4 + 1, 3 + 4 + 1},
 		{2, 8 + 1 + 1, 8 + 4 + 2 + 1 + 1, 1 + 1 + 2 + 1},
@@ -204,8 +204,8 @@ func TestEachRecordIsWrittenOnceForEachSizeOfRun(t *testing.T) {
 	}
 }
 
-// At the end no more is merged before than must be, and no more sources at a time
-// than are allowed: fan-in is a bound for Each, too, memory counted.
+// Before the last merge, no more runs are merged than necessary. The last merge has no more
+// sources than allowed, which includes the memory.
 func TestTheLastMergeIsBounded(t *testing.T) {
 	for _, c := range []struct{ fanIn, runs, made, left int }{
 		{4, 3, 0, 3},
@@ -228,7 +228,7 @@ func TestTheLastMergeIsBounded(t *testing.T) {
 	}
 }
 
-// written is a run of one record.
+// written returns a run of one record.
 func written(t *testing.T, s *Sorter, r record) run {
 	t.Helper()
 	one := &source{held: []span{{key: len(r.Key), end: len(r.Key) + len(r.Value)}}, buf: []byte(r.Key + r.Value)}
@@ -239,7 +239,7 @@ func written(t *testing.T, s *Sorter, r record) run {
 	return made
 }
 
-// Each ends where f says so, with what f says, and begins again from the start.
+// Each ends when f returns an error, and returns it. The next Each begins at the first record.
 func TestEachEndsEarly(t *testing.T) {
 	s := small(t, 0, 3)
 	all := []record{{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}}
@@ -262,8 +262,8 @@ func TestEachEndsEarly(t *testing.T) {
 	}
 }
 
-// Of a disk that is full or is not there nothing is lost: when there is room, the
-// same records are added and come in order.
+// If a disk is full or missing, nothing is lost: after there is room, the same records can be
+// added and are in order.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	full := func(t *testing.T) (*os.File, error) { return os.OpenFile(devtest.Device(t, "full"), os.O_RDWR, 0) }
 	readOnly := func(t *testing.T) (*os.File, error) { return os.Open(os.Args[0]) }
@@ -286,7 +286,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 				failures := 0
 				for i := range 6 {
 					r := record{fmt.Sprint(i * 5 % 6), value}
-					// Each of the writes that an Add may need fails in its turn.
+					// Each of the writes of an Add fails once.
 					for fail := 1; ; fail++ {
 						calls := 0
 						s.create = func() (*os.File, error) {
@@ -324,14 +324,14 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// A merge at the end needs room, too.
+// The last merge needs room, too.
 func TestAFullDiskAtTheEnd(t *testing.T) {
 	s := small(t, 0, 2)
 	all := []record{{"c", ""}, {"b", ""}, {"a", ""}}
 	add(t, s, all...)
 	works, none := s.create, errors.New("none")
 	s.create = func() (*os.File, error) { return nil, none }
-	err := s.Each(func([]byte, []byte) error { t.Error("a record all the same"); return nil })
+	err := s.Each(func([]byte, []byte) error { t.Error("a record in spite of the error"); return nil })
 	if !errors.Is(err, none) || !strings.Contains(err.Error(), s.dir) {
 		t.Errorf("error %v, want one that names %s", err, s.dir)
 	}
@@ -341,7 +341,7 @@ func TestAFullDiskAtTheEnd(t *testing.T) {
 	}
 }
 
-// Where no directory is given, an error names that of the system.
+// If no directory is given, an error names that of the system.
 func TestErrorsNameTheDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	for _, variable := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -355,8 +355,8 @@ func TestErrorsNameTheDirectory(t *testing.T) {
 	}
 }
 
-// A file that is not what was written is an error that names it, in whatever part
-// it is read.
+// A file that is not what was written is an error that names the file, whichever part of it is
+// read.
 func TestDamagedRuns(t *testing.T) {
 	for name, damage := range map[string]func(*os.File) error{
 		"empty":        func(f *os.File) error { return f.Truncate(0) },
@@ -378,7 +378,7 @@ func TestDamagedRuns(t *testing.T) {
 			t.Errorf("%s: %v, want one that names the file", name, err)
 		}
 	}
-	// So it is in the second of two records of a run.
+	// The second of two records in a run.
 	s := small(t, 2*spanSize+100, 3)
 	made := new(files).of(s)
 	add(t, s, record{"a", "v"}, record{"b", "v"}, record{"c", strings.Repeat("v", 100)})
@@ -390,7 +390,7 @@ func TestDamagedRuns(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || n != 1 {
 		t.Errorf("%d records, %v", n, err)
 	}
-	// And while runs are merged.
+	// While runs are merged.
 	s = small(t, 0, 2)
 	made = new(files).of(s)
 	add(t, s, record{"a", "v"}, record{"b", "v"}, record{"c", "v"})
@@ -402,7 +402,7 @@ func TestDamagedRuns(t *testing.T) {
 	}
 }
 
-// A Sorter that was closed has nothing, and is as good as a new one.
+// A Sorter that was closed is empty, and can be used again.
 func TestClose(t *testing.T) {
 	s := small(t, 0, 2)
 	made := new(files).of(s)
@@ -426,7 +426,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// runOf makes a run of bytes.
+// runOf makes a run from bytes.
 func runOf(t testing.TB, raw []byte) *source {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "run"))
@@ -478,15 +478,15 @@ func TestRecordsOfARun(t *testing.T) {
 			t.Errorf("%x: %v, want an error that names %s", raw, err, run.name)
 		}
 	}
-	// The longest length there is, written as no writer of ours does.
+	// The maximum length, in an encoding that the writer does not use.
 	run = runOf(t, append(append(bytes.Repeat([]byte{0x80}, 8), 0), 1, 'v'))
 	if err := run.next(); err != nil || len(run.key) != 0 || string(run.value) != "v" {
 		t.Errorf("%q, %q, %v", run.key, run.value, err)
 	}
 }
 
-// Bytes that are no run end in an error, and never in a panic; what is read comes
-// back from what is written of it.
+// Bytes that are not a run cause an error, and never a panic. What was read is the same after
+// it is written again.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{1, 2, 'k', 'v', 'v', 0, 0})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1})
@@ -517,7 +517,7 @@ func FuzzRun(f *testing.F) {
 			}
 		}
 		if err := second.next(); err != io.EOF {
-			t.Errorf("behind the last record: %v", err)
+			t.Errorf("after the last record: %v", err)
 		}
 	})
 }
@@ -538,13 +538,13 @@ func BenchmarkSorter(b *testing.B) {
 	}
 }
 
-// The buffer grows up to the memory that there is, and no further.
+// The buffer does not grow beyond the allowed memory.
 func TestTheBufferIsNoLargerThanTheMemory(t *testing.T) {
 	s := small(t, 10_000, 64)
 	for range 1000 {
 		add(t, s, record{"a key", strings.Repeat("x", 95)})
 		if cap(s.buf) > 10_000 {
-			t.Fatalf("a buffer of %d bytes for %d records, where 10000 are the most", cap(s.buf), s.Len())
+			t.Fatalf("a buffer of %d bytes for %d records, at most 10000 are allowed", cap(s.buf), s.Len())
 		}
 	}
 	if s.Len() != 1000 || len(s.runs) == 0 {

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Max is the longest line of a crawl, without the body of a page, in bytes.
+// Max is the length of the longest line of a crawl, without the body of a page, in bytes.
 const Max = 8 << 20
 
 // ErrLong is the error of a line that is longer than Max. The line is skipped.
@@ -80,13 +80,13 @@ func (l *Reader) Next() ([]byte, error) {
 type bodyScanner struct {
 	depth   int
 	value   bool   // in the outermost object, after the colon
-	text    bool   // within a string
+	text    bool   // in a string
 	escaped bool   // after a backslash
-	drop    bool   // within the string that is dropped
-	name    []byte // of the member, up to the length of the longest name of a body
+	drop    bool   // in the string that is dropped
+	name    []byte // name of the member, up to the length of "base64"
 }
 
-// step returns how many bytes of b belong together, and whether they are kept.
+// step returns how many bytes of b to keep or to drop together, and whether they are kept.
 func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 	if s.drop {
 		for n < len(b) {
@@ -117,8 +117,7 @@ func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 		switch c {
 		case '"':
 			if s.depth == 1 && s.value && (string(s.name) == "body" || string(s.name) == "base64") {
-				// The closing quotation mark is not dropped, and is taken for
-				// the end of a string.
+				// The closing quotation mark is kept, and ends the string.
 				s.drop, s.text = true, true
 				return n, true
 			}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// all reads everything: a line that was skipped is "long", one without an end
-// has a mark.
+// all returns all lines. A skipped line is "long", and a line without an end has a mark.
 func all(t *testing.T, r *Reader) (lines []string) {
 	t.Helper()
 	for {
@@ -79,8 +78,8 @@ func TestPagesWithoutBodies(t *testing.T) {
 	}
 }
 
-// It is the same where the end of what is read at a time falls, be it within a name,
-// within a body, or behind a backslash.
+// The result does not depend on where a buffer ends: in a name, in a body, or after a
+// backslash.
 func TestABodyMayLieAcrossTheEndOfABuffer(t *testing.T) {
 	const head = `{"a":"`
 	const tail = `\\","x":{"body":1},"body" : "b\"\\\\c","base64":"\\d","tag":"body"}`

@@ -1,6 +1,6 @@
-// Package outfile writes output files: each gets its name once it is whole, and until then
-// the file that had the name stays as it was. A device or a named pipe is written to, and
-// never replaced; of a symbolic link the file that it leads to is replaced, not the link.
+// Package outfile writes output files. Each file gets its name after it is complete; until then
+// the earlier file of that name does not change. A device or a named pipe is written to, and
+// never replaced. If the name is a symbolic link, its target is replaced, and not the link.
 package outfile
 
 import (
@@ -13,20 +13,20 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links are followed from one name, as by Linux.
+// maxLinks is how many symbolic links are followed from one name, as in Linux.
 const maxLinks = 40
 
-// A File is an output that is being written. Its name, as os.File tells it, is that of a
-// temporary file beside the output, unless InPlace.
+// A File is an output that is being written. Its os.File.Name is that of a temporary file
+// beside the output, unless InPlace.
 type File struct {
 	*os.File
 	path   string // of the output, without symbolic links; empty if it is written in place
 	closed bool
 }
 
-// Create begins the output that path names, for writing and reading. If path names neither a
-// regular file nor nothing, it is opened to be written in place, which waits for a reader if
-// it is a named pipe. What a killed process has left of the same output is removed.
+// Create begins the output at path, for writing and reading. If path exists and is not a
+// regular file, Create opens it to write in place; for a named pipe, it waits for a reader.
+// Create removes the temporary files of the same output that killed processes have left.
 func Create(path string) (*File, error) {
 	real, inPlace, err := Resolve(path)
 	if err != nil {
@@ -43,11 +43,11 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A locked file is not taken for one that a kill has left. Another process may have
-		// locked it first, and removed it.
+		// A locked file is in use, so other processes do not remove it. Another process may
+		// have locked it first, and removed it.
 		if got, err := lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
-				_ = f.Chmod(old.Mode().Perm()) // it replaces a file: for the same readers, as far as possible
+				_ = f.Chmod(old.Mode().Perm()) // the same users can read it, as far as possible
 			}
 			return &File{File: f, path: real}, nil
 		}
@@ -55,8 +55,8 @@ func Create(path string) (*File, error) {
 	}
 }
 
-// CreateRegular is Create for a file that is read again by its name: it fails if path names
-// a device or a named pipe.
+// CreateRegular is Create for a file that is read again by its name: it fails if path names a
+// device or a named pipe.
 func CreateRegular(path string) (*File, error) {
 	if _, err := ResolveRegular(path); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func CreateRegular(path string) (*File, error) {
 	return Create(path)
 }
 
-// Write writes a whole output.
+// Write writes a complete output.
 func Write(path string, text []byte) error {
 	f, err := Create(path)
 	if err != nil {
@@ -77,14 +77,13 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, f.Discard())
 }
 
-// InPlace reports whether f is no regular file, and so has at once what is written.
+// InPlace reports whether f is not a regular file, and so receives each write at once.
 func (f *File) InPlace() bool { return f.path == "" }
 
-// Path is the name of the output without symbolic links; empty if it is written in place.
+// Path returns the name of the output without symbolic links, or "" if it is written in place.
 func (f *File) Path() string { return f.path }
 
-// Finish brings what was written to the disk, and closes the file. It may be called once
-// before Commit, which does it otherwise.
+// Finish syncs and closes the file. Commit does so unless Finish was called before.
 func (f *File) Finish() error {
 	if f.closed {
 		return nil
@@ -97,8 +96,8 @@ func (f *File) Finish() error {
 	return errors.Join(err, f.Close())
 }
 
-// Commit gives the file its name, in the place of the file that has it. If it fails, that one
-// is as it was.
+// Commit gives the file its name, and replaces the earlier file. If it fails, the earlier file
+// is unchanged.
 func (f *File) Commit() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -106,7 +105,8 @@ func (f *File) Commit() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// CommitNew gives the file its name if no file has that: otherwise the error is fs.ErrExist.
+// CommitNew gives the file its name if no file has that name; otherwise the error is
+// fs.ErrExist.
 func (f *File) CommitNew() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -124,7 +124,8 @@ func (f *File) CommitNew() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// named is called when the file has its name: a power cut does not take that away.
+// named is called after the file has its name. It syncs the directory, so that a power cut does
+// not lose the name.
 func (f *File) named(err error) error {
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (f *File) named(err error) error {
 	return nil
 }
 
-// Discard removes a file that has not got its name, and otherwise does nothing.
+// Discard removes a file that has not got its name. Otherwise it does nothing.
 func (f *File) Discard() error {
 	if !f.closed {
 		f.closed = true
@@ -150,9 +151,10 @@ func (f *File) Discard() error {
 	return os.Remove(f.Name())
 }
 
-// Resolve follows symbolic links from path to the file that is to be written, which may not be
-// there. inPlace says that it is no regular file: then it is to be opened by path. The error
-// is syscall.EISDIR for a directory, and fs.ErrNotExist if there is no directory for the file.
+// Resolve follows symbolic links from path to the file to be written, which may not exist.
+// inPlace says that the file is not regular and must be opened by path. The error is
+// syscall.EISDIR for a directory, and fs.ErrNotExist if the directory of the file does not
+// exist.
 func Resolve(path string) (real string, inPlace bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -201,7 +203,7 @@ func Resolve(path string) (real string, inPlace bool, err error) {
 	return "", false, &fs.PathError{Op: "write", Path: path, Err: errors.New("too many symbolic links")}
 }
 
-// ResolveRegular is Resolve for a file that is to be a regular one, or not there.
+// ResolveRegular is Resolve for a file that must be regular or not exist.
 func ResolveRegular(path string) (real string, err error) {
 	real, inPlace, err := Resolve(path)
 	if err == nil && inPlace {
@@ -210,22 +212,22 @@ func ResolveRegular(path string) (real string, err error) {
 	return real, err
 }
 
-// openFiles reports whether a directory has the open files of a process, as /dev/fd and
-// /proc/self/fd: what is there has no name of its own.
+// openFiles reports whether a directory contains the open files of a process, as /dev/fd and
+// /proc/self/fd do. Its entries have no names of their own.
 func openFiles(dir string) bool {
 	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/")
 }
 
-// before and after enclose what tells the temporary files of one output apart.
+// before and after are the fixed parts of the names of temporary files.
 func before(name string) string { return "." + name + "." }
 
 const after = ".tmp"
 
-// unfinished are the temporary files of an output.
+// unfinished returns the temporary files of an output.
 func unfinished(dir, name string) (paths []string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // to create a file there says why
+		return nil // creating a file there will fail with the reason
 	}
 	for _, e := range entries {
 		middle, ours := strings.CutPrefix(e.Name(), before(name))
@@ -237,8 +239,8 @@ func unfinished(dir, name string) (paths []string) {
 	return paths
 }
 
-// Unfinished reports whether the output that path names is being written, or was when a
-// process was killed.
+// Unfinished reports whether the output at path is being written, or was when a process was
+// killed.
 func Unfinished(path string) bool {
 	real, inPlace, err := Resolve(path)
 	if err != nil || inPlace {
@@ -247,7 +249,7 @@ func Unfinished(path string) bool {
 	return len(unfinished(filepath.Split(real))) > 0
 }
 
-// sweep removes what killed processes have left of an output. Those that are being written
+// sweep removes the temporary files of an output that killed processes have left. Files in use
 // are locked.
 func sweep(dir, name string) {
 	for _, path := range unfinished(dir, name) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device, a named pipe and the open files of a process are written to, by their names and
-// by symbolic links, and stay what they are.
+// Devices, named pipes and the open files of a process are written to, by their names and by
+// symbolic links, and are not replaced.
 func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 				t.Logf("%s is %v here, %v", name, info.Mode(), err)
 				continue
 			}
-			// A pipe that is open for reading and writing does not wait.
+			// A pipe that is opened for reading and writing does not wait.
 			reader, err := os.OpenFile(odd, os.O_RDWR, 0)
 			if err != nil {
 				t.Logf("%s cannot be opened here: %v", name, err)
@@ -64,7 +64,7 @@ func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 	}
 }
 
-// /dev/stdout and the like name an open file of this process, whichever it is.
+// /dev/stdout and similar names are any open file of this process.
 func TestOpenFilesAreWrittenTo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// names are those in a directory.
+// names returns the names in a directory.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// A file keeps its old text, and its permissions, until the new one is whole.
+// A file keeps its old text and its permissions until the new one is complete.
 func TestAFileIsWholeOrAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, before := range []bool{false, true} {
@@ -86,12 +86,12 @@ func TestAFileIsWholeOrAsItWas(t *testing.T) {
 	}
 }
 
-// A symbolic link stays, and what it leads to is replaced, or made.
+// A symbolic link stays, and its target is replaced, or created.
 func TestASymbolicLinkStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		links  [][2]string // name, to
-		target string      // that is written; empty: an error
+		target string      // the file that is written; empty: an error
 		is     error
 	}{
 		"to a file":                 {[][2]string{{"X", "file"}}, "file", nil},
@@ -135,8 +135,8 @@ func TestASymbolicLinkStays(t *testing.T) {
 	}
 }
 
-// Of an output that a killed process was writing the next one removes what is left, but not
-// that of a process that writes, nor files with other names.
+// Create removes the temporary files that a killed process has left of the same output. It does
+// not remove those of a running process, or files with other names.
 func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	for _, name := range others {
 		write(t, filepath.Join(dir, name), "")
 	}
-	killed.Close() // as by the system at the end of a process
+	killed.Close() // as the system does at the end of a process
 	third := begin()
 	want := append([]string{filepath.Base(lives.Name()), filepath.Base(third.Name())}, others...)
 	slices.Sort(want)
@@ -165,7 +165,7 @@ func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// A name that no file can have is refused, and nothing is made.
+// A name that no file can have is refused, and no file is created.
 func TestNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

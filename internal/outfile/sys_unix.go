@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock marks a file as one that this process writes. It returns false if another process has
-// marked it, and an error if the file system has no locks.
+// lock marks a file as written by this process. It returns false if another process has marked
+// it, and an error if the file system has no locks.
 func lock(f *os.File) (got bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -18,5 +18,5 @@ func lock(f *os.File) (got bool, err error) {
 	return err == nil, err
 }
 
-// remove removes a file that is open.
+// remove removes an open file.
 func remove(f *os.File) { _ = os.Remove(f.Name()) }

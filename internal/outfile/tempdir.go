@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// lockName is the file in a directory of TempDir that its process has locked.
+// lockName is the name of the file in a directory of TempDir that its process has locked.
 const lockName = ".lock"
 
-// TempDir makes a directory for temporary files in parent, or in that of the system if parent
-// is empty, and removes those of the same prefix that killed processes have left. remove
-// removes it with all that is in it.
+// TempDir makes a directory for temporary files in parent, or in the system's directory if
+// parent is empty. It removes directories with the same prefix that killed processes have left.
+// remove removes the directory and its contents.
 func TempDir(parent, prefix string) (dir string, remove func() error, err error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -27,15 +27,15 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	_, _ = lock(f) // without locks of the file system nothing is removed
+	_, _ = lock(f) // if the file system has no locks, other processes remove nothing
 	return dir, func() error { return errors.Join(f.Close(), os.RemoveAll(dir)) }, nil
 }
 
-// sweepDirs removes the directories whose lock no process holds.
+// sweepDirs removes the directories whose lock is not held by any process.
 func sweepDirs(parent, prefix string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // to make a directory there says why
+		return // making a directory there will fail with the reason
 	}
 	for _, e := range entries {
 		random, ours := strings.CutPrefix(e.Name(), prefix)
@@ -44,7 +44,7 @@ func sweepDirs(parent, prefix string) {
 		}
 		f, err := os.OpenFile(filepath.Join(parent, e.Name(), lockName), os.O_RDWR, 0)
 		if err != nil {
-			continue // another process makes it, or it is of another user
+			continue // another process is making it, or it belongs to another user
 		}
 		got, err := lock(f)
 		f.Close()

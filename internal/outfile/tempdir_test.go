@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// A directory that a killed process has left is removed with the next one; that of a process
-// which goes on, and what others have named alike, stay.
+// TempDir removes the directory of a killed process. It does not remove that of a running
+// process, or other files with similar names.
 func TestATemporaryDirectoryOfAKillIsRemoved(t *testing.T) {
 	parent := t.TempDir()
 	killed, _, err := TempDir(parent, "referred-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lock of a killed process is let go, and its files stay.
+	// The lock of a killed process is released, and its files stay.
 	if err := os.Remove(filepath.Join(killed, lockName)); err != nil {
 		t.Fatal(err)
 	}

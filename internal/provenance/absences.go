@@ -13,42 +13,42 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Absence is a line of absences.jsonl: a URL that has entered the crawl, and of which
-// there is no answer. The names of its fields are never changed.
+// An Absence is a line of absences.jsonl: a URL that has entered the crawl and has no answer.
+// The names of its fields never change.
 type Absence struct {
 	URL    string           `json:"url"`
 	Fate   crawler.Standing `json:"fate"`
 	Reason string           `json:"reason,omitempty"`
-	Status int              `json:"status,omitempty"` // of the last answer, which was none that counts
-	Time   time.Time        `json:"time,omitzero"`    // when it ended; none: it is queued
-	Clock  frontier.Clock   `json:"clock,omitempty"`  // that it waits for
+	Status int              `json:"status,omitempty"` // of the last answer, which does not count
+	Time   time.Time        `json:"time,omitzero"`    // when it ended; zero if it is queued
+	Clock  frontier.Clock   `json:"clock,omitempty"`  // the clock that it waits for
 	Until  time.Time        `json:"until,omitzero"`
-	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt was fetched that it was judged by
+	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt that decided was fetched
 	Via    string           `json:"via,omitempty"`
 	Hops   string           `json:"hops,omitempty"`
 	Depth  int              `json:"depth"`
 	Tag    string           `json:"tag,omitempty"`
-	WARC   string           `json:"warc,omitempty"` // where the last answer is archived all the same
+	WARC   string           `json:"warc,omitempty"` // the archive file of the last answer, if it was kept
 	Offset int64            `json:"offset,omitempty"`
 }
 
-// A Refusal is a line of absences.jsonl behind those: links to URLs of a site that never
-// entered the crawl, for a reason. The names of its fields are never changed.
+// A Refusal is a line of absences.jsonl after all Absences: links to URLs of a site that never
+// entered the crawl, for one reason. The names of its fields never change.
 type Refusal struct {
 	Refused  string        `json:"refused"`        // the reason
-	Site     frontier.Site `json:"site,omitempty"` // empty: further sites together
-	URLs     int64         `json:"urls"`           // different ones
-	Examples []string      `json:"examples"`       // the first of them
+	Site     frontier.Site `json:"site,omitempty"` // empty: all further sites together
+	URLs     int64         `json:"urls"`           // number of distinct URLs
+	Examples []string      `json:"examples"`       // the first URLs
 }
 
-// Bounds of what is remembered of links that were refused.
+// Bounds of the memory for refused links.
 const (
-	mostRefusals = 10_000 // sites and reasons
+	mostRefusals = 10_000 // pairs of a site and a reason
 	mostExamples = 3
 )
 
-// writeAbsences writes a line for each URL without an answer, and then those of links that
-// were refused.
+// writeAbsences writes a line for each URL without an answer, and then the lines for refused
+// links.
 func (w *writer) writeAbsences(out io.Writer) error {
 	a := &w.Absences
 	for site, err := range w.state.Names() {
@@ -105,7 +105,7 @@ func (w *writer) entered(out io.Writer, l *crawler.Listed) error {
 	})
 }
 
-// purged counts a URL of which what was captured was taken out.
+// purged counts a URL whose captures were removed.
 func (w *writer) purged(at time.Time) {
 	if w.Purge == nil {
 		w.Purge = &Purge{}
@@ -116,14 +116,14 @@ func (w *writer) purged(at time.Time) {
 	}
 }
 
-// A refusalKey is what links are counted by.
+// A refusalKey is a site and a reason, by which links are counted.
 type refusalKey struct {
 	site   frontier.Site
 	reason string
 }
 
-// writeRefused counts the links that were refused, and writes a line for each site and
-// reason. The error is crawler.ErrNoLinks where the crawl keeps none.
+// writeRefused counts the refused links, and writes a line for each site and reason. The error
+// is crawler.ErrNoLinks if the crawl keeps no links.
 func (w *writer) writeRefused(out io.Writer) error {
 	all := map[refusalKey]*Refusal{}
 	for l, err := range w.account.Refused() {
@@ -136,7 +136,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		}
 		r := all[key]
 		if r == nil {
-			key.site = frontier.Site(strings.Clone(string(key.site))) // it would keep the whole URL
+			key.site = frontier.Site(strings.Clone(string(key.site))) // the original would keep the whole URL
 			r = &Refusal{Refused: key.reason, Site: key.site}
 			all[key] = r
 		}

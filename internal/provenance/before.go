@@ -10,13 +10,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A before is what the crawl before knows of URLs.
+// A before reads what the crawl before knows about URLs.
 type before struct {
-	state *storage.Reader // nil: there is none, or it cannot be read
+	state *storage.Reader // nil if there is none, or if it cannot be read
 	gone  int64
 }
 
-// openBefore opens the crawl before this one, where that can be done.
+// openBefore opens the crawl before this one, if possible.
 func (w *writer) openBefore() *before {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -27,14 +27,14 @@ func (w *writer) openBefore() *before {
 		return &before{}
 	}
 	state, err := storage.OpenReader(dir)
-	if err != nil { // what cannot be read any more says nothing
+	if err != nil { // an unreadable crawl does not count
 		return &before{}
 	}
 	return &before{state: state}
 }
 
-// take counts a page that is gone: it is not there any more, and was answered without an
-// error in the crawl before. What cannot be read of that ends the counting.
+// take counts a page as gone if it is missing now and was answered without an error in the
+// crawl before. Counting ends if the crawl before cannot be read.
 func (b *before) take(p *storage.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return
@@ -45,7 +45,7 @@ func (b *before) take(p *storage.PageRecord) {
 	}
 	k, known, err := b.state.Entry(u)
 	if err != nil {
-		b.close() // what was read of it was wrong already
+		b.close() // earlier reads may be wrong, too
 		return
 	}
 	if known && crawler.StandingOf(k.Fate) == crawler.StandsFetched && k.Fate.Status < 400 {
@@ -53,7 +53,7 @@ func (b *before) take(p *storage.PageRecord) {
 	}
 }
 
-// count is how many are gone; nil where nobody knows.
+// count returns the number of pages that are gone, or nil if that is not known.
 func (b *before) count() *int64 {
 	if b.state == nil {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// shelf serves pages to who has not got them, 410 for /out, 400 for a page of that name, and 404.
+// shelf returns a handler that serves pages, with 304 for clients that have them. It answers
+// 410 for /out, 400 for a page whose body is "400", and 404 for other paths.
 func shelf(pages map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, ok := pages[req.URL.Path]
@@ -40,8 +41,8 @@ func shelf(pages map[string]string) http.HandlerFunc {
 	}
 }
 
-// snapshots are two crawls of a site, of which the second knows the first: two pages are as
-// they were, one has another text, one the same in other bytes, one is new, two are gone.
+// snapshots makes two crawls of a site. The second knows the first. Two pages have not changed,
+// one has another text, one has the same text in other bytes, one is new, and two are gone.
 func snapshots(t *testing.T) (was, is string) {
 	t.Helper()
 	root := t.TempDir()
@@ -70,8 +71,8 @@ func snapshots(t *testing.T) (was, is string) {
 	return was, is
 }
 
-// Pages are counted by what became of them since the crawl before, in the datasheet, too; one
-// that was not sent again by the type that it has.
+// Pages are counted by what became of them since the crawl before, in the datasheet, too. A
+// page that was answered with 304 is counted with the type of the archived page.
 func TestAProvenanceCountsWhatHasChanged(t *testing.T) {
 	was, is := snapshots(t)
 	f := write(t, is, provenance.Options{}).Figures
@@ -99,8 +100,8 @@ func TestAProvenanceCountsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// Where the crawl before cannot be read nobody knows what is gone, and that is said; beside
-// the later one it is found, wherever both were moved.
+// If the crawl before cannot be read, the number of pages that are gone is not known, and the
+// datasheet says so. The crawl before is found beside the later one after both were moved.
 func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	was, is := snapshots(t)
 	root := t.TempDir()
@@ -141,7 +142,7 @@ func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	unknown("its state is missing")
 }
 
-// What is not the usual setting stands in the datasheet beside the one that is.
+// The datasheet shows each changed setting beside its usual value.
 func TestADatasheetTellsWhatIsUsual(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance

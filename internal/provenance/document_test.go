@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/provenance"
 )
 
-// fieldsOf are the fields of a value of JSON by their paths: those of the items of a list,
-// and of any key of a map, as of the list.
+// fieldsOf adds the paths of all fields of a JSON value to all. Items of a list have the path
+// of the list, and values of a map the path of the map.
 func fieldsOf(v any, path string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -29,7 +29,7 @@ func fieldsOf(v any, path string, all map[string]bool) {
 	}
 }
 
-// Each question of a reviewer is answered by fields that are there.
+// Each question of a reviewer is answered by fields that exist.
 func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -69,7 +69,7 @@ func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	if rows < 15 {
 		t.Errorf("%d questions", rows)
 	}
-	for name := range known { // and the line of a question that is open is that of the file
+	for name := range known { // the text of an open question equals that in the file
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("nothing is said of %s", name)
 		}
@@ -79,8 +79,8 @@ func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	}
 }
 
-// What is signed here another program can check: the bytes are those of the file, and the
-// key is of the usual form.
+// Another program can check the signature: it covers the bytes of the file, and the key has the
+// usual format.
 func TestTheSignatureIsOfTheBytesOfTheFile(t *testing.T) {
 	dir := crawled(t)
 	private, public := keyFiles(t)
@@ -106,6 +106,6 @@ func TestTheSignatureIsOfTheBytesOfTheFile(t *testing.T) {
 	}
 	spoil(t, file, func(b []byte) []byte { b[0] = ' '; return b })
 	if said, err := check(); err == nil {
-		t.Errorf("a changed file is taken: %s", said)
+		t.Errorf("the signature of a changed file is accepted: %s", said)
 	}
 }

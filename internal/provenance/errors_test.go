@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// What is said of files that cannot be opened, or not be read, and whether anything is written
-// then.
+// The errors for files that cannot be opened or read equal the golden file, which also says
+// whether anything was written.
 func TestGoldenErrors(t *testing.T) {
 	whole := crawled(t)
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
@@ -98,7 +98,7 @@ func TestGoldenErrors(t *testing.T) {
 	goldenText(t, "errors.txt", regexp.MustCompile(`\d{3,}`).ReplaceAllString(got, "N"))
 }
 
-// linked makes a directory that has the files of another one.
+// linked makes a directory with links to the files of another one.
 func linked(t *testing.T, of, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(of, func(path string, d os.DirEntry, err error) error {
@@ -115,7 +115,7 @@ func linked(t *testing.T, of, dir string) {
 	}
 }
 
-// directoryNames are the names of what is in a directory.
+// directoryNames returns the names in a directory.
 func directoryNames(t *testing.T, dir string) (names []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -127,7 +127,7 @@ func directoryNames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A full disk takes so many bytes, and no more.
+// A full disk takes left bytes, and then fails.
 type full struct{ left int }
 
 var errFull = errors.New("the disk is full")
@@ -165,7 +165,7 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 			return os.WriteFile(path, slices.Concat(was[:keep], bytes.Repeat([]byte{0xff}, len(was)-int(keep))), 0o644)
 		})
 		if !errors.As(err, &damaged) {
-			t.Errorf("a state of which %d bytes are left: %v", keep, err)
+			t.Errorf("a state cut to %d bytes: %v", keep, err)
 		}
 		if err := os.WriteFile(path, was, 0o644); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 	}
 }
 
-// A failingOrder counts its steps, of which one fails.
+// A failingOrder counts its steps, and fails at one.
 type failingOrder struct {
 	*crawllog.Order
 	steps *failing
@@ -206,7 +206,7 @@ func (o *failingOrder) Close() error {
 	return errors.Join(o.steps.step(), o.Order.Close())
 }
 
-// What cannot be sorted is an error, wherever that is.
+// Each step of sorting that fails is an error.
 func TestWhatCannotBeSortedIsAnError(t *testing.T) {
 	dir := crawled(t)
 	for name, run := range map[string]func(f *failing) error{
@@ -244,7 +244,7 @@ func TestABitIsLookedForInShortFiles(t *testing.T) {
 	}
 }
 
-// A key may have a text around it, up to 64 KiB.
+// The file of a key may have text around the key, up to 64 KiB.
 func TestTheFileOfAKeyIsBounded(t *testing.T) {
 	private, _ := keyFiles(t)
 	key, err := os.ReadFile(private)
@@ -282,7 +282,7 @@ func TestAllFilesAreClosed(t *testing.T) {
 				write(t, dir, provenance.Options{})
 			}
 		}
-		runtime.GC() // which would close files that were left open, if it came later
+		runtime.GC() // closes leaked files now, so that they do not hide later
 		before := openFiles()
 		if err := step(); err != nil || openFiles() > before {
 			t.Errorf("%s: %d files are open, %d were: %v", name, openFiles(), before, err)
@@ -290,7 +290,7 @@ func TestAllFilesAreClosed(t *testing.T) {
 	}
 }
 
-// openFiles is how many files this process has open; 0 where the system does not say it.
+// openFiles returns how many files this process has open, or 0 if the system does not say.
 func openFiles() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)

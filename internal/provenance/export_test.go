@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// WriteLists writes all lists of the crawl in dir to one writer. It calls begun when it has
-// read what the crawl was asked to be.
+// WriteLists writes all lists of the crawl in dir to one writer. It calls begun after it has
+// read the settings of the crawl.
 func WriteLists(dir string, out io.Writer, begun func() error) error {
 	state, err := storage.OpenReader(dir)
 	if err != nil {
@@ -26,10 +26,10 @@ func WriteLists(dir string, out io.Writer, begun func() error) error {
 	return state.Close()
 }
 
-// Order sorts.
+// Order is the interface of a sort.
 type Order = order
 
-// ReadLists is WriteLists, and reads the log as well, with orders that f returns.
+// ReadLists is WriteLists that also reads the log, with orders that f returns.
 func ReadLists(dir string, out io.Writer, f func() Order) error {
 	state, err := storage.OpenReader(dir)
 	if err != nil {
@@ -45,7 +45,7 @@ func ReadLists(dir string, out io.Writer, f func() Order) error {
 	return state.Close()
 }
 
-// Unflipped reports whether a bit of a text of n bytes that has flipped is found.
+// Unflipped reports whether a flipped bit in a text of n bytes is found.
 func Unflipped(n int) bool {
 	of := make([]byte, n)
 	text := make([]byte, n)
@@ -54,7 +54,7 @@ func Unflipped(n int) bool {
 	return ok && at == 0
 }
 
-// SpillAt is a count of hosts of which so many are held in memory.
+// SpillAt counts sites with at most most of them in memory.
 func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	h := newHostCounts(by)
 	h.most = most

@@ -11,7 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// mostRows is how many rows a table of a datasheet has. All are in provenance.json.
+// mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
+// rows.
 const mostRows = 50
 
 // standingWords say what became of URLs.
@@ -30,7 +31,7 @@ var standingWords = map[crawler.Standing]string{
 	crawler.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
 }
 
-// facts are what the crawl knows, by the names of their marks: Markdown.
+// facts returns what the crawl knows, in Markdown, by the names of the marks.
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -55,7 +56,7 @@ func (p *Provenance) facts() map[string]string {
 	return all
 }
 
-// setting is the value of one.
+// setting returns the value of a setting.
 func (p *Provenance) setting(name string) string {
 	for _, s := range p.Settings {
 		if s.Name == name {
@@ -110,7 +111,7 @@ func (p *Provenance) hostFacts() string {
 	return t.String() + more(p.Figures.Hosts-int64(len(p.Figures.TopHosts)), "host")
 }
 
-// more says how many rows a table does not have.
+// more returns a sentence that says how many rows a table leaves out.
 func more(n int64, of string) string {
 	switch {
 	case n <= 0:
@@ -121,8 +122,8 @@ func more(n int64, of string) string {
 	return fmt.Sprintf("\nAnd %d %ss more.\n", n, of)
 }
 
-// numbers is a table of names, the most frequent first, in a unit; empty is what is said where
-// there are none.
+// numbers returns a table of names and their counts in a unit, the most frequent first. If
+// there are no names, it returns empty.
 func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
@@ -143,7 +144,7 @@ func (p *Provenance) typeFacts() string {
 	text := numbers("media type of answers with 2xx, and of what was not modified", "answers", "No answer had a status of 2xx.", f.Types) + "\n" +
 		numbers("HTTP status, robots.txt included", "answers", "There was no answer.", f.Statuses)
 	if f.Statuses["304"] > 0 {
-		text += "\nA 304 says that a page is as it was when it was fetched before: nothing was sent again. It is a page of this crawl, counted by the type that it has, and pages.jsonl has it with the status of then.\n"
+		text += "\nA 304 says that a page has not changed since it was fetched before: no body was sent. It is a page of this crawl, counted with its earlier type, and pages.jsonl has it with its earlier status.\n"
 	}
 	return text
 }
@@ -156,7 +157,7 @@ func (p *Provenance) missingFacts() string {
 			t.row(standingWords[s], shown(string(s)), fmt.Sprint(n))
 		}
 	}
-	text := t.String() + "\nThose without an answer stand in " + AbsencesFile + ", each with the reason.\n\n"
+	text := t.String() + "\nThose without an answer are in " + AbsencesFile + ", each with the reason.\n\n"
 	if a.Source == "" {
 		return text + "Links that were refused before they entered the crawl were not counted.\n"
 	}
@@ -231,7 +232,7 @@ func (p *Provenance) settingFacts() string {
 	}
 	text += fmt.Sprintf("\nSettings that changed between runs of this crawl: %d; orders while it ran: %d.\n", p.Changes.All, p.Orders.All)
 	if slices.ContainsFunc(p.Outputs, func(o Output) bool { return o.Name == "snapshot.json" }) {
-		text += "\nIn what the job is not as it was for the snapshot before stands in snapshot.json, as `changed`, where there is anything.\n"
+		text += "\nIf the job differs from that of the snapshot before, snapshot.json says how, as `changed`.\n"
 	}
 	return text
 }
@@ -305,15 +306,15 @@ func (p *Provenance) fileFacts() string {
 		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file") + p.elsewhereFacts()
 }
 
-// elsewhereFacts says where bodies may be that are in none of the files.
+// elsewhereFacts returns where bodies may be that are in none of the files.
 func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""
 	}
-	return "\nA body that is as it was in a crawl before this one is not kept again: a record of type `revisit` says where it stands. So the archive is whole only with those of the crawls before it; `crawl verify` names each body that is nowhere.\n"
+	return "\nA body that has not changed since an earlier crawl is not stored again: a record of type `revisit` says where it is. So the archive is complete only together with those of the earlier crawls; `crawl verify` names each body that is missing.\n"
 }
 
-// changeWords say what the classes of changes are.
+// changeWords are the words for the classes of changes.
 var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNew:         "it was not fetched before, or was no page",
 	crawler.ChangeModified:    "another body, with another text for readers",
@@ -321,7 +322,7 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNotModified: "the same",
 }
 
-// changeFacts say what became of pages since they were fetched before.
+// changeFacts returns what became of pages since they were fetched before.
 func (p *Provenance) changeFacts() string {
 	f := &p.Figures
 	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {

@@ -21,8 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Each standing has its words, and each mark of the datasheet its facts, and the other way
-// round.
+// Each standing has words. Each mark of the datasheet has facts, and all facts have a mark.
 func TestEachStandingAndEachMarkHasItsWords(t *testing.T) {
 	for _, s := range crawler.Standings() {
 		if standingWords[s] == "" {
@@ -57,7 +56,7 @@ func allMarks(sheet []byte) (names []string) {
 	return names
 }
 
-// The crawl before is named, with the digest of its provenance, if it has one.
+// The crawl before is named, with the digest of its provenance if there is one.
 func TestTheCrawlBeforeIsNamed(t *testing.T) {
 	before := t.TempDir()
 	previous := func() *Previous {
@@ -79,22 +78,22 @@ func TestTheCrawlBeforeIsNamed(t *testing.T) {
 	}
 }
 
-// Who reads the datasheet of a snapshot is told what it has from the crawl before: bodies
-// that are not in its archive, pages that were not sent again, a robots.txt that is older
-// than the crawl. Of a crawl that stands alone nothing of that is said.
+// The datasheet of a snapshot says what it has from the crawl before: bodies that are not in
+// its archive, pages that were not sent again, and a robots.txt that is older than the crawl.
+// The datasheet of a single crawl says nothing of this.
 func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
 	told := map[string]string{
-		"types":      "A 304 says that a page is as it was",
-		"settings":   "stands in snapshot.json, as `changed`",
+		"types":      "A 304 says that a page has not changed",
+		"settings":   "snapshot.json says how, as `changed`",
 		"politeness": "was carried over from the crawl before it",
-		"files":      "a record of type `revisit` says where it stands",
+		"files":      "a record of type `revisit` says where it is",
 	}
 	alone := w.facts()
 	for name, text := range told {
 		if strings.Contains(alone[name], text) {
-			t.Errorf("a crawl that stands alone: %s: %s", name, alone[name])
+			t.Errorf("a single crawl: %s: %s", name, alone[name])
 		}
 	}
 	if alone["purpose"] != "The crawl declares no purpose to sites.\n" {
@@ -115,9 +114,8 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	}
 }
 
-// The facts of three crawls are as they were when they were last read: one without
-// any facts, one with one fact of each kind, and one with more than tables
-// show.
+// The facts of three crawls equal the golden file: one without facts, one with one fact of each
+// kind, and one with more rows than tables show.
 func TestGoldenFacts(t *testing.T) {
 	now := time.Date(2000, 1, 2, 3, 4, 5, 0, time.UTC)
 	nothing := newWriter(t.Context(), "/crawls/nothing.crawl", nil, Options{Now: now}).Provenance
@@ -179,7 +177,7 @@ func TestGoldenFacts(t *testing.T) {
 	goldenFile(t, "facts.md", is.String())
 }
 
-// goldenFile compares a text with what it was when it was last read.
+// goldenFile compares a text with the golden file.
 func goldenFile(t *testing.T, name, is string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
@@ -197,8 +195,8 @@ func goldenFile(t *testing.T, name, is string) {
 	}
 }
 
-// All that is read of crawl.log and pages.jsonl: of lines of each kind, and of runs that the log, the
-// processes, or both know.
+// What is read of crawl.log and pages.jsonl equals the golden file. There are lines of each
+// kind, and runs that are known from the log, from the processes, or from both.
 func TestGoldenLog(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2000, 1, 2, 3, 4, seconds, 0, time.UTC) }
 	run := func(seconds int, notes ...string) crawllog.Line {
@@ -288,8 +286,8 @@ func TestGoldenLog(t *testing.T) {
 	goldenFile(t, "log.txt", is.String())
 }
 
-// Settings of other versions are told: one that was not known then is the usual one, and one
-// that is not known now has no usual value.
+// Settings of other versions are kept. A setting that the version of the crawl did not have is
+// the usual one. A setting that this version does not have has no usual value.
 func TestSettingsOfOtherVersions(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.asked = map[string]string{"delay": "2s", "gone": "x"}
@@ -306,8 +304,7 @@ func TestSettingsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// What an earlier provenance says of files counts if all of it can be read and no purge has
-// come since.
+// An earlier provenance counts if all of it can be read and there was no purge since.
 func TestAnEarlierProvenanceIsReadWhole(t *testing.T) {
 	const text = `{"outputs": [{"name": "warc/a", "bytes": 1, "sha256": "x"}]}`
 	for name, c := range map[string]struct {
@@ -328,7 +325,7 @@ func TestAnEarlierProvenanceIsReadWhole(t *testing.T) {
 	}
 }
 
-// What others wrote is shown as far as it fits.
+// Text of sites is shown up to a maximum length.
 func TestShown(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "(empty)", " \t": "(empty)", "a\tb\nc": "`a b c`", "`e\u0301\x00": "`\\u{60}e\\u{301}\\u{0}`",
@@ -340,7 +337,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Lists are bounded, and say how many there are.
+// Lists are bounded, and have the number of all items.
 func TestListsAreBounded(t *testing.T) {
 	var m Many[int]
 	counts := map[string]int64{}
@@ -365,8 +362,7 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever a datasheet is: what stands outside of the marks is kept, and to fill it twice is
-// to fill it once.
+// In any datasheet, text outside of the marks is kept, and filling it again changes nothing.
 func FuzzDatasheet(f *testing.F) {
 	f.Add(string(emptySheet))
 	f.Add("<!-- facts: counts -->\r\nx\r\n<!-- /facts -->\r\nmine")

@@ -29,7 +29,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// unavailable answers with 503, and asks for a pause.
+// unavailable returns a handler that answers 503 with a Retry-After.
 func unavailable(pause time.Duration) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
@@ -65,8 +65,8 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// goldenCrawl is a crawl in two runs, with one before it, and something taken out after it.
-// The robots.txt of moody.example cannot be had, then is good, then cannot be had.
+// goldenCrawl makes a crawl in two runs, with a crawl before it and a purge after it. The
+// robots.txt of moody.example fails, then succeeds, then fails.
 func goldenCrawl(t *testing.T) (dir string) {
 	root := t.TempDir()
 	w := goldenWeb(t)
@@ -136,31 +136,30 @@ func goldenCrawl(t *testing.T) (dir string) {
 	return dir
 }
 
-// What differs from one run of the test to the next, from machine to machine or from version
-// to version, and what stands for it. Of a time, the hour is kept: tries are made again after
-// a time of chance.
+// What differs between runs, machines or versions, and its replacement. The hour of a time is
+// kept, since retries happen after a random delay.
 var varied = []struct {
 	from *regexp.Regexp
 	to   string
 }{
 	{regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d):\d\d:\d\d(\.\d+)?Z`), "$1:MM:SSZ"},
-	// Files that have such times, or were compressed, are not the same twice.
+	// Files that have such times, or are compressed, differ between runs.
 	{regexp.MustCompile(`"bytes": [1-9]\d*,\n(\s*)"sha256": "[0-9a-f]{64}"`), "\"bytes\": 1,\n$1\"sha256\": \"SHA-256\""},
 	{regexp.MustCompile(`"((?:settings|log|robots_copies|provenance|file)_sha256)": "[0-9a-f]{64}"`), `"$1": "SHA-256"`},
 	{regexp.MustCompile("\\| \\d+ \\| `[0-9a-f]{64}` \\|"), "| N | `SHA-256` |"},
 	{regexp.MustCompile(`files, \d+ bytes`), "files, N bytes"},
 	{regexp.MustCompile(`"offset":[1-9]\d*`), `"offset":1`},
-	// The machine.
+	// Facts of the machine.
 	{regexp.MustCompile(`"(zone|clock|synchronised|go|os|arch)": "[^"]+"`), `"$1": "OF THE MACHINE"`},
 	{regexp.MustCompile(`"utc_offset": -?\d+`), `"utc_offset": 0`},
 	{regexp.MustCompile("`permesso/V [a-z0-9]+/[a-z0-9]+` \\| `[^`]*` \\| `(yes|no|unknown)`"), "`permesso/V OS/ARCH` | `CLOCK` | `SYNCHRONISED`"},
 	{regexp.MustCompile(`("build": |(?m:^    ))"[0-9a-f]{64}"`), `$1"BUILD"`},
-	// Settings that are the usual ones: there are more of them in each version.
+	// Settings with their usual values: each version has more of them.
 	{regexp.MustCompile(`(?m)^    \{\n      "name": .*\n      "value": .*\n      "given": false,\n.*\n    \},?\n`), ""},
 	{regexp.MustCompile(`\},\n  \]`), "}\n  ]"},
 }
 
-// Each file of a provenance is as it was when it was last read.
+// Each file of a provenance equals its golden file.
 func TestGoldenProvenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := goldenCrawl(t)
@@ -180,7 +179,7 @@ func TestGoldenProvenance(t *testing.T) {
 	})
 }
 
-// goldenText compares a text with what it was when it was last read.
+// goldenText compares a text with its golden file.
 func goldenText(t *testing.T, name, text string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
@@ -198,7 +197,7 @@ func goldenText(t *testing.T, name, text string) {
 	}
 }
 
-// valued are the fields of a value of JSON that have one, by their paths.
+// valued adds the paths of the fields of a JSON value that are not empty to all.
 func valued(v any, path string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -217,7 +216,7 @@ func valued(v any, path string, all map[string]bool) {
 	}
 }
 
-// unset are the fields of a type that have no value.
+// unset returns the fields of a type that have no value.
 func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	switch {
 	case of == reflect.TypeFor[time.Time](), of.Kind() == reflect.Map:
@@ -238,7 +237,7 @@ func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	return []string{path}
 }
 
-// The golden files have a value of each field, so that a field that is lost is seen.
+// The golden files have a value for each field, so that a lost field is noticed.
 func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -246,12 +245,12 @@ func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 		but   []string
 	}{
 		provenance.File: {[]reflect.Type{reflect.TypeFor[provenance.Provenance]()}, []string{
-			// Tests are built without them.
+			// Tests are built without these.
 			".writer.revision", ".writer.revision_time", ".writer.modified", ".writer.modules.path", ".writer.modules.version", ".writer.modules.sum",
-			// Of more seeds than are listed, and of a crawl that is damaged, was killed or broke a rule.
+			// For more seeds than are listed, and for a crawl that is damaged, was killed or broke a rule.
 			".seeds.file", ".killed", ".log_lost", ".figures.other_lines", ".audit.why", ".audit.violations", ".audit.unproven_lines", ".audit.checks.violations",
-			".absences.skipped_links", // of one that keeps no links
-			".runs.list.utc_offset",   // another one on each machine
+			".absences.skipped_links", // of a crawl that keeps no links
+			".runs.list.utc_offset",   // differs between machines
 		}},
 		provenance.AbsencesFile: {[]reflect.Type{reflect.TypeFor[provenance.Absence](), reflect.TypeFor[provenance.Refusal]()}, nil},
 		provenance.RobotsFile:   {[]reflect.Type{reflect.TypeFor[provenance.Copy]()}, nil},

@@ -8,17 +8,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// mostCounted is how many sites are counted in memory; the counts of more are sorted in files.
+// mostCounted is how many sites are counted in memory. The counts of more sites are sorted in
+// files.
 const mostCounted = 4096
 
-// A hostCounts counts requests by their sites, in bounded memory.
+// A hostCounts counts requests by site, in bounded memory.
 type hostCounts struct {
 	most   int
 	counts map[frontier.Site]int64
 	order  order // counts by host and site
 }
 
-// An order is a *crawllog.Order, or one of tests, that fails.
+// An order is a *crawllog.Order, or one that fails in tests.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
@@ -38,13 +39,13 @@ func (h *hostCounts) add(site frontier.Site) error {
 				return err
 			}
 		}
-		site = frontier.Site(strings.Clone(string(site))) // it would keep the whole line
+		site = frontier.Site(strings.Clone(string(site))) // the original would keep the whole line
 	}
 	h.counts[site]++
 	return nil
 }
 
-// spill puts all counts in memory into the order.
+// spill moves all counts in memory to the order.
 func (h *hostCounts) spill() error {
 	for site, n := range h.counts {
 		key := append(append([]byte(site.Host()), 0), site...)
@@ -56,7 +57,7 @@ func (h *hostCounts) spill() error {
 	return nil
 }
 
-// figures tells how many sites and hosts there are, and the hosts with the most requests.
+// figures sets the numbers of sites and hosts, and the hosts with the most requests.
 func (h *hostCounts) figures(f *Figures) error {
 	if err := h.spill(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// The figures are the same however few sites are held in memory.
+// The figures do not depend on how many sites fit in memory.
 func TestHostsAreCountedInBoundedMemory(t *testing.T) {
 	for _, most := range []int{1, 3, 10_000} {
 		h := newHostCounts(crawllog.NewOrder(t.TempDir()))
@@ -27,7 +27,7 @@ func TestHostsAreCountedInBoundedMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(h.counts) > most {
-				t.Fatalf("%d sites in memory, where %d are the most", len(h.counts), most)
+				t.Fatalf("%d sites in memory, at most %d are allowed", len(h.counts), most)
 			}
 		}
 		var f Figures

@@ -20,27 +20,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// A logRun is a run as crawl.log tells it.
+// A logRun is what crawl.log says about a run.
 type logRun struct {
 	begun, last time.Time
-	next        bool // another one came, which says:
+	next        bool // a run follows, and says:
 	killed      bool // it did not end by itself
 }
 
-// A logReader takes in crawl.log.
+// A logReader reads crawl.log.
 type logReader struct {
 	*Provenance
 	ctx   context.Context
-	runs  []logRun // the first of them
+	runs  []logRun // the first mostRuns runs
 	all   int64
 	hosts hostCounts
 }
 
-// mostRuns bounds what is remembered of runs: more than are listed, as they are joined with
-// what the processes have kept.
+// mostRuns is how many runs are remembered. It is more than are listed, since they are joined
+// with the runs that the processes have recorded.
 const mostRuns = 10 * mostListed
 
-// readLog goes through crawl.log. One that is missing has no lines.
+// readLog reads crawl.log. A missing file has no lines.
 func (w *writer) readLog() (err error) {
 	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 	defer func() { err = errors.Join(err, r.hosts.close()) }()
@@ -87,7 +87,7 @@ func (r *logReader) line(_ int64, l *crawllog.Line, _ []byte) error {
 	return r.ctx.Err()
 }
 
-// request counts one.
+// request counts a request.
 func (r *logReader) request(l *crawllog.Line) error {
 	f := &r.Figures
 	f.Requests++
@@ -105,22 +105,22 @@ func (r *logReader) request(l *crawllog.Line) error {
 		count(f.Statuses, strconv.Itoa(l.Status))
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-		if _, other := l.Annotation("for"); !other { // a tdmrep.json, or a license
+		if _, other := l.Annotation("for"); !other { // a request for tdmrep.json or a license
 			f.RobotsRequests++
 		}
 		return nil
 	}
-	kept, stands := l.Annotation("kept") // with a 304: the type of the page that stands for it
-	if (l.Status/100 == 2 || stands) && !failed {
+	kept, isKept := l.Annotation("kept") // with a 304: the type of the archived page
+	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
 	return nil
 }
 
-// others stands for names that are too many.
+// others is the name for all names beyond mostNames.
 const others = "others"
 
-// count counts a name, or others where there are too many different ones.
+// count counts a name, or others if there are too many different names.
 func count(m map[string]int64, name string) {
 	if _, known := m[name]; !known && len(m) >= mostNames {
 		name = others
@@ -128,7 +128,7 @@ func count(m map[string]int64, name string) {
 	tally(m, name)
 }
 
-// tally counts a name, of which it keeps a copy: it would keep the whole line.
+// tally counts a name. It keeps a copy of the name, which otherwise would keep the whole line.
 func tally(m map[string]int64, name string) {
 	if _, known := m[name]; !known {
 		name = strings.Clone(name)
@@ -136,17 +136,17 @@ func tally(m map[string]int64, name string) {
 	m[name]++
 }
 
-// tallyFirst counts a name if it is one of the first that came.
+// tallyFirst counts a name if it is one of the first most names.
 func tallyFirst(m map[string]int64, name string, most int) {
 	if _, known := m[name]; known || len(m) < most {
 		tally(m, name)
 	}
 }
 
-// mostTop is how many of the most frequent names are told.
+// mostTop is how many of the most frequent names are listed.
 const mostTop = 20
 
-// topOf are the most frequent names.
+// topOf returns the most frequent names.
 func topOf(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -155,13 +155,13 @@ func topOf(m map[string]int64) []Count {
 	return mostFrequent(all)
 }
 
-// mostFrequent are the most frequent of names, which are sorted where they are as frequent.
+// mostFrequent returns the most frequent names, sorted by name if they are equally frequent.
 func mostFrequent(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int { return int(max(-1, min(1, b.N-a.N))) })
 	return all[:min(mostTop, len(all))]
 }
 
-// about takes in a line about the crawl itself.
+// about notes a line about the crawl itself.
 func (r *logReader) about(l *crawllog.Line) {
 	if how, begins := l.Annotation("begin"); begins {
 		if n := len(r.runs); n > 0 && int64(n) == r.all {
@@ -199,7 +199,7 @@ func (r *logReader) about(l *crawllog.Line) {
 	}
 }
 
-// plain is a value as it was before it became a part of a line.
+// plain returns a value as it was before it was escaped for a line.
 func plain(value string) string {
 	if s, err := url.PathUnescape(value); err == nil {
 		return s
@@ -207,7 +207,7 @@ func plain(value string) string {
 	return value
 }
 
-// joinRuns makes the runs of what the log says of them, and what the processes have kept.
+// joinRuns combines the runs in the log with those that the processes have recorded.
 func (w *writer) joinRuns(r *logReader) error {
 	processes, builds, before, err := crawler.Processes(w.state)
 	if err == nil {
@@ -216,14 +216,14 @@ func (w *writer) joinRuns(r *logReader) error {
 	return err
 }
 
-// join is joinRuns with the processes; unclean says that the last one did not end by itself.
-// A run stands in both, or its lines were removed, or it was killed before it had kept
-// anything, or its version keeps nothing.
+// join combines the runs in the log with processes. unclean says that the last run did not end
+// by itself. A run may be in only one of both: its lines were removed, or it was killed before
+// it recorded itself, or its version records nothing.
 func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
 	w.Builds = map[string]crawler.Build{}
 	i := 0
 	for n, of := range r.runs {
-		until := time.Time{} // the begin of the next
+		until := time.Time{} // the beginning of the next run
 		if n+1 < len(r.runs) {
 			until = r.runs[n+1].begun
 		}

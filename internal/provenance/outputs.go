@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// outputNames are the files of a crawl, but for those of the archive and those that Write
-// makes itself. None of them need be there.
+// outputNames returns the files of a crawl, without the archive and the files that Write makes.
+// Each of them may be missing.
 func outputNames() []string {
 	return []string{
 		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "index.part",
@@ -27,9 +27,9 @@ func outputNames() []string {
 	}
 }
 
-// readOutputs takes the digest of each file of the crawl, and compares the file with what
-// the crawl has written: what is sealed as the data of the crawl has to be that. The error is
-// a *storage.DamagedError that names the first file that differs.
+// readOutputs computes the digest of each file of the crawl, and compares the file with what
+// the crawl has written. The error is a *storage.DamagedError that names the first file that
+// differs.
 func (w *writer) readOutputs() error {
 	written, err := w.state.Written()
 	if err != nil {
@@ -70,8 +70,8 @@ func (w *writer) readOutputs() error {
 	return nil
 }
 
-// output returns the digest of a file: the one that the crawl has kept, or that of its bytes.
-// The error is a *storage.DamagedError if the file is not what was written.
+// output returns a file with its digest: the one that the crawl has recorded, or that of its
+// bytes. The error is a *storage.DamagedError if the file is not what was written.
 func (w *writer) output(name string, of storage.Written, known bool) (Output, error) {
 	path := filepath.Join(w.dir, filepath.FromSlash(name))
 	if !known {
@@ -101,8 +101,8 @@ func (w *writer) output(name string, of storage.Written, known bool) (Output, er
 	return out, nil
 }
 
-// earlier returns the outputs of the provenance that is there, by name; none if a purge may
-// have changed files since.
+// earlier returns the outputs of the existing provenance by name, or none if a purge may have
+// changed files since.
 func (w *writer) earlier() map[string]Output {
 	all := map[string]Output{}
 	text, err := readBounded(filepath.Join(w.dir, File), mostFile)
@@ -116,8 +116,8 @@ func (w *writer) earlier() map[string]Output {
 	return all
 }
 
-// unlike is the error for a file of the archive that is as long as it was and another one.
-// The crawl itself has kept no digest that would tell.
+// unlike returns an error if a file of the archive has the same length as in the earlier
+// provenance, but another digest. The crawl itself has recorded no digest of it.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
 	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
@@ -128,8 +128,8 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	}
 }
 
-// missing returns what is known of a file that is not there. WARC files may have been moved
-// away (crawl verify --moved): they belong to the crawl all the same.
+// missing returns what is known about a missing file. WARC files may have been moved away
+// (crawl verify --moved): they still belong to the crawl.
 func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil
@@ -147,7 +147,7 @@ func (w *writer) missing(name string, of storage.Written, earlier map[string]Out
 	}
 }
 
-// archiveNames are all files in the directory of the archive.
+// archiveNames returns all files in the directory of the archive.
 func archiveNames(dir string) (names []string, err error) {
 	files, err := os.ReadDir(filepath.Join(dir, storage.ArchiveDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,8 +161,8 @@ func archiveNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// digestFile reads a file, and returns its digest and the CRC-32C of its first bytes. A name
-// that is not that of a regular file is as if it was not there: a pipe would not end.
+// digestFile returns the digest of a file, and the CRC-32C of its first bytes. If the name is
+// not that of a regular file, the file counts as missing: a pipe would not end.
 func digestFile(ctx context.Context, path, name string, first int64) (Output, uint32, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -189,9 +189,8 @@ func digestFile(ctx context.Context, path, name string, first int64) (Output, ui
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Current reports whether the provenance in a directory is of its files as they are, as far
-// as their lengths tell: no run and no purge has changed them since. signed asks for a
-// signature, too.
+// Current reports whether no run and no purge has changed the files in dir since its provenance
+// was written. It compares only lengths. If signed is true, there must be a signature, too.
 func Current(dir string, signed bool) bool {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	var p Provenance
@@ -210,7 +209,7 @@ func Current(dir string, signed bool) bool {
 	return true
 }
 
-// A contextReader ends where its context does.
+// A contextReader returns an error after its context ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

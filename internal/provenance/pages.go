@@ -8,10 +8,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// mostLicenses bounds how many different places of terms are told apart.
+// mostLicenses is how many different license URLs are counted.
 const mostLicenses = 10 * mostNames
 
-// readPages counts what pages.jsonl says, where the crawl writes it.
+// readPages counts what pages.jsonl says, if the crawl writes it.
 func (w *writer) readPages() (err error) {
 	f := &w.Figures
 	licenses := map[string]int64{}

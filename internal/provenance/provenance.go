@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// Format names the form of a Provenance in JSON, and Version is its number. Both change
-// where a name changes, or its meaning; names may be added. Verify reads those of format 1, too.
+// Format names the form of a Provenance in JSON, and Version is its number. Both change if a
+// name or its meaning changes. Names may be added without a change. Verify also reads format 1.
 const (
 	Format  = "permesso-provenance/2"
 	Version = 2
@@ -17,27 +17,27 @@ const (
 // Names of the files in the directory of a crawl.
 const (
 	File          = "provenance.json"
-	SignatureFile = "provenance.json.sig" // Ed25519, 64 bytes, of the bytes of File
+	SignatureFile = "provenance.json.sig" // Ed25519, 64 bytes, over the bytes of File
 	AbsencesFile  = "absences.jsonl"
 	RobotsFile    = "robots.jsonl"
-	SeedsFile     = "seeds-asked.txt" // where there are more than MostSeeds
+	SeedsFile     = "seeds-asked.txt" // if there are more than MostSeeds
 	DatasheetFile = "DATASHEET.md"
 )
 
-// How much is listed in a Provenance. All is counted.
+// Maximum numbers of listed items. Further items are only counted.
 const (
 	MostSeeds  = 1000
 	mostListed = 1000 // runs, changes, overrides, orders
 	mostNames  = 1000 // different media types, statuses ...; the others are counted together
 )
 
-// A Provenance is what is known of how the data of a crawl came about. Times are UTC.
+// A Provenance is what is known about the origin of the data of a crawl. Times are UTC.
 type Provenance struct {
 	Format  string        `json:"format"`
 	Version int           `json:"version"`
 	Name    string        `json:"name"`    // of the directory
-	Written time.Time     `json:"written"` // when this was
-	Writer  crawler.Build `json:"writer"`  // the program that has written this: not always the one that crawled
+	Written time.Time     `json:"written"` // when this was written
+	Writer  crawler.Build `json:"writer"`  // the program that has written this; another program may have crawled
 
 	Identity       Identity  `json:"identity"`
 	Settings       []Setting `json:"settings"`        // of the last run
@@ -47,7 +47,7 @@ type Provenance struct {
 	Runs      Many[Run]                `json:"runs"`
 	Killed    int64                    `json:"killed"`   // runs that did not end by themselves
 	LogLost   int64                    `json:"log_lost"` // bytes of crawl.log that were removed or cut between runs
-	Builds    map[string]crawler.Build `json:"builds"`   // of the programs that crawled, by Run.Build
+	Builds    map[string]crawler.Build `json:"builds"`   // the programs that crawled, by Run.Build
 	Changes   Many[Change]             `json:"changes"`
 	Overrides Many[Override]           `json:"overrides"`
 	Orders    Many[crawler.Order]      `json:"orders"`
@@ -57,23 +57,22 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Purge    `json:"purge,omitempty"` // what was captured and taken out since; absences.jsonl has the URLs
+	Purge    *Purge    `json:"purge,omitempty"` // captures that were removed since; absences.jsonl has the URLs
 
 	Outputs []Output `json:"outputs"`
 
-	// FileSHA256 is the SHA-256 of this file with 64 zeros in the place of this value. Format 1
-	// has none.
+	// FileSHA256 is the SHA-256 of this file with 64 zeros instead of this value. Format 1 has
+	// no such field.
 	FileSHA256 string `json:"file_sha256"`
 }
 
-// A Purge says of how many URLs what was captured was taken out, and when that was done
-// last.
+// A Purge says how many URLs lost their captures, and when the last one did.
 type Purge struct {
 	URLs int64     `json:"urls"`
 	Last time.Time `json:"last"`
 }
 
-// Many are the first of several, and how many there are.
+// A Many is the first items of a list, and the number of all.
 type Many[T any] struct {
 	All  int64 `json:"all"`
 	List []T   `json:"list"`
@@ -85,29 +84,29 @@ func (m *Many[T]) add(v T) {
 	}
 }
 
-// Identity is who asked.
+// Identity is the identity of the crawler.
 type Identity struct {
 	Token     string   `json:"token"`
 	Contact   string   `json:"contact"`
 	Mail      string   `json:"mail,omitempty"`
 	UserAgent string   `json:"user_agent"`            // the header field, as this program would send it
-	Archived  []string `json:"user_agents_archived"`  // as the WARC files say that it was sent
-	From      string   `json:"from_header,omitempty"` // the other header field that says who asks
+	Archived  []string `json:"user_agents_archived"`  // header fields that the WARC files have
+	From      string   `json:"from_header,omitempty"` // the From header field
 }
 
 // A Setting is an option of the crawl.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Given bool   `json:"given"` // it is not the usual one
-	Usual string `json:"usual"` // "unknown" of one that this version does not know
+	Given bool   `json:"given"` // it differs from Usual
+	Usual string `json:"usual"` // "unknown" if this version does not have the setting
 }
 
-// Seeds are what the crawl began with, and what was added to it.
+// Seeds are the URLs that the crawl began with, and those that were added to it.
 type Seeds struct {
 	Count  int64    `json:"count"`
-	SHA256 string   `json:"sha256"` // of the list, a line for each
-	List   []string `json:"list"`   // sorted by site; empty where File has it
+	SHA256 string   `json:"sha256"` // of the list, with a line for each seed
+	List   []string `json:"list"`   // sorted by site; empty if File has the list
 	File   string   `json:"file,omitempty"`
 }
 
@@ -115,27 +114,27 @@ type Seeds struct {
 type Run struct {
 	Began time.Time `json:"began"`
 	Last  time.Time `json:"last_line,omitzero"` // of its last line in crawl.log
-	Ended time.Time `json:"ended,omitzero"`     // as it has said itself
+	Ended time.Time `json:"ended,omitzero"`     // as recorded by the run
 	How   string    `json:"how"`                // a crawler.End, or one of the words below
 
 	Zone         string `json:"zone,omitempty"`
 	Offset       *int   `json:"utc_offset,omitempty"` // seconds east of UTC
-	Clock        string `json:"clock"`                // what the machine's clock goes by, or "unknown"
+	Clock        string `json:"clock"`                // the clock source of the machine, or "unknown"
 	Synchronised string `json:"synchronised"`         // yes, no, unknown
-	Build        string `json:"build,omitempty"`      // of Provenance.Builds; empty where it is not known
+	Build        string `json:"build,omitempty"`      // key of Provenance.Builds; empty if it is unknown
 }
 
-// How a run ended that has not said it.
+// The values of Run.How for a run that has not recorded its end.
 const (
 	HowKilled  = "killed"    // a kill, a power cut, a full disk
-	HowItself  = "by itself" // and did not keep more
+	HowItself  = "by itself" // but its end was not recorded
 	HowUnknown = "unknown"
 )
 
-// Unknown stands for what nobody has said.
+// Unknown is the value of facts that were not recorded.
 const Unknown = "unknown"
 
-// A Change is a setting that a run had otherwise than the one before.
+// A Change is a setting that differs from the run before.
 type Change struct {
 	Time    time.Time `json:"time"`
 	Setting string    `json:"setting"`
@@ -143,91 +142,89 @@ type Change struct {
 	Is      string    `json:"is"`
 }
 
-// An Override is something by which more is asked of sites than usually, or of one site
-// than of the others.
+// An Override is a setting by which sites are asked for more than usual, or one site for more
+// than the others.
 type Override struct {
-	Time    time.Time `json:"time,omitzero"` // when crawl.log says it; none: of the settings
+	Time    time.Time `json:"time,omitzero"` // when crawl.log says it; zero for a setting
 	Site    string    `json:"site,omitempty"`
 	Setting string    `json:"setting"`
 	Value   string    `json:"value"`
 	Reason  string    `json:"reason,omitempty"`
 }
 
-// Figures are counts of crawl.log and pages.jsonl.
+// Figures are counts from crawl.log and pages.jsonl.
 type Figures struct {
 	First          time.Time        `json:"first,omitzero"` // of crawl.log
 	Last           time.Time        `json:"last,omitzero"`
 	LogLines       int64            `json:"log_lines"`
-	OtherLines     int64            `json:"other_lines"` // of crawl.log, that are none of a crawl
+	OtherLines     int64            `json:"other_lines"` // lines of crawl.log that are not of a crawl
 	Requests       int64            `json:"requests"`
 	RobotsRequests int64            `json:"robots_requests"`
 	Bytes          int64            `json:"bytes"` // of bodies, as they came over the wire
-	Sites          int64            `json:"sites"` // that were asked
+	Sites          int64            `json:"sites"` // sites that received requests
 	Hosts          int64            `json:"hosts"`
 	TopHosts       []Count          `json:"top_hosts"`    // by requests
-	Statuses       map[string]int64 `json:"statuses"`     // of all answers, robots.txt included
+	Statuses       map[string]int64 `json:"statuses"`     // of all answers, including robots.txt
 	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
-	Types          map[string]int64 `json:"types_of_2xx"` // of answers with 2xx, and of 304s for which an archived page stands, except robots.txt, by media type
+	Types          map[string]int64 `json:"types_of_2xx"` // media types of answers with 2xx and of 304s whose page is archived, without robots.txt
 
-	HasPages bool             `json:"has_pages"`  // pages.jsonl is there, of which what follows is
+	HasPages bool             `json:"has_pages"`  // pages.jsonl exists; the fields below are counted from it
 	Pages    int64            `json:"page_lines"` // lines of pages.jsonl
 	Charsets map[string]int64 `json:"charsets"`
-	// Pages by what became of them since they were fetched before, in the crawl before
-	// this one, or in this one that fetches them again: by crawler.ChangeClass. Those of
-	// which that cannot be told are not among them, nor are sitemaps and what pages are
-	// shown with.
+	// PageChanges counts pages by crawler.ChangeClass: what became of them since they were
+	// fetched before, in the crawl before or earlier in this one. Pages whose class is unknown,
+	// sitemaps and embedded resources are not counted.
 	PageChanges map[string]int64 `json:"page_changes"`
-	// Answers with 404 or 410 where the crawl before had one without an error; nil where
-	// there is none, or where it cannot be read any more.
+	// Gone counts answers with 404 or 410 if the crawl before has an answer without an error.
+	// It is nil if there is no crawl before, or if that cannot be read.
 	Gone *int64 `json:"gone"`
 
-	Truncated int64            `json:"truncated"` // pages whose body is not the whole
+	Truncated int64            `json:"truncated"` // pages whose body is not complete
 	NoIndex   int64            `json:"noindex"`
 	NoArchive int64            `json:"noarchive"`
-	Refused   int64            `json:"use_refused"` // pages of which nothing was kept, as their owner refuses the purpose
-	Usage     map[string]int64 `json:"usage"`       // what owners have said of uses: "tdm refused", "search granted"
-	Licenses  []Count          `json:"licenses"`    // where terms of use stand, by pages
+	Refused   int64            `json:"use_refused"` // pages that were not kept since their owner refuses the purpose
+	Usage     map[string]int64 `json:"usage"`       // what owners have said about uses: "tdm refused", "search granted"
+	Licenses  []Count          `json:"licenses"`    // URLs of terms of use, by number of pages
 }
 
-// A Count is how often something was.
+// A Count is a name and how often it occurred.
 type Count struct {
 	Name string `json:"name"`
 	N    int64  `json:"n"`
 }
 
-// Robots are the copies of robots.txt that the crawl went by: robots.jsonl has a line for
-// each.
+// Robots counts the copies of robots.txt that the crawl used. robots.jsonl has a line for each
+// copy.
 type Robots struct {
-	Sites  int64  `json:"sites"` // that a copy, or a try to get one, is kept of
+	Sites  int64  `json:"sites"` // with a copy, or with a failed try to get one
 	Copies int64  `json:"copies"`
 	File   string `json:"file"`
 }
 
-// Absences are the URLs of which the crawl has no answer: absences.jsonl has a line for
-// each.
+// Absences counts the URLs without an answer. absences.jsonl has a line for each.
 type Absences struct {
 	Entered int64                      `json:"entered"` // URLs that entered the crawl
-	URLs    int64                      `json:"urls"`    // of them, that have no answer
-	Fates   map[crawler.Standing]int64 `json:"fates"`   // of all that entered
+	URLs    int64                      `json:"urls"`    // URLs that entered and have no answer
+	Fates   map[crawler.Standing]int64 `json:"fates"`   // of all URLs that entered
 	File    string                     `json:"file"`
 
-	// Links that did not bring their URL into the crawl. Source says what they were counted of:
-	// links.jsonl, the summary of the last run, or nothing.
+	// Links that did not bring their URL into the crawl. Source says where they were counted:
+	// in links.jsonl, in the summary of the last run, or not at all.
 	Source       string           `json:"refused_source"`
-	Refused      map[string]int64 `json:"refused_urls"`  // of links.jsonl: URLs that never entered the crawl, each once, by reason
-	SkippedLinks map[string]int64 `json:"skipped_links"` // of the last run: links, each URL once for each page, by reason
+	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: URLs that never entered the crawl, each once, by reason
+	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: links, each URL once for each page, by reason
 }
 
-// What Absences.Source may be.
+// The values of Absences.Source.
 const (
 	SourceLinks   = "links.jsonl"
 	SourceLastRun = "the last run"
 )
 
-// An Audit is the verdict of package audit.
+// An Audit is the result of package audit.
 type Audit struct {
-	Verdict       string        `json:"verdict"`       // one of those below
-	Why           string        `json:"why,omitempty"` // it is NotAudited
+	Verdict       string        `json:"verdict"`       // one of the verdicts below
+	Why           string        `json:"why,omitempty"` // the reason if Verdict is NotAudited
 	Violations    int64         `json:"violations"`
 	UnprovenLines int64         `json:"unproven_lines"`
 	Requests      int64         `json:"requests"`
@@ -245,13 +242,13 @@ const (
 
 // Previous is the crawl that this one was compared with.
 type Previous struct {
-	Dir        string `json:"dir"`                         // as it was given
-	Provenance string `json:"provenance_sha256,omitempty"` // of its provenance.json; empty where there is none
+	Dir        string `json:"dir"`                         // as given
+	Provenance string `json:"provenance_sha256,omitempty"` // of its provenance.json; empty if there is none
 }
 
 // An Output is a file of the crawl.
 type Output struct {
-	Name   string `json:"name"` // in the directory, with slashes
+	Name   string `json:"name"` // relative to the directory, with slashes
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }

@@ -33,11 +33,11 @@ import (
 
 var testIdentity = crawler.Identity{Token: "paperbot", Contact: "https://example.org/paperbot", Mail: "me@example.org"}
 
-// settle is after all runs of crawled.
+// settle is a time after all runs of crawled.
 var settle = time.Date(2000, 2, 1, 0, 0, 0, 0, time.UTC)
 
-// crawled is a crawl in two runs, with everything that a provenance tells. Site a is
-// answered, refuses and fails; b is excluded by its owner, c has settings of its own.
+// crawled makes a crawl in two runs, with everything that a provenance has. Site a answers,
+// refuses and fails; b is excluded by its owner; c has settings of its own.
 func crawled(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "paper.crawl")
@@ -95,7 +95,7 @@ func write(t *testing.T, dir string, o provenance.Options) *provenance.Result {
 	return res
 }
 
-// linesOf are the lines of a file of JSON.
+// linesOf returns the lines of a JSON Lines file.
 func linesOf[T any](t *testing.T, dir, name string) (all []T) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, name))
@@ -118,7 +118,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// What is written is what was asked for, by whom, and how each run ended.
+// A provenance has the settings, the identity of the crawler, and how each run ended.
 func TestAProvenanceSaysWhoAskedAndHow(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -175,8 +175,8 @@ func TestAProvenanceSaysWhoAskedAndHow(t *testing.T) {
 	}
 }
 
-// What is missing stands in absences.jsonl with its fate, and what was refused before it
-// entered the crawl by site and reason.
+// A URL without an answer is in absences.jsonl with its fate. Links that were refused before
+// are counted there by site and reason.
 func TestWhatIsMissingIsTold(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -211,7 +211,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	}
 }
 
-// Refused links are told for the first 10,000 sites, and for the others together.
+// Refused links are listed for the first 10,000 sites, and for all other sites together.
 func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
 	const sites = 10_000
 	var page strings.Builder
@@ -236,7 +236,7 @@ func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
 	}
 }
 
-// once is a crawl of one page, in one run.
+// once crawls one page, in one run.
 func once(t *testing.T, page string, change func(o *crawler.Options)) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "once.crawl")
@@ -256,8 +256,8 @@ func once(t *testing.T, page string, change func(o *crawler.Options)) (dir strin
 	return dir
 }
 
-// A crawl that keeps no links has the counts of its last run; and none, where that was
-// killed.
+// If a crawl keeps no links, the counts of its last run are used. If that run was killed, there
+// are no counts.
 func TestWithoutLinksTheLastRunCounts(t *testing.T) {
 	dir := once(t, "<a href=http://b.example/>1</a><a rel=nofollow href=/2>2</a>", func(*crawler.Options) {})
 	a := write(t, dir, provenance.Options{}).Absences
@@ -266,7 +266,7 @@ func TestWithoutLinksTheLastRunCounts(t *testing.T) {
 	}
 }
 
-// Of more seeds than a provenance lists there is a file.
+// If there are more seeds than a provenance lists, they are in a file.
 func TestManySeedsHaveAFile(t *testing.T) {
 	const more = 7
 	dir := once(t, "x", func(o *crawler.Options) {
@@ -291,8 +291,7 @@ func TestManySeedsHaveAFile(t *testing.T) {
 	}
 }
 
-// Each output is named with the digest of its bytes, and robots.jsonl has the copies that
-// the audit went by.
+// Each output has the digest of its bytes, and robots.jsonl has the copies that the audit used.
 func TestTheDigestsAreThoseOfTheFiles(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -325,7 +324,7 @@ func TestTheDigestsAreThoseOfTheFiles(t *testing.T) {
 	}
 }
 
-// A log with a line that is none is not audited, and the rest is told.
+// If a line of the log cannot be read, the crawl is not audited, and the rest is recorded.
 func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	dir := crawled(t)
 	file, err := os.OpenFile(filepath.Join(dir, storage.LogFile), os.O_APPEND|os.O_WRONLY, 0)
@@ -342,7 +341,7 @@ func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	}
 }
 
-// adopt has the state note crawl.log as it is, as the next run would.
+// adopt makes the state accept crawl.log as it is, as the next run would.
 func adopt(t *testing.T, dir string) {
 	t.Helper()
 	db, err := storage.Open(dir, storage.Options{NoPages: true})
@@ -354,7 +353,7 @@ func adopt(t *testing.T, dir string) {
 	}
 }
 
-// That something was captured, and taken out since, stands in it.
+// A provenance says that captures were removed.
 func TestWhatWasTakenOutIsTold(t *testing.T) {
 	dir := crawled(t)
 	before := write(t, dir, provenance.Options{}).Provenance
@@ -376,7 +375,7 @@ func TestWhatWasTakenOutIsTold(t *testing.T) {
 	}
 }
 
-// Where it ends early, or cannot be written, everything is as it was, and nothing is left.
+// If Write is cancelled or fails, all files stay as they were, and no temporary file is left.
 func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -404,7 +403,7 @@ func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	}
 }
 
-// What a kill has left is removed by the next one.
+// The next Write removes the files that a kill has left.
 func TestPartsOfAKilledWriterAreRemoved(t *testing.T) {
 	dir := crawled(t)
 	part := filepath.Join(dir, "."+provenance.AbsencesFile+".ABCDEFGHIJKLMNOPQRSTUVWXYZ.tmp")
@@ -413,11 +412,11 @@ func TestPartsOfAKilledWriterAreRemoved(t *testing.T) {
 	}
 	write(t, dir, provenance.Options{})
 	if _, err := os.Stat(part); err == nil {
-		t.Error("it is there")
+		t.Error("the file still exists")
 	}
 }
 
-// directory are the digests of all files in one.
+// directory returns the digests of all files in a directory.
 func directory(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -435,7 +434,7 @@ func directory(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// What is no crawl, and what runs, has none.
+// A directory without a crawl, or with a running crawl, has no provenance.
 func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
 	if _, err := provenance.Write(t.Context(), t.TempDir(), provenance.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
 		t.Error(err)
@@ -463,13 +462,14 @@ func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
 	}
 }
 
-// A run that was killed is told as that: by what the directory says, and by the next run.
+// A killed run is recorded as killed: from the state of the directory, and from what the next
+// run says.
 func TestARunThatWasKilledIsTold(t *testing.T) {
 	killed := filepath.Join(t.TempDir(), "killed")
 	once(t, "<a href=/1>1</a>", func(o *crawler.Options) {
 		dir := o.Dir
 		o.OnVisit = func(crawler.Visited) {
-			time.Sleep(time.Second) // what came before is committed
+			time.Sleep(time.Second) // until the state is committed
 			if _, err := os.Stat(killed); err != nil {
 				if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 					t.Error(err)
@@ -499,8 +499,8 @@ func TestARunThatWasKilledIsTold(t *testing.T) {
 	}
 }
 
-// Where the lines of runs were removed from the log, the runs are known all the same, and
-// what the log has lost.
+// If the lines of runs were removed from the log, the runs are still known, and so is how much
+// the log has lost.
 func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	dir := crawled(t)
 	if err := os.Truncate(filepath.Join(dir, storage.LogFile), 0); err != nil {
@@ -513,9 +513,9 @@ func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	}
 }
 
-// Of more runs than are remembered all are counted.
+// If there are more runs than are remembered, all are counted.
 func TestManyRunsAreCounted(t *testing.T) {
-	const most, more = 10_000, 50 // the crawl has two of its own
+	const most, more = 10_000, 50 // the crawl has two runs of its own
 	dir := crawled(t)
 	var runs strings.Builder
 	for i := range most + more - 2 {
@@ -529,7 +529,7 @@ func TestManyRunsAreCounted(t *testing.T) {
 	}
 }
 
-// A fading context ends after it was asked some times.
+// A fading context ends after a number of calls.
 type fading struct {
 	context.Context
 	left *atomic.Int64
@@ -542,7 +542,7 @@ func (f fading) Err() error {
 	return nil
 }
 
-// Wherever it is ended, everything is as it was.
+// Whenever Write is cancelled, all files stay as they were.
 func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -568,7 +568,7 @@ func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
 	}
 }
 
-// Who reads many links, or a long log, is ended while he does.
+// Reading many links, or a long log, can be cancelled.
 func TestWhatTakesLongIsEnded(t *testing.T) {
 	dir := crawled(t)
 	enough := errors.New("enough")

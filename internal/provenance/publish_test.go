@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Between the names of two files there is no provenance.json that says what others were.
+// While files get their names, there is no provenance.json about other files.
 func TestAPublicationThatIsBrokenOff(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{File, RobotsFile} {

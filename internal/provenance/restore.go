@@ -17,25 +17,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Restored file is one that is not as provenance.json says, and as that says again.
+// A Restored file differed from provenance.json, and now has its content again.
 type Restored struct {
 	Name string
-	How  string // a clause: how it was made
+	How  string // how it was restored, as a clause
 	Text []byte
 }
 
-// mostRestored is how long a file may be that Restore makes again, in bytes.
+// mostRestored is the maximum length of a file that Restore can restore, in bytes.
 const mostRestored = 64 << 20
 
-// mostFlipped is how long a file may be in which a bit is looked for, in bytes: that takes time
-// with the square of its length.
+// mostFlipped is the maximum length of a file in which a flipped bit is searched, in bytes. The
+// time grows with the square of the length.
 const mostFlipped = 16 << 10
 
-// Restore makes files again that are not as the provenance.json in dir says: files that became
-// longer, or have one flipped bit, those that are the same in another snapshot, and the
-// lists that Write has written, of the state and the log of the crawl. It returns those that
-// have the digest in provenance.json then. It writes nothing. Of Options only OptOut counts.
-// The errors are those of Write.
+// Restore returns the contents of files in differ that match the provenance.json in dir again.
+// It can restore files that became longer or have one flipped bit, files that are the same in
+// another snapshot, and the lists that Write makes from the state and the log. It writes
+// nothing. It uses only Options.OptOut. The errors are those of Write.
 func Restore(ctx context.Context, dir string, differ []Difference, o Options) (all []Restored, err error) {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	if err != nil {
@@ -67,7 +66,7 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 		}
 		name := of.Name
 		if name == "seeds.txt" {
-			name = SeedsFile // the same, of a snapshot of a series
+			name = SeedsFile // the name of this file in a snapshot of a series
 		}
 		if text, ok := lists[name]; ok && of.is(text) {
 			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})
@@ -76,14 +75,14 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 	return all, nil
 }
 
-// is reports whether text is the file.
+// is reports whether text is the content of the file.
 func (o Output) is(text []byte) bool {
 	sum := sha256.Sum256(text)
 	return o.Bytes == int64(len(text)) && o.SHA256 == hex.EncodeToString(sum[:])
 }
 
-// found looks for the text of a file in what it became, and in the directories beside dir; nil
-// if it is not there.
+// found searches the content of a file in its damaged version, and in the directories beside
+// dir. It returns nil if there is none.
 func found(dir string, of Output) (text []byte, how string, err error) {
 	name := filepath.FromSlash(of.Name)
 	text, err = readBounded(filepath.Join(dir, name), mostRestored)
@@ -108,7 +107,7 @@ func found(dir string, of Output) (text []byte, how string, err error) {
 	return nil, "", nil
 }
 
-// unflip turns the one bit of a text that makes it the file, and says in which byte.
+// unflip flips the one bit of text that makes it the content of the file, and returns its byte.
 func unflip(text []byte, of Output) (at int, ok bool) {
 	if int64(len(text)) != of.Bytes || of.Bytes > mostFlipped {
 		return 0, false
@@ -125,7 +124,7 @@ func unflip(text []byte, of Output) (at int, ok bool) {
 	return 0, false
 }
 
-// again makes the lists of a crawl as Write does at a time.
+// again makes the lists of a crawl as Write does.
 func again(ctx context.Context, dir string, o Options) (lists map[string][]byte, err error) {
 	state, err := storage.OpenReader(dir)
 	if err != nil {

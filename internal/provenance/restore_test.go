@@ -13,7 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What can be made again is as it was, and it is told how; of what cannot nothing is told.
+// Files that can be restored have their old content, and Restored.How says how. Other files are
+// not returned.
 func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 	whole := crawled(t)
 	seeds := write(t, whole, provenance.Options{}).Seeds.List
@@ -32,9 +33,9 @@ func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	for i, c := range []struct {
 		name   string
-		change func([]byte) []byte // nil: the file is gone
-		beside bool                // another directory has the file as it was
-		how    string              // empty: it cannot be made again
+		change func([]byte) []byte // nil: the file is missing
+		beside bool                // another directory has the unchanged file
+		how    string              // empty: it cannot be restored
 	}{
 		{storage.PagesFile, longer, false, "4 bytes after its end are put aside"},
 		{storage.PagesFile, flip(0, 0), false, "one bit of byte 0 had flipped"},

@@ -11,22 +11,22 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Copy is a line of robots.jsonl: a robots.txt that was in force, or what a try to get it
-// came to, from Fetched until the next one of its site. The names of its fields are never
-// changed.
+// A Copy is a line of robots.jsonl: a robots.txt, or the result of a failed try to get it. It
+// was in force from Fetched until the next Copy of its site. The names of its fields never
+// change.
 type Copy struct {
 	Site    frontier.Site `json:"site"`
 	URL     string        `json:"url"`
-	Final   string        `json:"final,omitempty"` // where redirects ended
+	Final   string        `json:"final,omitempty"` // the URL after redirects
 	Fetched time.Time     `json:"fetched"`
-	Status  int           `json:"status"`            // HTTP; 0: there was no answer
-	Failure string        `json:"failure,omitempty"` // why
-	Bytes   int           `json:"bytes"`             // decoded
-	SHA256  string        `json:"sha256"`            // of them
-	Good    time.Time     `json:"good,omitzero"`     // when the earlier copy was fetched that counts in its place
-	Last    bool          `json:"last"`              // of its site: in force at the end
+	Status  int           `json:"status"`            // HTTP status; 0: there was no answer
+	Failure string        `json:"failure,omitempty"` // why there was no answer
+	Bytes   int           `json:"bytes"`             // of the decoded body
+	SHA256  string        `json:"sha256"`            // of the decoded body
+	Good    time.Time     `json:"good,omitzero"`     // when the earlier copy that is used instead was fetched
+	Last    bool          `json:"last"`              // the last one of its site: in force at the end
 
-	// The tdmrep.json that was kept with it.
+	// Mining is the tdmrep.json that was kept with it.
 	Mining *Mining `json:"tdmrep,omitempty"`
 }
 
@@ -38,7 +38,7 @@ type Mining struct {
 	SHA256  string    `json:"sha256"`
 }
 
-// writeRobots writes a line for each copy, sorted by site, and there by time.
+// writeRobots writes a line for each copy, sorted by site and then by time.
 func (w *writer) writeRobots(out io.Writer) (err error) {
 	sites := w.newOrder(w.Temp)
 	defer func() { err = errors.Join(err, sites.Close()) }()

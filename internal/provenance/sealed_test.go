@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A file in the archive that the crawl has not written is sealed, and then has to stay as it is.
+// A file in the archive that the crawl has not written is recorded, and then must not change.
 func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
 	t.Parallel()
 	dir := once(t, "x", func(*crawler.Options) {})
@@ -35,8 +35,8 @@ func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
 	}
 }
 
-// A file that is not what the crawl has written is named, with and without the digests that
-// the crawl has kept, and with a provenance before and without one; nothing is written.
+// A file that is not what the crawl has written is named, with and without recorded digests,
+// and with and without an earlier provenance. Nothing is written.
 func TestDamageIsNotSealed(t *testing.T) {
 	t.Parallel()
 	whole := crawled(t)
@@ -66,7 +66,7 @@ func TestDamageIsNotSealed(t *testing.T) {
 				was := directory(t, dir)
 				for _, kept := range []bool{false, true} {
 					if what == "gone" && name == archive[0] || what == "flip" && kept {
-						continue // listed with the digest that it had
+						continue // listed with the recorded digest
 					}
 					var damaged *storage.DamagedError
 					_, err := provenance.Write(t.Context(), dir, provenance.Options{Kept: kept, Temp: t.TempDir()})
@@ -82,8 +82,8 @@ func TestDamageIsNotSealed(t *testing.T) {
 	}
 }
 
-// Kept digests are those of the files as they were written: Verify finds what differs, and a
-// WARC file that was moved away is named.
+// Recorded digests are those of the files as written: Verify finds what differs, and names a
+// WARC file that was moved away.
 func TestKeptDigestsAreOfWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
@@ -115,8 +115,8 @@ func TestKeptDigestsAreOfWhatWasWritten(t *testing.T) {
 	}
 }
 
-// A run that has nothing to do is known before it begins; one with another setting, another
-// seed, a file that is not as long as it was, or something left, is not left out.
+// A run with nothing to do is known before it begins. A run with another setting, another seed,
+// a file of another length, or URLs left has something to do.
 func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 		run := func(change func(*crawler.Options)) {
 			c, idle := try(change)
 			if idle {
-				t.Error("it is to be left out")
+				t.Error("it has nothing to do")
 			}
 			if err := c.Run(t.Context(), nil); err != nil {
 				t.Fatal(err)
@@ -143,7 +143,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 		}
 		usual := func(*crawler.Options) {}
 		run(func(o *crawler.Options) { o.Limit = 1 })
-		run(usual) // the limit is another one, and a page is left
+		run(usual) // the limit differs, and a page is left
 		was := directory(t, dir)
 		c, idle := try(usual)
 		if s := c.Summary(); !idle || s.End != crawler.EndDone || s.Frontier.Spent.Pages != 2 || s.Frontier.Done != 2 || s.Sites != 1 || s.Requests != 0 {
@@ -163,7 +163,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 			"no outputs": func(o *crawler.Options) { o.Output = []crawler.Output{} },
 		} {
 			if _, idle := try(change); idle {
-				t.Errorf("with %s it is to be left out", name)
+				t.Errorf("with %s it has nothing to do", name)
 			}
 		}
 		if err := os.Truncate(filepath.Join(dir, storage.LogFile), 10); err != nil {
@@ -175,7 +175,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 	})
 }
 
-// What the opt-out list had put aside comes back without it: that is something to do.
+// URLs that the opt-out list had excluded come back without the list: that is something to do.
 func TestWhatIsPutAsideIsSomethingToDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestWhatIsPutAsideIsSomethingToDo(t *testing.T) {
 		}
 		o.OptOut = nil
 		if c, err = crawler.New(o); err != nil || c.Idle() {
-			t.Errorf("%v: it is to be left out", err)
+			t.Errorf("%v: it has nothing to do", err)
 		}
 	})
 }

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// A Sheet says what became of DATASHEET.md.
+// A Sheet is the result of writing DATASHEET.md.
 type Sheet struct {
-	Open int    // questions that nobody has answered yet
-	Why  string // it was left as it was; empty where it was written
+	Open int    // questions without an answer
+	Why  string // why the file was not changed; empty if it was written
 }
 
-// openQuestion stands where a person has to answer.
+// openQuestion is the text where a person has to answer.
 const openQuestion = "*Open: a person has to answer this.*"
 
 // emptySheet has the questions, and none of the facts.
@@ -27,17 +27,17 @@ const openQuestion = "*Open: a person has to answer this.*"
 //go:embed sheet.md
 var emptySheet []byte
 
-// The marks between which facts stand, each alone on its line.
+// The marks around facts. Each is alone on its line.
 var (
 	beginFacts = regexp.MustCompile(`^<!-- facts: ([a-z]+) -->[ \t\r]*$`)
 	endFacts   = regexp.MustCompile(`^<!-- /facts -->[ \t\r]*$`)
 )
 
-// mostSheet is how long a datasheet may be that facts are written into.
+// mostSheet is the maximum length of a datasheet that is updated, in bytes.
 const mostSheet = 16 << 20
 
-// writeSheet brings the facts of DATASHEET.md up to date. What a person has written is kept;
-// a file in which it cannot be told what that is, is left alone.
+// writeSheet updates the facts in DATASHEET.md. It keeps what a person has written. If it
+// cannot tell what that is, it does not change the file.
 func (w *writer) writeSheet() error {
 	path := filepath.Join(w.dir, DatasheetFile)
 	old, err := readBounded(path, mostSheet)
@@ -61,7 +61,7 @@ func (w *writer) writeSheet() error {
 
 var errTooLong = errors.New("it is too long for a datasheet")
 
-// readBounded reads a file that is not longer than most bytes.
+// readBounded reads a file of at most most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,9 +75,8 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// fillSheet puts facts between their marks, in the place of what stands there. Facts whose
-// marks are gone are left out: somebody did not want them. The error says why nothing is
-// changed.
+// fillSheet replaces the text between the marks by facts. If a person has removed the marks of
+// some facts, these facts are left out. The error says why nothing is changed.
 func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	in, since, marks, n := "", 0, 0, 0
@@ -109,12 +108,12 @@ func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
 	case since != 0:
 		return nil, fmt.Errorf("the facts that begin in line %d have no end: mend the marks, or move the file away", since)
 	case marks == 0:
-		return nil, errors.New("it has no marks for facts: it is somebody's own, and is kept")
+		return nil, errors.New("it has no marks for facts, and is kept")
 	}
 	return b.Bytes(), nil
 }
 
-// A table is one of Markdown.
+// A table is a Markdown table.
 type table struct{ strings.Builder }
 
 func newTable(columns ...string) *table {
@@ -124,9 +123,9 @@ func newTable(columns ...string) *table {
 	return t
 }
 
-// row adds one, of cells that are Markdown. A pipe in a cell is escaped, as tables want it
-// (GitHub Flavored Markdown, 4.10); after a backslash, which that would escape instead, it is
-// spelled out.
+// row adds a row of Markdown cells. A pipe in a cell is escaped, as tables require (GitHub
+// Flavored Markdown, 4.10). A pipe after a backslash is written as \u{...}, since the backslash
+// would be escaped instead.
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, `\|`, `\\u{7c}`), "|", `\|`)
@@ -134,5 +133,5 @@ func (t *table) row(cells ...string) {
 	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// number adds a row of a name and how many there are.
+// number adds a row of a name and a number.
 func (t *table) number(name string, n int64) { t.row(name, fmt.Sprint(n)) }

@@ -53,8 +53,8 @@ func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 	}
 }
 
-// What a person has written stays, also the marks that he has removed; facts are written
-// anew.
+// What a person has written stays, and marks that a person has removed do not come back. Facts
+// are replaced.
 func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -75,12 +75,12 @@ func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	}
 }
 
-// Where it cannot be told what a person wrote, nothing is written, and why is said.
+// If it cannot be told what a person wrote, the file is not changed, and the result says why.
 func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	dir := crawled(t)
 	path := filepath.Join(dir, provenance.DatasheetFile)
 	for text, want := range map[string]string{
-		"# Ours\n":                             "it is somebody's own, and is kept",
+		"# Ours\n":                             "no marks for facts, and is kept",
 		"a\n<!-- facts: counts -->\nb\n":       "that begin in line 2 have no end",
 		"a\n<!-- /facts -->\n":                 "in line 2 facts end that have not begun",
 		"<!-- facts: a -->\n<!-- facts: b -->": "in line 2 facts begin within those that begin in line 1",
@@ -110,7 +110,7 @@ func TestALongDatasheetIsFilled(t *testing.T) {
 	}
 }
 
-// Facts that this version does not know stay as they are.
+// Facts with a name that this version does not know stay as they are.
 func TestFactsOfAnotherVersionAreKept(t *testing.T) {
 	dir := crawled(t)
 	const text = "<!-- facts: later -->\nkept\n<!-- /facts -->\n<!-- facts: counts -->\n<!-- /facts -->\nend\n"
@@ -124,11 +124,11 @@ func TestFactsOfAnotherVersionAreKept(t *testing.T) {
 	}
 }
 
-// hostileText is what sites and people may write anywhere.
+// hostileText is text that sites and people may write in any field.
 const hostileText = "\u202e|x|`y`\x1b]0;t\x07\u009b2J<!-- /facts --><script>alert(1)</script>\n<!-- /facts -->\n# H\u0300\u0300"
 
-// What sites and people have written is text in all files: it steers no terminal, ends no
-// cell of a table and no facts, and is no markup.
+// Text of sites and people is text in all files. It does not control a terminal, does not end a
+// cell of a table or facts, and is not markup.
 func TestWhatOthersWroteIsText(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 	if tables < 8 || !strings.Contains(sheet, "script") || strings.Count(sheet, "\n<!-- /facts -->") != strings.Count(sheet, "\n<!-- facts: ") {
 		t.Errorf("%d tables\n%s", tables, sheet)
 	}
-	write(t, dir, provenance.Options{}) // which finds its marks again
+	write(t, dir, provenance.Options{}) // it must find its marks again
 	if again := sheetOf(t, dir); strings.Count(again, "\n") != strings.Count(sheet, "\n") {
 		t.Errorf("%s", again)
 	}

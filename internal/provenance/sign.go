@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A KeyError says what is wrong with the file of a key, and how to mend it.
+// A KeyError says what is wrong with a key file, and how to mend it.
 type KeyError struct {
 	Path string
 	Err  error
@@ -18,7 +18,7 @@ func (e *KeyError) Error() string { return fmt.Sprintf("the key %s: %v", e.Path,
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// mostKey is how long the file of a key may be.
+// mostKey is the maximum length of a key file, in bytes.
 const mostKey = 64 << 10
 
 var (
@@ -27,8 +27,8 @@ var (
 	errPublic  = errors.New("it is a public key, by which nothing can be signed: name the file of the private one")
 )
 
-// ReadKey reads a private key of Ed25519: PEM with PKCS #8 (RFC 5958, RFC 8410). The error
-// is a *KeyError.
+// ReadKey reads a private Ed25519 key: PEM with PKCS #8 (RFC 5958, RFC 8410). The error is a
+// *KeyError.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	block, err := readPEM(path)
 	if err != nil {
@@ -48,8 +48,8 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return own, nil
 }
 
-// ReadPublicKey reads the public key of Ed25519: PEM with a SubjectPublicKeyInfo (RFC 8410),
-// or the private key that it belongs to. The error is a *KeyError.
+// ReadPublicKey reads a public Ed25519 key: PEM with a SubjectPublicKeyInfo (RFC 8410), or the
+// private key that it belongs to. The error is a *KeyError.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	block, err := readPEM(path)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// encode is JSON in which nothing could steer a terminal: what sites have written stands in
-// it, and somebody will look at the file.
+// encode returns v as JSON that cannot control a terminal. It contains text of sites, and
+// people look at the file.
 func encode(v any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -36,7 +36,7 @@ func encode(v any, indent string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// line writes an object as a line of JSON.
+// line writes v as a line of JSON.
 func line(w io.Writer, v any) error {
 	text, err := encode(v, "")
 	if err == nil {
@@ -45,14 +45,14 @@ func line(w io.Writer, v any) error {
 	return err
 }
 
-// steers reports whether a terminal could take r for a command, or a part of one.
+// steers reports whether a terminal could take r for a command, or for a part of one.
 func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// mostText is how many characters of a text a datasheet shows.
+// mostText is the maximum number of characters of a text in a datasheet.
 const mostText = 200
 
-// shown returns s as a code span of Markdown, in which there is no markup. What would end the
-// span, or cannot be seen, is spelled out.
+// shown returns s as a Markdown code span, in which there is no markup. Characters that would
+// end the span, or cannot be seen, are written as \u{...}.
 func shown(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(empty)"

@@ -18,38 +18,38 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Check says what Verify looks at. The zero value is valid.
+// A Check says what Verify checks. The zero value is valid.
 type Check struct {
-	Key ed25519.PublicKey // by which provenance.json has to be signed; nil: whether it is signed is not looked at
+	Key ed25519.PublicKey // the key that must have signed provenance.json; nil: signatures are not checked
 }
 
-// A Difference is something that is not as provenance.json says.
+// A Difference is a file that differs from provenance.json.
 type Difference struct {
 	File string `json:"file"`
 	Why  string `json:"why"`
 }
 
-// A Verified is what Verify has found.
+// A Verified is the result of Verify.
 type Verified struct {
 	Provenance  *Provenance
 	SHA256      string // of provenance.json
-	Files       int    // that were compared
-	Bytes       int64  // of them
-	Signed      bool   // by the key
+	Files       int    // compared files
+	Bytes       int64  // bytes of these files
+	Signed      bool   // by Check.Key
 	Differences []Difference
 }
 
-// mostFile is how long a provenance.json may be.
+// mostFile is the maximum length of a provenance.json, in bytes.
 const mostFile = 256 << 20
 
-// ErrNone is returned where a directory has no provenance.json.
+// ErrNone is returned if a directory has no provenance.json.
 var ErrNone = errors.New("provenance: there is no " + File)
 
-// Verify compares the files of a directory with the digests in its provenance.json, and that
-// with its signature if there is a key, and with what this program would write of what it says.
-// It needs no crawl: a copy will do, of which files
-// that are missing are told. It changes nothing. What differs is no error; that is ErrNone, a
-// *storage.InUseError where a crawl runs in the directory, a *storage.NotBegunError, one that says what in
+// Verify compares the files of a directory with the digests in its provenance.json. It also
+// compares provenance.json with its signature, if there is a key, and with what this program
+// would write. It does not need the crawl: a copy is enough, and missing files are listed. It
+// changes nothing. Differences are not an error. The error is ErrNone, a *storage.InUseError if
+// a crawl is running in the directory, a *storage.NotBegunError, one that says what in
 // provenance.json cannot be read, the cause of ctx, or one of the file system.
 func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if run, held := storage.Holder(dir); held {
@@ -83,8 +83,7 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 // reads reports whether this version reads a format. In format 1 some figures have other names.
 func reads(format string) bool { return format == Format || format == "permesso-provenance/1" }
 
-// itself checks the digests that provenance.json, which is text, has of itself and of the
-// settings.
+// itself checks the digests of itself and of the settings that text, the provenance.json, has.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if p.Format == Format {
@@ -103,7 +102,7 @@ func (v *Verified) itself(text []byte) {
 	}
 }
 
-// signature checks that a key has signed text.
+// signature checks that text is signed by key.
 func (v *Verified) signature(dir string, text []byte, key ed25519.PublicKey) error {
 	if key == nil {
 		return nil

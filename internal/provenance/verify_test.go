@@ -45,7 +45,7 @@ func spoil(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// A directory as it was written is as it was written, also elsewhere, and with a datasheet
+// A directory without changes has no difference, also in another place, and with a datasheet
 // that a person has filled in.
 func TestADirectoryAsItWasWrittenHasNoDifference(t *testing.T) {
 	dir := crawled(t)
@@ -61,7 +61,7 @@ func TestADirectoryAsItWasWrittenHasNoDifference(t *testing.T) {
 	}
 }
 
-// Each thing that is not as it was written is named.
+// Each difference is named.
 func TestEachDifferenceIsNamed(t *testing.T) {
 	whole := crawled(t)
 	write(t, whole, provenance.Options{})
@@ -126,7 +126,7 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 	}
 }
 
-// keyFiles are those of a key: private, and public.
+// keyFiles returns the files of a private key and of its public key.
 func keyFiles(t *testing.T) (private, public string) {
 	t.Helper()
 	pub, own, err := ed25519.GenerateKey(rand.Reader)
@@ -152,8 +152,8 @@ func pemFile(t *testing.T, kind string, key any) string {
 	return path
 }
 
-// A signature holds for the file that it was made of, and by its key alone; one of an
-// earlier file does not stay.
+// A signature is valid only for its file and its key. The signature of an earlier file is
+// removed.
 func TestASignatureIsOfThatFileByThatKey(t *testing.T) {
 	dir := crawled(t)
 	private, public := keyFiles(t)
@@ -194,7 +194,7 @@ func differs(v *provenance.Verified, file, why string) bool {
 	return slices.Contains(v.Differences, provenance.Difference{File: file, Why: why})
 }
 
-// What is no key is refused with how to make one.
+// A file without a key is refused, and the error says how to make a key.
 func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	private, public := keyFiles(t)
 	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -224,7 +224,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	}
 }
 
-// What cannot be read, or is of another form, is an error, and no difference.
+// A file that cannot be read, or has another format, is an error and not a difference.
 func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/3"}`: `of the form "permesso-provenance/3"`, "": "cannot be read"} {
 		dir := t.TempDir()
@@ -237,7 +237,7 @@ func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// summed is a provenance.json with its digest of itself.
+// summed returns a provenance.json with its own digest.
 func summed(text string) []byte {
 	field := regexp.MustCompile(`"file_sha256": "[0-9a-f]{64}"`)
 	with := func(sum string) string { return field.ReplaceAllString(text, `"file_sha256": "`+sum+`"`) }
@@ -245,7 +245,7 @@ func summed(text string) []byte {
 	return []byte(with(hex.EncodeToString(sum[:])))
 }
 
-// Each bit of provenance.json counts.
+// A flip of any bit of provenance.json is found.
 func TestEachFlippedBitOfAProvenanceIsNamed(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -269,7 +269,7 @@ func TestEachFlippedBitOfAProvenanceIsNamed(t *testing.T) {
 	}
 }
 
-// The names of fields are never changed: programs of others read them.
+// The names of fields never change: other programs read them.
 func TestTheFieldsOfAProvenanceKeepTheirNames(t *testing.T) {
 	text, err := json.Marshal(provenance.Provenance{Previous: &provenance.Previous{}, Purge: &provenance.Purge{}})
 	if err != nil {

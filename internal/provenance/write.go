@@ -26,14 +26,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Options say how a provenance is written. The zero value is valid.
+// Options are the settings of Write. The zero value is valid.
 type Options struct {
-	Key     ed25519.PrivateKey        // signs provenance.json; nil: it is not signed
-	Kept    bool                      // take the digests that the crawl has kept while it wrote: only lengths of those files are compared
-	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
-	Temp    string                    // directory for temporary files, some 1,300 bytes a request; "" is the system's
-	Now     time.Time                 // as of when it is told what waits; zero: now
-	OptOut  func(frontier.URL) string // as that of crawler.Account
+	Key     ed25519.PrivateKey        // signs provenance.json; nil: no signature
+	Kept    bool                      // use the digests that the crawl has recorded; only the lengths of those files are compared
+	NoAudit bool                      // skip the audit, which reads crawl.log twice and sorts it
+	Temp    string                    // directory for temporary files, about 1,300 bytes per request; "" means the system's
+	Now     time.Time                 // the time that decides what waits; zero means now
+	OptOut  func(frontier.URL) string // like crawler.Account.OptOut
 }
 
 // A Result is what Write has done.
@@ -44,23 +44,23 @@ type Result struct {
 }
 
 // Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
-// directory of a crawl, each whole or as it was before, and the signature if there is a
-// key; one of an earlier provenance.json is removed. All outputs are read for their
-// digests, and compared with what the crawl has written: if a file differs, the error is a
-// *storage.DamagedError that names it, and nothing is written. As long as it works, the
-// crawl cannot be opened to go on.
+// directory of a crawl. Each file is written completely or not at all. If there is a key, Write
+// writes the signature; otherwise it removes an earlier one. It reads all outputs for their
+// digests, and compares them with what the crawl has written. If a file differs, the error is a
+// *storage.DamagedError that names it, and nothing is written. While Write works, the crawl
+// cannot be opened to continue.
 //
-// Where ctx ends, or something fails, the files stay as they were, or some of them do: then
-// Verify says so. The error is a *storage.InUseError, a *storage.DamagedError, a
-// *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, the cause of ctx, or one of the
-// file system.
+// If ctx ends or Write fails, the files stay as they were, or some of them do: then Verify
+// reports it. The error is a *storage.InUseError, a *storage.DamagedError, a
+// *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, the cause of
+// ctx, or one of the file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
 	}
 	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
 		if _, err := outfile.ResolveRegular(filepath.Join(dir, name)); err != nil {
-			return nil, err // before any of them is read
+			return nil, err // before any output is read
 		}
 	}
 	state, err := storage.OpenReader(dir)
@@ -89,13 +89,13 @@ func Write(ctx context.Context, dir string, o Options) (res *Result, err error) 
 	return &Result{w.Provenance, o.Key != nil, w.sheet}, nil
 }
 
-// A writer makes one provenance. It belongs to one goroutine.
+// A writer makes one provenance. It is not safe for concurrent use.
 type writer struct {
 	*Provenance
 	Options
 	ctx     context.Context
 	dir     string
-	into    string // where files are written
+	into    string // directory for the files
 	state   *storage.Reader
 	account *crawler.Account
 	asked   map[string]string // settings of the last run
@@ -131,7 +131,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 	}
 }
 
-// quit is why nothing more is to be read.
+// quit returns why the writer must stop, or nil.
 func (w *writer) quit() error {
 	if w.ctx.Err() == nil {
 		return nil
@@ -139,7 +139,7 @@ func (w *writer) quit() error {
 	return context.Cause(w.ctx)
 }
 
-// begin reads what the crawl was asked to be.
+// begin reads the identity and the settings of the crawl.
 func (w *writer) begin() (err error) {
 	if w.account, err = crawler.NewAccount(w.state, w.dir, w.Now); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (w *writer) begin() (err error) {
 	return nil
 }
 
-// readSettings tells the settings of the last run, in the order of the table.
+// readSettings adds the settings of the last run, in the order of the table.
 func (w *writer) readSettings() {
 	sum := sha256.New()
 	rest := maps.Clone(w.asked)
@@ -166,7 +166,7 @@ func (w *writer) readSettings() {
 	for _, s := range new(crawler.Options).Settings() {
 		usual := s.String()
 		value, known := rest[s.Name]
-		if !known { // a run of a version that had no such setting
+		if !known { // the version of the last run had no such setting
 			value = usual
 		}
 		delete(rest, s.Name)
@@ -181,7 +181,7 @@ func (w *writer) readSettings() {
 	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
 }
 
-// writeLists writes the files that have a line for each of something.
+// writeLists writes the list files.
 func (w *writer) writeLists() error {
 	seeds, err := w.stage(SeedsFile)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *writer) writeLists() error {
 	return nil
 }
 
-// A seedList takes seeds: in the form of a seed file.
+// A seedList collects seeds in the form of a seed file.
 type seedList struct {
 	to   io.Writer
 	n    int64
@@ -235,17 +235,17 @@ func (s *seedList) add(url, tag string) error {
 	return err
 }
 
-// An audited is what an audit came to.
+// An audited is the result of an audit.
 type audited struct {
 	report *audit.Report
 	err    error
 }
 
-// errStopped ends an audit whose result nothing waits for.
+// errStopped ends an audit whose result is not needed any more.
 var errStopped = errors.New("the provenance is not written")
 
-// startAudit audits the crawl, while its other files are read, until stop is closed. The
-// channel it returns has the result, and is closed then.
+// startAudit audits the crawl in the background until stop is closed. The channel receives the
+// result, and is then closed.
 func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	done := make(chan audited, 1)
 	if w.NoAudit {
@@ -260,7 +260,7 @@ func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 			return w.quit()
 		}
 	}
-	// Write waits for its end.
+	// Write waits until this goroutine ends.
 	go func() {
 		defer close(done)
 		r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: quit})
@@ -269,7 +269,7 @@ func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	return done
 }
 
-// judge takes in what the audit came to.
+// judge records the result of the audit.
 func (w *writer) judge(is audited) error {
 	a, r := &w.Audit, is.report
 	a.Verdict, a.Checks = NotAudited, []audit.Check{}
@@ -307,13 +307,13 @@ func (w *writer) compare() error {
 	} else if w.ctx.Err() != nil {
 		return err
 	}
-	return nil // what cannot be read any more has none
+	return nil // without a digest if the file cannot be read
 }
 
-// unsummed stands for the digest of provenance.json while that is computed.
+// unsummed is the placeholder for the digest of provenance.json while that is computed.
 var unsummed = strings.Repeat("0", 2*sha256.Size)
 
-// writeFile writes provenance.json, and its signature.
+// writeFile writes provenance.json and its signature.
 func (w *writer) writeFile() error {
 	w.FileSHA256 = unsummed
 	text, err := encode(w.Provenance, "  ")
@@ -334,7 +334,7 @@ func (w *writer) writeFile() error {
 	return nil
 }
 
-// stageWhole writes a file of which all is known.
+// stageWhole stages a file with this content.
 func (w *writer) stageWhole(name string, text []byte) error {
 	to, err := w.stage(name)
 	if err != nil {
@@ -346,7 +346,7 @@ func (w *writer) stageWhole(name string, text []byte) error {
 	return to.finish()
 }
 
-// A stagedFile is one that is written, and has not its name yet.
+// A stagedFile is written under a temporary name.
 type stagedFile struct {
 	name string
 	file *outfile.File
@@ -355,7 +355,7 @@ type stagedFile struct {
 	buf  []byte
 }
 
-// stage begins a file.
+// stage begins a file under a temporary name.
 func (w *writer) stage(name string) (*stagedFile, error) {
 	file, err := outfile.CreateRegular(filepath.Join(w.into, name))
 	if err != nil {
@@ -382,7 +382,7 @@ func (s *stagedFile) flush() error {
 	return err
 }
 
-// finish brings the file to the disk.
+// finish syncs and closes the file.
 func (s *stagedFile) finish() error {
 	return errors.Join(s.flush(), s.file.Finish())
 }
@@ -391,13 +391,13 @@ func (s *stagedFile) output() Output {
 	return Output{s.name, s.n, hex.EncodeToString(s.sum.Sum(nil))}
 }
 
-// drop removes a file that is not wanted.
+// drop removes a file that is not needed.
 func (w *writer) drop(s *stagedFile) error {
 	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
 	return s.file.Discard()
 }
 
-// discard removes what has not got its name.
+// discard removes the files that have not got their names.
 func (w *writer) discard() (err error) {
 	for _, s := range w.staged {
 		err = errors.Join(err, s.file.Discard())
@@ -405,9 +405,9 @@ func (w *writer) discard() (err error) {
 	return err
 }
 
-// publish gives all files their names. The signature and provenance.json say what other
-// files are: they are removed first, and come last, so that a kill leaves none that does not
-// fit.
+// publish gives all files their names. provenance.json and its signature describe the other
+// files. So they are removed first and renamed last, and a kill leaves no provenance.json that
+// does not match.
 func (w *writer) publish() error {
 	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
 		return err
@@ -435,8 +435,8 @@ func (w *writer) publish() error {
 	return storage.SyncDir(w.dir)
 }
 
-// BrokenOff reports whether the provenance of the crawl in dir was being written when a kill
-// came: provenance.json gets its name last.
+// BrokenOff reports whether a kill interrupted the writing of the provenance in dir.
+// provenance.json gets its name last.
 func BrokenOff(dir string) bool {
 	path := filepath.Join(dir, File)
 	_, err := os.Stat(path)

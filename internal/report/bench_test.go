@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// longLog writes a log of n requests to a thousand sites, some of which were no success.
+// longLog writes a log of n requests to a thousand sites. Some of the requests failed.
 func longLog(b testing.TB, path string, n int) {
 	const sites = 1000
 	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func longLog(b testing.TB, path string, n int) {
 	}
 }
 
-// The report of a million requests, as figures and as a page.
+// BenchmarkReport makes the report of a million requests, as figures and as a page.
 func BenchmarkReport(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -88,8 +88,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// A site has the same row, however many lines of others are between its own: this log is
-// larger than the memory in which lines are sorted.
+// A site has one row with the same figures, however many lines of other sites are between its
+// own. This log is larger than the memory in which lines are sorted.
 func TestSitesOfALongLog(t *testing.T) {
 	const n, sites = 40_000, 1000
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// compare finds out what has changed since another crawl.
+// compare finds what has changed since another crawl.
 func (r *reporter) compare() error {
 	if r.Running {
 		if r.Options.Since != "" {
@@ -31,14 +31,14 @@ func (r *reporter) compare() error {
 	}
 	d, err := diff.Compare(context.Background(), before, r.dir, o)
 	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
-		return nil // nobody has asked for it
+		return nil // the comparison was not requested
 	}
 	r.Report.Since = d
 	return err
 }
 
-// unusable says that a crawl cannot be compared, if that is what an error says; otherwise it
-// is nil.
+// unusable returns why the crawl in dir cannot be compared, or nil if err is another kind of
+// error.
 func unusable(dir string, err error) *NotCompared {
 	const again = "bring it back, or name another one"
 	var inUse *storage.InUseError
@@ -57,18 +57,18 @@ func unusable(dir string, err error) *NotCompared {
 	return nil
 }
 
-// Words say in a sentence what is not told, why, and how to mend it.
+// Words returns a sentence that says what the report leaves out, why, and what to do.
 func (n *NotCompared) Words() string {
 	return fmt.Sprintf("what has changed since %s is not told: %s: %s", n.Dir, n.Why, n.Mend)
 }
 
-// changes are what has changed since another crawl, in words.
+// changes holds the words about what has changed since another crawl.
 type changes struct {
 	Notes, Warnings []string
 	Tables          []section
 }
 
-// changes is nil where they were not asked for.
+// changes returns nil if r has no comparison.
 func (r *Report) changes() *changes {
 	d := r.Since
 	if d == nil {
@@ -77,18 +77,18 @@ func (r *Report) changes() *changes {
 	c := &changes{Notes: []string{visible(fmt.Sprintf("Since %s: %s there then, %s now. A URL is there where it was answered without an error.",
 		since(&d.Was), plural(d.Was.There, "URL"), grouped(d.Is.There)))}}
 	for _, s := range d.Settings {
-		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls were not asked for the same: %s: %s then, %s now. What comes of that is none of the web’s.", s.Name, s.Was, s.Is)))
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The settings of the crawls differ: %s: %s then, %s now. Changes that follow from this are not changes of the web.", s.Name, s.Was, s.Is)))
 	}
 	if n := d.Seeds.Added + d.Seeds.Removed; n > 0 {
-		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The crawls have not the same seeds: %s more, %s less: %s", grouped(d.Seeds.Added), grouped(d.Seeds.Removed), strings.Join(d.Seeds.First, " "))))
+		c.Warnings = append(c.Warnings, visible(fmt.Sprintf("The seeds of the crawls differ: %s more, %s less: %s", grouped(d.Seeds.Added), grouped(d.Seeds.Removed), strings.Join(d.Seeds.First, " "))))
 	}
 	for _, s := range []*diff.Snapshot{&d.Was, &d.Is} {
 		if s.Waiting > 0 {
-			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what is said of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
+			c.Warnings = append(c.Warnings, visible(fmt.Sprintf("%s has not fetched %s: what became of them is not known.", filepath.Base(s.Dir), plural(s.Waiting, "URL"))))
 		}
 	}
 	if d.Texts.Unknown > 0 {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("Of %s with another body nobody knows whether readers see another text.", plural(d.Texts.Unknown, "page")))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("For %s with another body it is not known whether the visible text differs.", plural(d.Texts.Unknown, "page")))
 	}
 	c.Tables = []section{
 		{"kinds", "What became of URLs", "Each URL that either crawl knows is of one kind.", "Neither crawl knows a URL.", kindTable(d)},
@@ -100,7 +100,7 @@ func (r *Report) changes() *changes {
 	return c
 }
 
-// since names a crawl, and when it began.
+// since returns the name of a crawl, and the time when it began.
 func since(s *diff.Snapshot) string {
 	if s.First.IsZero() {
 		return filepath.Base(s.Dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// hostileChanges say everywhere what could harm a reader.
+// hostileChanges returns a comparison in which each text could harm a reader.
 func hostileChanges() *diff.Result {
 	state := diff.State{Standing: hostile, Digest: hostile, Location: hostile, Reason: hostile, Via: hostile}
 	d := &diff.Result{
@@ -41,7 +41,7 @@ func hostileChanges() *diff.Result {
 	return d
 }
 
-// twice are a crawl of a web, and one of what has become of it.
+// twice crawls a web two times, and changes the web in between.
 func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 	t.Helper()
 	was, is = filepath.Join(t.TempDir(), "was.crawl"), filepath.Join(t.TempDir(), "is.crawl")
@@ -76,7 +76,7 @@ func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 	return was, is
 }
 
-// The changes in a report are those of the comparison, and its page has them as tables.
+// The changes in a report are those of the comparison, and the page has them as tables.
 func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 	was, is := twice(t)
 	r, err := report.Dir(is, report.Options{Temp: t.TempDir(), Since: was})
@@ -114,14 +114,14 @@ func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 		}
 	}
 	said := text(tree)
-	for _, text := range []string{"Since was.crawl of 2000-01-01", "The crawls were not asked for the same: depth: none then, 7 now."} {
+	for _, text := range []string{"Since was.crawl of 2000-01-01", "The settings of the crawls differ: depth: none then, 7 now."} {
 		if !strings.Contains(said, text) {
 			t.Errorf("the page does not say %q", text)
 		}
 	}
 }
 
-// Where nobody asks for them, or the crawl runs, there are no changes to tell.
+// A report has no changes if they were not requested, or if the crawl is running.
 func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	was, is := twice(t)
 	r, err := report.Dir(is, report.Options{})
@@ -129,7 +129,7 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 		t.Errorf("unasked: %v, %v", r.Since, err)
 	}
 	if raw, _ := pageOf(t, r); strings.Contains(raw, "What has changed") {
-		t.Error("the page tells of changes that nobody asked for")
+		t.Error("the page has changes that were not requested")
 	}
 	if _, err := report.Dir(is, report.Options{Since: t.TempDir()}); !errors.Is(err, storage.ErrNoCrawl) {
 		t.Errorf("since no crawl: %v", err)
@@ -146,7 +146,8 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	notCompared(t, r, was, "this crawl runs: make the report again when it has ended")
 }
 
-// A crawl that knows the one before it is compared with that unasked, as long as it is there.
+// A crawl that names the crawl before it is compared with that one by default, as long as it
+// exists.
 func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	root := t.TempDir()
 	previous := func(o *crawler.Options) { o.Previous = filepath.Join(root, "was.crawl") }
@@ -201,8 +202,8 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	notCompared(t, r, filepath.Join(root, "was.crawl"), "there is no crawl: bring it back")
 }
 
-// notCompared checks that a report, and its page, say of which crawl they do not tell, and
-// why, and how to mend it.
+// notCompared checks that a report and its page name the crawl that was not compared, the
+// reason, and what to do.
 func notCompared(t *testing.T, r *report.Report, dir, why string) {
 	t.Helper()
 	if r.NotCompared == nil || r.NotCompared.Dir != dir || !strings.Contains(r.NotCompared.Words(), why) {
@@ -215,7 +216,7 @@ func notCompared(t *testing.T, r *report.Report, dir, why string) {
 	}
 }
 
-// Tables of changes have their first rows, and say of how many.
+// Tables of changes show their first rows, and the number of all rows.
 func TestTablesOfChangesAreBounded(t *testing.T) {
 	r, err := report.Dir(written(t, nil), report.Options{})
 	if err != nil {

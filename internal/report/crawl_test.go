@@ -16,8 +16,8 @@ import (
 
 var testIdentity = crawler.Identity{Token: "reportbot", Contact: "https://example.org/reportbot"}
 
-// crawled is a crawl of a web that has everything that a report tells. What it came to is
-// in the summary.
+// crawled crawls a web that has everything that a report shows. It returns the summary of the
+// crawl, too.
 func crawled(t *testing.T) (dir string, r *report.Report, sum crawler.Summary) {
 	dir = t.TempDir() + "/news.crawl"
 	synctest.Test(t, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestAReportHasTheFiguresOfItsCrawl(t *testing.T) {
 	}
 }
 
-// Tables name who links to what is broken, where redirects lead, and which pages have one
-// body; a page that links twice counts once, and a part of a page is that page.
+// Tables name the pages that link to a broken URL, where redirects lead, and which pages have
+// the same body. A page that links twice counts once. A link to a fragment counts for the page.
 func TestTheTablesOfAReportNameTheirPages(t *testing.T) {
 	_, r, _ := crawled(t)
 	broken := map[string]report.Failure{}
@@ -131,8 +131,7 @@ func TestTheTablesOfAReportNameTheirPages(t *testing.T) {
 	}
 }
 
-// Sites are told with their pauses, answers and rules, and each step of time with what
-// happened in it.
+// Sites have their pauses, answers and rules, and each step of time has its requests.
 func TestAReportTellsSitesAndTime(t *testing.T) {
 	_, r, _ := crawled(t)
 	a, b := r.SiteRows.Rows[0], r.SiteRows.Rows[1]

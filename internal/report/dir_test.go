@@ -26,8 +26,8 @@ func reportOf(t *testing.T, log string) *report.Report {
 
 const own = ",asked:1.000000,clock:own"
 
-// A request that came too early is counted, and its dot lies below the line; one after a
-// kill of which nobody knows since when it had to wait is told apart.
+// A request that came too early is counted, and its dot is below the line. After a kill, a
+// request whose pause has an unknown start is counted apart.
 func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 	r := reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+
 		logged(3, "200", "http://a.test/2", "-", "text/html", own)+
@@ -63,7 +63,7 @@ func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 	}
 }
 
-// What is no line of a log is counted and told, and the rest is reported.
+// Lines that cannot be read are counted and listed, and the others are reported.
 func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 	good := logged(1, "200", "http://a.test/1", "-", "text/html", "")
 	r := reportOf(t, "\n"+good+"foreign\n"+strings.Repeat("x", 9<<20)+"\n"+
@@ -83,7 +83,7 @@ func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 	}
 }
 
-// Of a crawl in which nothing has happened there is a page that says so.
+// A crawl without requests has a page that says so.
 func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 	for _, log := range []string{"", "2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n"} {
 		r := reportOf(t, log)
@@ -94,7 +94,7 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 	}
 }
 
-// A crawl that runs is told by its log; the crawl is not disturbed.
+// The report of a running crawl is made from its log alone. It does not disturb the crawl.
 func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	dir := t.TempDir()
 	db, err := storage.Open(dir, storage.Options{})
@@ -118,7 +118,7 @@ func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	}
 }
 
-// What is no crawl, or has lost its log, has no report.
+// A directory without a crawl, or without a log, has no report.
 func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	if _, err := report.Dir(t.TempDir(), report.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
 		t.Errorf("no crawl: %v", err)
@@ -140,7 +140,7 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	}
 }
 
-// What is left is told by site, with the least time that it takes.
+// What is left is listed by site, with the least time that it takes.
 func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir := queued(t, now)
@@ -157,7 +157,8 @@ func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	}
 }
 
-// What waits to be fetched again is not left: it is counted apart, and stands as it ended.
+// URLs that wait to be fetched again are not left. They are counted apart, and keep their last
+// result.
 func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	next := now.Add(time.Hour)
@@ -184,8 +185,8 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	}
 }
 
-// A page that links to a URL, and is shown with it, names it once; the most linked are those
-// that readers follow links to.
+// A page that both links to a URL and embeds it counts once. The most linked URLs are ranked by
+// links that readers follow.
 func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	link := func(from, to, hop string) string {
 		return `{"from":"http://a.test/` + from + `","to":"http://a.test/` + to + `","hop":"` + hop + `"}` + "\n"
@@ -206,7 +207,8 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	}
 }
 
-// Three microseconds are what the log may lose by rounding; a fourth is too early.
+// The log may lose 3 microseconds by rounding. A request that is 4 microseconds early is too
+// early.
 func TestRoundingIsNotTooEarly(t *testing.T) {
 	for asked, early := range map[string]int64{"1.900000": 0, "1.900003": 0, "1.900004": 1} {
 		r := reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+logged(3, "200", "http://a.test/2", "-", "text/html", ",clock:own,asked:"+asked))
@@ -216,7 +218,7 @@ func TestRoundingIsNotTooEarly(t *testing.T) {
 	}
 }
 
-// A URL stands as its last line says, however often it was asked for before.
+// The last line of a URL decides what became of it, however often it was requested before.
 func TestAURLStandsAsItsLastLineSays(t *testing.T) {
 	for status, want := range map[string]string{
 		"200": "fetched", "404": "fetched", "304": "fetched", "408": "failed", "421": "failed", "425": "failed", "429": "failed", "500": "failed", "599": "failed",

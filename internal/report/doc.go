@@ -1,15 +1,15 @@
-// Package report tells what a crawl has done, in figures and as one page that people
-// read: of crawl.log, and of what stands beside it.
+// Package report reports what a crawl has done, as figures and as one page for people. It reads
+// crawl.log and the files beside it.
 //
 //	r, err := report.Dir("news.crawl", report.Options{})
 //	err = r.WriteHTML(file)
 //
-// The page is one file. It asks for nothing, runs nothing, and what a site has written
-// stands in it as text: a title or a URL cannot become a part of it.
+// The page is one file. It loads nothing and runs nothing. Text from a site is shown as text: a
+// title or a URL cannot become part of the page.
 //
-// A crawl that runs is told by its log alone. What proves that a crawl was polite is
-// package audit; a report shows it.
+// The report of a running crawl is made from its log alone. Package audit proves that a crawl
+// was polite; a report only shows it.
 //
-// Everything is read in bounded memory, but for some hundred bytes for each site. What is
-// sorted is in temporary files.
+// All files are read in bounded memory, plus a few hundred bytes for each site. Sorting uses
+// temporary files.
 package report

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// openFiles is how many files this process has open.
+// openFiles returns how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -22,7 +22,7 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// A report leaves no file open, be it made or not.
+// A report leaves no file open, whether it succeeds or fails.
 func TestFilesOfAReportAreClosed(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
 	dirs, now := reported(t)
@@ -47,7 +47,7 @@ func TestFilesOfAReportAreClosed(t *testing.T) {
 	}
 }
 
-// The path of a crawl beside a directory that is gone is not known.
+// Without a working directory the path of the crawl before is not known.
 func TestAReportWithoutAWorkingDirectory(t *testing.T) {
 	dir := written(t, nil)
 	here := filepath.Join(filepath.Dir(dir), "gone")

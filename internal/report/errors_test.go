@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// reported are crawls that have all that a report reads, and as of when they are told.
+// reported returns crawls that have everything that a report reads, and the time of the report.
 func reported(t *testing.T) (dirs []string, now time.Time) {
 	now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir, _, _ := crawled(t)
@@ -26,7 +26,7 @@ func reported(t *testing.T) (dirs []string, now time.Time) {
 
 func same(_, value []byte) []byte { return value }
 
-// figures are a report as JSON.
+// figures returns a report as JSON.
 func figures(t *testing.T, r *report.Report) string {
 	t.Helper()
 	raw, err := json.Marshal(r)
@@ -115,10 +115,10 @@ func TestASortThatIsDamagedIsAnError(t *testing.T) {
 	}
 }
 
-// statePage is how many bytes of a state are spoilt at a time.
+// statePage is how many bytes of a state are damaged at a time.
 const statePage = 4096
 
-// spoil writes over a part of the state of a crawl.
+// spoil overwrites a part of the state of a crawl.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, storage.StateFile), os.O_RDWR, 0)
@@ -131,7 +131,7 @@ func spoil(t *testing.T, dir string, from, to int64) {
 	}
 }
 
-// manySites is a crawl whose state has pages for each of its tables.
+// manySites returns a crawl whose state has pages for each of its tables.
 func manySites(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,8 +153,8 @@ func manySites(t *testing.T) string {
 	return dir
 }
 
-// If any page of the state is damaged, or all of it while a report is made, the report is an
-// error, or as it was.
+// If any page of the state is damaged, or all of it while a report is made, the report fails or
+// is the same as before.
 func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	dirs, now := reported(t)
 	for _, dir := range append(dirs, manySites(t)) {
@@ -207,7 +207,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	}
 }
 
-// A directory in the place of a file cannot be read.
+// A directory that has the name of a file cannot be read.
 func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	for _, name := range []string{storage.LogFile, storage.PagesFile, storage.LinksFile} {
 		dir := written(t, nil)
@@ -227,7 +227,7 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// If the crawl before cannot be read, and that is neither damage nor its absence, it is an error.
+// If the crawl before cannot be read, and is neither damaged nor missing, the report fails.
 func TestACrawlBeforeThatCannotBeRead(t *testing.T) {
 	was, _ := twice(t)
 	_, is := twice(t, func(o *crawler.Options) { o.Previous = was })

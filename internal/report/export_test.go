@@ -2,8 +2,8 @@ package report
 
 import "github.com/permesso-crawler/permesso/storage/crawllog"
 
-// Hook makes sorts call before ahead of each method, which fails with its error, and return
-// what value makes of each value.
+// Hook makes each method of a sort call before first, and fail with its error. The sort returns
+// each value as changed by value.
 func (o *Options) Hook(before func() error, value func(key, value []byte) []byte) {
 	o.order = func(temp string) order { return &hooked{crawllog.NewOrder(temp), before, value} }
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Whatever stands in a log, there is a report of it: as figures, and as a page in which
-// nothing runs.
+// Any log has a report, as figures and as a page in which nothing runs.
 func FuzzReport(f *testing.F) {
 	f.Add(logged(1, "200", "http://a.test/1", "-", "text/html", own) + logged(3, "503", "http://a.test/2", "http://a.test/1", "text/html", own))
 	f.Add("0001-01-01T00:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:unclean\n" + strings.Replace(logged(9, "99999", "http://a.test/1", "-", "-", own), "2026", "9999", 1))

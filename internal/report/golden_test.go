@@ -22,7 +22,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what reports say now")
 
-// toldLog is that of a small crawl of three sites in two runs, with everything that pictures show.
+// toldLog is the log of a small crawl of three sites in two runs. It has everything that
+// pictures show.
 const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unknown #000 - - - begin:clean
 2026-05-04T10:00:00.120Z   200         60 http://a.test/robots.txt P http://a.test/ text/plain #001 20260504100000100+20 - - start:2026-05-04T10:00:00.100000Z,ttfb:0.010000,took:0.020000
 2026-05-04T10:00:00.140Z   404          9 http://b.test/robots.txt P http://b.test/ text/html #002 20260504100000100+40 - - start:2026-05-04T10:00:00.100000Z,ttfb:0.030000,took:0.040000
@@ -43,8 +44,8 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 2026-05-04T10:00:13.000Z    -2          - http://c.test/ - - unknown #000 - - - error:dns,queued:1
 `
 
-// The page of a small crawl, and its figures, are those that were looked at; a difference
-// wants to be.
+// The page of a small crawl and its figures equal the golden files. Look at each difference
+// before rewriting them.
 func TestGoldenSmallCrawl(t *testing.T) {
 	r, err := report.Dir(written(t, map[string]string{
 		storage.LogFile: toldLog,
@@ -62,7 +63,7 @@ func TestGoldenSmallCrawl(t *testing.T) {
 	golden(t, "small", r)
 }
 
-// golden compares the figures of a report and its page with those that were looked at.
+// golden compares the figures of a report and its page with the golden files.
 func golden(t *testing.T, name string, r *report.Report) {
 	t.Helper()
 	figures, err := json.MarshalIndent(r, "", "  ")
@@ -87,8 +88,8 @@ func golden(t *testing.T, name string, r *report.Report) {
 	}
 }
 
-// mixedLog is that of a crawl of three days with answers of all kinds from more sites than a
-// table shows, in an order that is the same each time.
+// mixedLog returns the log of a crawl of three days, with answers of all kinds from more sites
+// than a table shows. Each call returns the same log.
 func mixedLog() string {
 	var log strings.Builder
 	log.WriteString("2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n")
@@ -124,7 +125,8 @@ func mixedLog() string {
 			log.WriteString("no line\n")
 		}
 	}
-	// What is about sites and runs, pages with a type or a purpose of their own, and several errors in one step.
+	// Lines about sites and runs, pages with a type or a purpose of their own, and several
+	// errors in one step.
 	at = at.Add(time.Hour)
 	for i, line := range []string{
 		"0 - permesso:run - - unknown #000 - - - begin:unclean", "0 - permesso:run - - unknown #000 - - - order:slow", "-2 - http://s01.test/ - - unknown #000 - - - error:dns,queued:2",
@@ -141,7 +143,7 @@ func mixedLog() string {
 	return log.String()
 }
 
-// The page of a large crawl that runs, and of what has changed since the one before.
+// The page of a large crawl that is running, with what has changed since the crawl before.
 func TestGoldenMixedCrawl(t *testing.T) {
 	var pages strings.Builder
 	for i := range 12 {
@@ -149,7 +151,7 @@ func TestGoldenMixedCrawl(t *testing.T) {
 		fmt.Fprintf(&pages, `{"url":"http://s0%d.test/%d","title":"%s"}`+"\n", i%10, i, title+"yz"[:1+i%2])
 	}
 	var links strings.Builder
-	for i := range 90 { // those of one page stand together
+	for i := range 90 { // links of one page are adjacent
 		fmt.Fprintf(&links, `{"from":"http://s0%d.test/%d","to":"http://s0%d.test/%d%s","hop":"%s"}`+"\n", i/20, i/10, i%4, i*i%7, []string{"", "#top"}[i/2%2], []string{"L", "E", "L", "R", "M", "I"}[i*i%23%6])
 	}
 	r, err := report.Dir(written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String(), storage.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
@@ -178,7 +180,7 @@ func TestGoldenMixedCrawl(t *testing.T) {
 	golden(t, "mixed", r)
 }
 
-// The page of a crawl that has only begun, and of one of which something is left.
+// The page of a crawl that has just begun, and of one with URLs left.
 func TestGoldenQuietCrawls(t *testing.T) {
 	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	begun := written(t, map[string]string{storage.LogFile: strings.SplitAfter(toldLog, "\n")[0]})
@@ -200,7 +202,7 @@ func TestGoldenQuietCrawls(t *testing.T) {
 	}
 }
 
-// A report leaves no temporary file behind, and the crawl can go on.
+// A report leaves no temporary file, and the crawl can continue.
 func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	dir, temp := written(t, map[string]string{storage.LogFile: toldLog}), t.TempDir()
 	if _, err := report.Dir(dir, report.Options{Temp: temp}); err != nil {
@@ -218,7 +220,7 @@ func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	}
 }
 
-// fill makes each figure n, each text one letter, and gives each list n elements.
+// fill sets each figure to n and each text to one letter, and gives each list n elements.
 func fill(v reflect.Value, n int) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -246,7 +248,7 @@ func fill(v reflect.Value, n int) {
 	}
 }
 
-// The page of a crawl of which each figure is one, or two: the least that there is to tell.
+// The page of a crawl whose figures are all one, and of one whose figures are all two.
 func TestGoldenLeastFigures(t *testing.T) {
 	for n, name := range []string{1: "ones", 2: "twos"} {
 		if n > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// readQueue notes what is queued, and how long that takes at least.
+// readQueue notes what is queued, and the least time that it takes.
 func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
@@ -45,16 +45,16 @@ func (r *reporter) readSite(site frontier.Site) error {
 	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
 }
 
-// A waiting is what is queued at a site. How long it takes is known when the lines of the
-// site were read.
+// A waiting is what is queued at a site. Its time is known after the lines of the site were
+// read.
 type waiting struct {
 	Left
-	Due   float64 // seconds until the site may be asked
+	Due   float64 // seconds until the next request to the site may begin
 	Pause float64 // seconds between two requests
 }
 
-// noteLeft notes what is queued at a site for eachSite, or counts it if none of it is asked
-// for.
+// noteLeft notes what is queued at a site for eachSite. If none of it will be requested, it
+// only counts it.
 func (r *reporter) noteLeft(w *waiting) error {
 	if !w.asked() {
 		r.left.add(w.Left)
@@ -72,7 +72,7 @@ func (w *waiting) asked() bool {
 	return w.Standing == crawler.StandsQueued || w.Standing == crawler.StandsWaiting
 }
 
-// leftOf returns what is queued at a site, which is not asked more often than delay says.
+// leftOf returns what is queued at a site. delay is the least time between two requests to it.
 func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed, delay time.Duration) *waiting {
 	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
 	if !w.asked() {
@@ -84,8 +84,8 @@ func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed, delay ti
 	return w
 }
 
-// after is what is left at a site that takes so many seconds to answer: how long that takes
-// if all is asked for as soon as may be.
+// after returns what is left at a site that takes answer seconds for each request, with the
+// least time for all of it.
 func (w *waiting) after(answer float64) Left {
 	l := w.Left
 	l.Seconds = w.Due + (w.Pause+answer)*float64(w.Queued)
@@ -99,7 +99,7 @@ func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error 
 			return err
 		}
 		if e.Again() {
-			continue // it stands as it ended last
+			continue // its last result counts
 		}
 		of := standing
 		if of == crawler.StandsQueued && e.Due.After(r.Now) {
@@ -117,7 +117,7 @@ func (r *reporter) finish() error {
 	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
 	for _, s := range crawler.Standings() {
-		if n := r.stands[s]; n > 0 {
+		if n := r.standings[s]; n > 0 {
 			r.Outcomes = append(r.Outcomes, Outcome{s, n})
 		}
 	}
@@ -136,7 +136,7 @@ func (r *reporter) finish() error {
 	return nil
 }
 
-// readPages finds the titles of what stands in the tables, and where redirects lead.
+// readPages adds the titles of the pages in the tables, and the targets of redirects.
 func (r *reporter) readPages() error {
 	titles := map[string][]*string{}
 	want := func(url string, title *string) { titles[url] = append(titles[url], title) }
@@ -173,10 +173,10 @@ func (r *reporter) readPages() error {
 	return err
 }
 
-// mostTitle is how many characters of a title are told.
+// mostTitle is the maximum number of characters of a title.
 const mostTitle = 120
 
-// clip is the beginning of a text.
+// clip returns the first most characters of a text.
 func clip(s string, most int) string {
 	n := 0
 	for i := range s {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
-// tagged serves pages that have not changed to who has them, and one that says so to
-// everybody.
+// tagged returns a handler that answers 304 if the client has the page. It answers 304 for
+// /stray to every client.
 func tagged(pages map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, ok := pages[req.URL.Path]
@@ -32,8 +32,8 @@ func tagged(pages map[string]string) http.HandlerFunc {
 	}
 }
 
-// again is a crawl of a site that knows the one before it, and its summary: four pages have not
-// changed, of which two are the same and one is empty; one is new.
+// again crawls a site for the second time. Four pages have not changed: two of these have the
+// same body and one is empty. One page is new.
 func again(t *testing.T) (dir string, sum crawler.Summary) {
 	root := t.TempDir()
 	pages := map[string]string{
@@ -63,8 +63,8 @@ func again(t *testing.T) (dir string, sum crawler.Summary) {
 	return dir, sum
 }
 
-// A page that a server has answered with 304 is a page of its crawl as any other, with the
-// type and the body that it has; a 304 that stands for nothing is none.
+// A page that was answered with 304 counts as any other page, with the type and the body of the
+// archived page. A 304 for a page that is not archived is not a page.
 func TestAPageThatIsNotModifiedCountsAsAPage(t *testing.T) {
 	dir, sum := again(t)
 	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})

@@ -31,7 +31,7 @@ type view struct {
 	Program         string
 }
 
-// A figure is one of those that stand above all.
+// A figure is one of the figures at the top of the page.
 type figure struct {
 	Name, Value string
 	Class       string // good or bad; empty for neither
@@ -43,7 +43,7 @@ type section struct {
 	Table                  table
 }
 
-// WriteHTML writes a report as one page, which asks for nothing else and runs nothing.
+// WriteHTML writes a report as one page, which loads nothing and runs nothing.
 func (r *Report) WriteHTML(w io.Writer) error {
 	plots := append([]*plot{r.delayPlot()}, r.plots()...)
 	for _, p := range plots {
@@ -64,7 +64,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// first says that a table is not all.
+// first returns how many rows a table shows of how many, or "" if it shows all.
 func first[T any](t Table[T]) string {
 	if int64(len(t.Rows)) >= t.All {
 		return ""
@@ -72,7 +72,7 @@ func first[T any](t Table[T]) string {
 	return fmt.Sprintf(" (the first %d of %s)", len(t.Rows), grouped(t.All))
 }
 
-// warnings are what a reader has to know of the figures.
+// warnings returns what a reader has to know about the figures.
 func (r *Report) warnings() (all []string) {
 	if r.Running {
 		all = append(all, "This is of a crawl that runs: what its log says so far. Its queue and its identity are not known from outside.")
@@ -119,13 +119,13 @@ func (r *Report) figures() []figure {
 	}
 }
 
-// counted is a figure of things.
+// counted returns a figure that counts things.
 func counted(n int64, one string) figure {
 	value, name, _ := strings.Cut(plural(n, one), " ")
 	return figure{name, value, ""}
 }
 
-// politeness tells what the picture beside it comes to.
+// politeness returns the sentences beside the picture of delays.
 func (r *Report) politeness() []string {
 	p := &r.Polite
 	if p.Judged == 0 {
@@ -158,7 +158,7 @@ func retryAfter(n int64) string {
 	return plural(n, "request") + " waited for a Retry-After, as long as it said."
 }
 
-// sections are the tables, in their order.
+// sections returns the tables, in their order.
 func (r *Report) sections() []section {
 	linked := "Who links to it is known where the crawl keeps its links: here one page is named, by which the URL was found first."
 	if r.HasLinks {
@@ -190,7 +190,7 @@ func (r *Report) siteTable() table {
 	return t
 }
 
-// add adds a row, of what others have written.
+// add adds a row. The cells may be texts of sites.
 func (t *table) add(cells ...string) {
 	for i, c := range cells {
 		cells[i] = visible(c)

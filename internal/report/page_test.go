@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// written is a directory with the state of a crawl, and files of its own.
+// written makes a directory with the state of a crawl and with files.
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func written(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// logged is a line of a log about a request: begun at a second, and asked to wait for a
-// second by its site.
+// logged returns a log line of a request that began at a second. Its site requires a pause of a
+// second.
 func logged(second int, status, url, via, kind, notes string) string {
 	return fmt.Sprintf("2026-05-04T10:00:%02d.100Z %s 4711 %s L %s %s #001 202605041000%02d000+100 sha1:X - start:2026-05-04T10:00:%02d.000000Z,ttfb:0.05,took:0.100000%s\n",
 		second, status, url, via, kind, second, second, notes)
@@ -45,7 +45,7 @@ func logged(second int, status, url, via, kind, notes string) string {
 
 const hostile = "\u202e\u2066x<script>alert(1)</script></title></svg><img/src=x/onerror=alert(1)>\"'`{{.}}javascript:alert(1)\u0300\u0300\u0300\u0300\u0300\u0300\u0300"
 
-// hostileReport is of a crawl whose files say everywhere what could harm a reader.
+// hostileReport returns the report of a crawl in whose files each text could harm a reader.
 func hostileReport(t *testing.T) *report.Report {
 	field := strings.ReplaceAll(hostile, " ", "")
 	url := "http://a.test/?" + field
@@ -77,7 +77,7 @@ func hostileReport(t *testing.T) *report.Report {
 	return r
 }
 
-// pageOf is a report as a page, and its tree.
+// pageOf returns a report as a page, and its tree.
 func pageOf(t *testing.T, r *report.Report) (string, *html.Node) {
 	t.Helper()
 	var b bytes.Buffer
@@ -119,8 +119,8 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// What a site has written is text in the page, whatever it says: it is no element, runs
-// nothing, asks for nothing, hides nothing, and does not change the order of what is shown.
+// Any text of a site is text in the page: it is not an element, runs nothing, loads nothing,
+// hides nothing, and does not change the order of what is shown.
 func TestWhatSitesSayIsTextInAReport(t *testing.T) {
 	raw, tree := pageOf(t, hostileReport(t))
 	if path := os.Getenv("PERMESSO_PAGE"); path != "" { // for a browser
@@ -160,7 +160,7 @@ func TestWhatSitesSayIsTextInAReport(t *testing.T) {
 	}
 }
 
-// A report says in which language it is, what it is called, and that it asks for nothing.
+// A report has a language, a title, and a policy that it loads nothing.
 func TestAReportIsAPageOfItsOwn(t *testing.T) {
 	raw, tree := pageOf(t, hostileReport(t))
 	if !strings.HasPrefix(raw, "<!doctype html>\n") || attr(all(tree, "html")[0], "lang") != "en" {
@@ -187,7 +187,7 @@ func TestAReportIsAPageOfItsOwn(t *testing.T) {
 		}
 	}
 	if regexp.MustCompile(`url\(|@import`).MatchString(style) {
-		t.Error("its style asks for something")
+		t.Error("its style loads something")
 	}
 	ids := map[string]int{}
 	for n := range tree.Descendants() {
@@ -207,7 +207,7 @@ func TestAReportIsAPageOfItsOwn(t *testing.T) {
 	}
 }
 
-// Each element that is begun is ended, in the right order.
+// Each element has its end tag, in the right order.
 func TestAReportIsWellFormed(t *testing.T) {
 	raw, _ := pageOf(t, hostileReport(t))
 	var open []string
@@ -233,7 +233,7 @@ func TestAReportIsWellFormed(t *testing.T) {
 	}
 }
 
-// Who does not see a picture has its name, what it shows in words, and its figures.
+// Readers who do not see a picture have its name, a description, and its figures.
 func TestEachPictureHasItsWordsAndItsTable(t *testing.T) {
 	_, crawl, _ := crawled(t)
 	for _, r := range []*report.Report{crawl, hostileReport(t)} {
@@ -245,7 +245,7 @@ func TestEachPictureHasItsWordsAndItsTable(t *testing.T) {
 		for _, f := range figures {
 			pictures, tables := all(f, "svg"), all(f, "table")
 			if len(pictures) == 0 && strings.TrimSpace(text(f)) != "" && len(all(f, "p")) == 2 {
-				continue // it says why there is none
+				continue // it says why there is no picture
 			}
 			if len(pictures) != 1 || len(tables) != 1 || len(all(f, "details")) != 1 {
 				t.Fatalf("%s: %d pictures, %d tables", attr(f, "id"), len(pictures), len(tables))

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A plot is a picture of lines and areas, with the same as a table.
+// A plot is a picture of lines and areas, with the same data as a table.
 type plot struct {
 	ID, Title string
-	Note      string // what is seen, for everybody
-	Desc      string // the picture in words, for who does not see it
+	Note      string // what the picture shows, for all readers
+	Desc      string // the picture in words, for readers who do not see it
 	W, H      float64
 	Marks     []mark
 	Texts     []label
 	Legend    []key
 	Table     table
-	Empty     string // in the picture's place; the others are empty then
+	Empty     string // shown instead of the picture; the fields below W and H are empty then
 }
 
-// A mark is a shape: a path, or where R is not zero a circle.
+// A mark is a shape: a circle if R is not zero, or else a path.
 type mark struct {
 	Class, Path string
 	X, Y, R     float64
-	Title       string // of who points at it; may be empty
+	Title       string // shown when the mark is pointed at; may be empty
 }
 
 // A label is a text in a picture.
@@ -37,11 +37,11 @@ type label struct {
 // A key says what a class of marks is.
 type key struct{ Class, Name string }
 
-// A table is rows of texts, of which the first of each is its head.
+// A table is rows of texts. The first text of each row is its head.
 type table struct {
 	Caption string
 	Head    []string
-	Text    int // so many columns are texts, the others are figures
+	Text    int // the first Text columns are texts, the others are figures
 	Rows    [][]string
 }
 
@@ -55,7 +55,7 @@ const (
 	frameBottom = 46.0
 )
 
-// An axis says where values stand, and which are named.
+// An axis maps values to places in a picture, and has names for some of them.
 type axis struct {
 	from, to   float64 // of values
 	start, end float64 // in the picture
@@ -115,7 +115,7 @@ func spans(from, to, start, end float64) *axis {
 	a.ticks = nil
 	for _, t := range all {
 		add(t)
-		if t <= 1 { // behind that a step is not ten times as long
+		if t <= 1 { // above 1 s a step is not ten times as long
 			add(2 * t)
 			add(5 * t)
 		}
@@ -123,7 +123,7 @@ func spans(from, to, start, end float64) *axis {
 	return a
 }
 
-// clockSteps are the distances between times that are named.
+// clockSteps are the possible distances between named times.
 var clockSteps = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -131,7 +131,7 @@ var clockSteps = []time.Duration{
 	24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 91 * 24 * time.Hour, 364 * 24 * time.Hour,
 }
 
-// hours is the axis of a series: of steps, named by the times of day or by days.
+// hours returns the time axis of a series, named by times of day or by days.
 func (s *Series) hours() *axis {
 	whole := time.Duration(s.Step * float64(len(s.Points)) * float64(time.Second))
 	step := clockSteps[len(clockSteps)-1]
@@ -190,8 +190,8 @@ func (p *plot) frame(x, y *axis, xName, yName string) {
 	p.Texts = append(p.Texts, label{"axis start", yName, 4, 14}, label{"axis end", xName, right, p.H - 6})
 }
 
-// steps is a path over the steps of a series, closed along what lies below it; nil below
-// is the base line.
+// steps returns a path over the steps of a series, closed along the values of below. If below
+// is nil, it is closed along the base line.
 func steps(x, y *axis, top, below []float64) string {
 	var b strings.Builder
 	for i, v := range top {
@@ -207,7 +207,7 @@ func steps(x, y *axis, top, below []float64) string {
 	return b.String() + "Z"
 }
 
-// line is a path through the ends of the steps of a series.
+// line returns a path through the ends of the steps of a series.
 func line(x, y *axis, values []float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%.1f %.1f", x.start, y.start)
@@ -217,7 +217,7 @@ func line(x, y *axis, values []float64) string {
 	return b.String()
 }
 
-// A bar is a row of a picture: what it is, and its parts one behind the other.
+// A bar is a row of a picture: its name, and its parts from left to right.
 type bar struct {
 	name, value string
 	parts       []part
@@ -228,7 +228,7 @@ type part struct {
 	n            float64
 }
 
-// bars draws rows, the longest as wide as the picture.
+// bars draws rows. The longest is as wide as the picture.
 func (p *plot) bars(rows []bar) {
 	const height, left, right, letters = 34.0, 4.0, 4.0, 58
 	most := 0.0
@@ -258,14 +258,14 @@ func (b *bar) sum() (sum float64) {
 	return sum
 }
 
-// used are the keys of what is drawn.
+// used returns the keys that are drawn.
 func (p *plot) used(keys []key) []key {
 	return slices.DeleteFunc(keys, func(k key) bool {
 		return !slices.ContainsFunc(p.Marks, func(m mark) bool { return m.Class == k.Class })
 	})
 }
 
-// reveal makes all texts visible: what sites have written stands among them.
+// reveal makes all texts visible, since some are texts of sites.
 func (p *plot) reveal() {
 	p.Note, p.Desc, p.Table.Caption = visible(p.Note), visible(p.Desc), visible(p.Table.Caption)
 	for i := range p.Marks {

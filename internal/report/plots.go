@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// plots are the pictures of a page but for the first, in their order.
+// plots returns the pictures of a page except the first, in their order.
 func (r *Report) plots() []*plot {
 	return []*plot{
 		r.pagesPlot(), r.bytesPlot(), r.growthPlot(), r.statusPlot(), r.outcomePlot(), r.leftPlot(),
@@ -28,7 +28,7 @@ var clockWords = []struct {
 	{frontier.BackOffClock, "rest after 429, 503 or no connection"}, {frontier.IPClock, "other sites of the address"},
 }
 
-// clockClass is the colour of a clock, and its words.
+// clockClass returns the colour of a clock, and its words.
 func clockClass(c frontier.Clock) (class, words string) {
 	for i, w := range clockWords {
 		if w.clock == c {
@@ -38,11 +38,11 @@ func clockClass(c frontier.Clock) (class, words string) {
 	return "c7", "another clock"
 }
 
-// delayPlot is what was asked against what was kept.
+// delayPlot shows the delay that was required against the delay that was kept.
 func (r *Report) delayPlot() *plot {
 	p := &plot{
 		ID: "delays", Title: "Delay asked, and delay kept", W: plotWidth, H: 430,
-		Note:  "Each dot is a request, the closest to being early of those like it; a larger one stands for more. On the line the pause was kept to the microsecond; below it a request came too early.",
+		Note:  "Each dot is a request, the one of its group that was closest to being early; larger dots are larger groups. On the line the pause was kept to the microsecond; below it a request came too early.",
 		Table: table{Caption: "Delay asked and delay kept, by clock", Head: []string{"clock", "asked", "kept by the closest", "requests", "early", "line of crawl.log"}, Text: 1},
 	}
 	if len(r.Delays) == 0 {
@@ -69,7 +69,7 @@ func (r *Report) delayPlot() *plot {
 	return p
 }
 
-// mostDots is how many groups of requests are drawn: all that are early, and the largest.
+// mostDots is how many groups of requests are drawn: all early ones, and the largest.
 const mostDots = 1500
 
 func (p *plot) dots(delays []Delay, x, y *axis) {
@@ -96,7 +96,7 @@ func (p *plot) dots(delays []Delay, x, y *axis) {
 	slices.SortFunc(p.Legend, func(a, b key) int { return cmp.Compare(a.Class, b.Class) })
 }
 
-// digits is a number of things as people feel it.
+// digits returns the number of digits of n, less one.
 func digits(n int64) float64 { return float64(len(fmt.Sprint(n)) - 1) }
 
 // overTime begins a picture of a series.
@@ -109,12 +109,12 @@ func (r *Report) overTime(id, title, caption string, head ...string) (*plot, *ax
 	return p, r.Series.hours()
 }
 
-// at is the beginning of a step.
+// at returns the beginning of step i.
 func (s *Series) at(i int) string {
 	return moment(s.Begin.Add(seconds(s.Step * float64(i))))
 }
 
-// column is a figure of each point of a series.
+// column returns a figure of each point of a series.
 func (s *Series) column(f func(*Point) float64) []float64 {
 	all := make([]float64, len(s.Points))
 	for i := range s.Points {
@@ -123,7 +123,7 @@ func (s *Series) column(f func(*Point) float64) []float64 {
 	return all
 }
 
-// rateOver draws one figure by the second.
+// rateOver draws one figure per second.
 func (r *Report) rateOver(p *plot, x *axis, f func(*Point) float64, name func(float64) string, unit string) {
 	if x == nil {
 		return
@@ -177,7 +177,7 @@ func (r *Report) growthPlot() *plot {
 	return p
 }
 
-// answerWords are the classes of answers as they are drawn, from below.
+// answerWords are the classes of answers in the order of drawing, from the bottom.
 var answerWords = []struct {
 	digit        int
 	class, words string
@@ -227,7 +227,8 @@ var standingWords = map[crawler.Standing]string{
 	crawler.StandsUnreachable: "queued at a site whose robots.txt cannot be had",
 }
 
-// standingClass is the colour of what is not fetched: by owners, by trouble, or not yet.
+// standingClass returns the colour of a reason why a URL was not fetched: owners, trouble, or
+// not yet.
 func standingClass(s crawler.Standing) string {
 	switch s {
 	case crawler.StandsRefused, crawler.StandsUse, crawler.StandsOptOut:
@@ -268,19 +269,19 @@ func (r *Report) leftPlot() *plot {
 	p := &plot{
 		ID: "left", Title: "Sites by the time that is left", W: plotWidth,
 		Note:  "What is queued, at one request each pause: the least that it takes.",
-		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "how it stands", "URLs left", "least time"}, Text: 2},
+		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "standing", "URLs left", "least time"}, Text: 2},
 	}
 	if r.Again > 0 {
 		p.Note += " Beside that " + r.againNote()
 	}
 	var rows []bar
 	for _, l := range r.Left.Rows {
-		stands, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none is asked for"
+		standing, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none will be requested"
 		if l.Seconds > 0 {
 			least = span(l.Seconds)
 			rows = append(rows, bar{string(l.Site), least, []part{{"c0", string(l.Site) + ": " + least, l.Seconds}}})
 		}
-		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), stands, grouped(l.Queued), least})
+		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), standing, grouped(l.Queued), least})
 	}
 	switch {
 	case r.Running:
@@ -295,7 +296,7 @@ func (r *Report) leftPlot() *plot {
 	return p
 }
 
-// againNote says how much is to be fetched again, and when the first of it is.
+// againNote says how many URLs wait to be fetched again, and when the first is due.
 func (r *Report) againNote() string {
 	text := plural(r.Again, "URL") + " wait"
 	if r.Again == 1 {
@@ -370,7 +371,7 @@ func (r *Report) ratePlot() *plot {
 	return p
 }
 
-// classWords say what the classes of trouble are, in their order.
+// classWords are the words for the classes of trouble, in the order of Classes.
 var classWords = []string{
 	"name without a (public) address", "no connection", "broken off, or no HTTP", "not in time", "asked for rest", "5xx", "4xx", "anything else",
 }
@@ -378,7 +379,7 @@ var classWords = []string{
 func (r *Report) troublePlot() *plot {
 	p := &plot{
 		ID: "troubles", Title: "Errors by class and site", W: plotWidth,
-		Note:  "Requests that failed, or were answered with an error. A missing robots.txt is none.",
+		Note:  "Requests that failed, or were answered with an error. A missing robots.txt is not an error.",
 		Table: table{Caption: "Errors by class and site" + first(r.Troubles), Head: append([]string{"site"}, classWords...), Text: 1},
 	}
 	if len(r.Troubles.Rows) == 0 {

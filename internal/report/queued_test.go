@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// queued is a crawl with two URLs at a site that asks for seven seconds, and is due in
-// thirty, and one at a site that was given up.
+// queued makes a crawl with two URLs at a site that requires a pause of 7 seconds and is due in
+// 30 seconds, and with one URL at a site that was given up.
 func queued(t *testing.T, now time.Time) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func queued(t *testing.T, now time.Time) string {
 	return dir
 }
 
-// visited makes a crawl with a page that is to be fetched again, and one that is queued.
+// visited makes a crawl with a page that waits to be fetched again, and with a queued one.
 func visited(t *testing.T, now, next time.Time) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,15 +18,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// Options say how a report is made. The zero value is valid.
+// Options are the settings of a report. The zero value is valid.
 type Options struct {
-	Temp string    // directory for temporary files, some 800 bytes a request and what links.jsonl has; "" is the system's
-	Now  time.Time // as of when it is told what waits; zero: now
+	Temp string    // directory for temporary files, about 800 bytes per request plus the size of links.jsonl; "" means the system's
+	Now  time.Time // the time of the report, which decides what waits; zero means now
 
-	// Since is the directory of an earlier crawl of the same sites: what has changed since
-	// then is told, too. That crawl must not run. Empty: the crawl before this one
-	// (crawler.Options.Previous), if there is one; where that cannot be read,
-	// Report.NotCompared says so.
+	// Since is the directory of an earlier crawl of the same sites. The report then has what
+	// has changed since that crawl, which must not be running. If Since is empty, the report
+	// compares with the crawl before this one (crawler.Options.Previous), if there is one. If
+	// that cannot be read, Report.NotCompared says why.
 	Since string
 
 	order func(temp string) order // in tests; nil: crawllog.NewOrder
@@ -39,11 +39,11 @@ type order interface {
 	Close() error
 }
 
-// Dir reports on the crawl in a directory, and changes nothing. As long as it reads, the
-// crawl cannot be opened to go on. Where one runs there it tells what the log says. The
-// error is a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
-// storage.ErrNoCrawl, or one of the file system; lines of the log that are none are
-// counted, and no error.
+// Dir reports on the crawl in a directory, and changes nothing. While it reads, the crawl
+// cannot be opened to continue. If the crawl is running, the report is made from the log alone.
+// Lines of the log that cannot be read are counted, and are not an error. The error is a
+// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
+// storage.ErrNoCrawl, or one of the file system.
 func Dir(dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -69,26 +69,26 @@ func Dir(dir string, o Options) (r *Report, err error) {
 	return rep.Report, nil
 }
 
-// A reporter makes one report. It belongs to one goroutine.
+// A reporter makes one report. It is not safe for concurrent use.
 type reporter struct {
 	*Report
 	Options
 	dir     string
-	state   *storage.Reader  // nil: a process runs the crawl
+	state   *storage.Reader  // nil if the crawl is running
 	account *crawler.Account // nil without state
 
-	time   timeline
-	begins []time.Time // of runs
-	status tally
-	stages tally
-	types  map[string]*Type
-	delays map[delayBin]*closest
-	rates  map[int]*histogram
-	stands map[crawler.Standing]int64
+	time      timeline
+	begins    []time.Time // the beginnings of runs
+	status    tally
+	stages    tally
+	types     map[string]*Type
+	delays    map[delayBin]*closest
+	rates     map[int]*histogram
+	standings map[crawler.Standing]int64
 
-	sites  order // what is said of each site, see sites.go
-	urls   order // what is said of each URL, see urls.go
-	found  order // by the page that it was found on
+	sites  order // records about each site, see sites.go
+	urls   order // records about each URL, see urls.go
+	found  order // sorted by the page that led to the URL
 	bodies order // by digest
 
 	rows     top[SiteRow]
@@ -114,7 +114,7 @@ func newReporter(dir string, o Options) *reporter {
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
 		Options: o, dir: dir,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
-		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, stands: map[crawler.Standing]int64{},
+		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, standings: map[crawler.Standing]int64{},
 		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),
 		rows: top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int {
 			return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Site, b.Site))
@@ -145,7 +145,7 @@ func (r *reporter) close() error {
 	return errors.Join(errs...)
 }
 
-// readAsked finds out who crawls, and how.
+// readAsked reads the identity and the settings of the crawl.
 func (r *reporter) readAsked() (err error) {
 	if r.state == nil {
 		return nil
@@ -158,12 +158,12 @@ func (r *reporter) readAsked() (err error) {
 	return nil
 }
 
-// readLog goes through the log in its order.
+// readLog reads the log in its order.
 func (r *reporter) readLog() error {
 	name := filepath.Join(r.dir, storage.LogFile)
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &storage.DamagedError{Path: name, Err: errors.New("it is missing, and a report is made of it")}
+		return &storage.DamagedError{Path: name, Err: errors.New("it is missing, and a report needs it")}
 	}
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (r *reporter) readLog() error {
 	return crawllog.Sift(file, r.line, r.other)
 }
 
-// other notes a line that is none.
+// other notes a line that cannot be read.
 func (r *reporter) other(n int64, why error) error {
 	if r.Others++; len(r.Other) < mostOthers {
 		r.Other = append(r.Other, Other{n, strings.TrimPrefix(why.Error(), "crawl.log: ")})
@@ -212,7 +212,7 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 	return r.note(l.URL, kindLine, text)
 }
 
-// moment takes in the time of a line.
+// moment notes the time of a line.
 func (r *reporter) moment(at time.Time) {
 	if r.Lines++; r.First.IsZero() || at.Before(r.First) {
 		r.First = at
@@ -223,7 +223,7 @@ func (r *reporter) moment(at time.Time) {
 	r.time.at(at)
 }
 
-// run takes in a line about the crawl itself.
+// run notes a line about the crawl itself.
 func (r *reporter) run(l *crawllog.Line) {
 	how, begins := l.Annotation("begin")
 	if !begins {
@@ -235,19 +235,19 @@ func (r *reporter) run(l *crawllog.Line) {
 	r.begins = append(r.begins, l.Time)
 }
 
-// wholeSite reports whether a line is of a whole site, of which the queue tells.
+// wholeSite reports whether a line is about a whole site, which readQueue counts.
 func wholeSite(l *crawllog.Line) bool {
 	_, whole := l.Annotation("queued")
 	return whole
 }
 
-// isRobots reports whether a line is of a robots.txt, or of a tdmrep.json or a license, which
-// are fetched for the site like it (crawllog.Request.Use).
+// isRobots reports whether a line is about a robots.txt, or about a tdmrep.json or a license,
+// which are fetched for a site in the same way (crawllog.Request.Use).
 func isRobots(l *crawllog.Line) bool {
 	return strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 }
 
-// request takes in a request.
+// request notes a request.
 func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error {
 	p := r.time.at(l.Time)
 	p.Requests++
@@ -283,10 +283,10 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error
 	return r.noteSite(via.Site(), siteRobots, []byte(cmp.Or(q.Error, strconv.Itoa(l.Status))))
 }
 
-// answer takes in what a server has sent.
+// answer notes an answer of a server.
 func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.status.add(strconv.Itoa(l.Status))
-	name := cmp.Or(q.Kept, l.Type, "unknown") // a 304 names none itself
+	name := cmp.Or(q.Kept, l.Type, "unknown") // a 304 has no type itself
 	if r.types[name] == nil {
 		if len(r.types) >= mostNames {
 			name = restName
@@ -302,20 +302,19 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.largest.add(row)
 }
 
-// isPage reports whether what was answered counts as a page, as a 304 does for which one
-// stands that is archived.
+// isPage reports whether an answer counts as a page. A 304 does if the page is archived.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
 	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page() && !isRobots(l)
 }
 
-// mayPass reports whether what came of a request is none that lasts: the site is asked
-// again.
+// mayPass reports whether the status may be temporary: the URL is requested again.
 func mayPass(status int) bool {
 	return status/100 == 5 || status == 408 || status == 421 || status == 425 || status == 429
 }
 
-// refusal is 1 for what is not asked for as somebody does not want it.
+// refusal returns 1 if status says that the URL was not requested because its owner or the user
+// excludes it.
 func refusal(status int) int64 {
 	switch status {
 	case crawllog.RobotsDisallowed, crawllog.UseRefused, crawllog.OptedOut, crawllog.OutOfScope:
@@ -324,12 +323,12 @@ func refusal(status int) int64 {
 	return 0
 }
 
-// Classes are the kinds of trouble with a site.
+// Classes returns the kinds of trouble with a site.
 func Classes() []string {
 	return []string{"name", "connection", "broken", "time-out", "rest", "5xx", "4xx", "other"}
 }
 
-// classOf is the one that an error, or else an answer, belongs to; empty for none.
+// classOf returns the class of an error, or else of an answer, or "" if there is no trouble.
 func classOf(status int, stage string) string {
 	switch fetch.Stage(stage) {
 	case fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress:

@@ -14,17 +14,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// tick is what rounding to microseconds may take from a pause in the log.
+// tick is how much of a pause rounding to microseconds may take in the log.
 const tick = 3 * time.Microsecond
 
-// What is said of a site, in the order in which it comes.
+// Kinds of records about a site, in the order of reading.
 const (
 	siteLine   = 'a' // a line of the log: its number, the number of its run, its text
-	siteRobots = 'b' // what a request for its robots.txt came to
+	siteRobots = 'b' // the result of a request for its robots.txt
 	siteLeft   = 'c' // what is queued: a waiting
 )
 
-// noteSite adds what is said of a site. Sites are sorted by their hosts.
+// noteSite adds a record about a site. Sites are sorted by their hosts.
 func (r *reporter) noteSite(of frontier.Site, kind byte, value []byte) error {
 	key := append(append([]byte(of.Host()), 0), of...)
 	return r.sites.Add(key, append([]byte{kind}, value...))
@@ -35,7 +35,7 @@ func (r *reporter) noteLine(of frontier.Site, n int64, text []byte) error {
 	return r.noteSite(of, siteLine, append(value, text...))
 }
 
-// eachSite goes through all sites, one at a time.
+// eachSite reads the records of all sites, one site at a time.
 func (r *reporter) eachSite() error {
 	var s *site
 	host := ""
@@ -70,7 +70,7 @@ func (r *reporter) eachSite() error {
 	return errors.Join(err, r.sites.Close())
 }
 
-// siteLine takes in a line about a site, the next one in the order of the log.
+// siteLine notes a line about a site. Lines come in the order of the log.
 func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	l, err := crawllog.Parse(text)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	return err
 }
 
-// siteEnds puts a site whose lines were all read into the tables; nil is no site.
+// siteEnds adds a site to the tables after all its lines. It does nothing if s is nil.
 func (r *reporter) siteEnds(s *site) {
 	if s == nil {
 		return
@@ -107,7 +107,7 @@ func (r *reporter) siteEnds(s *site) {
 	}
 }
 
-// A site is what is known of one while its lines pass by.
+// A site holds what is known about a site while its lines are read.
 type site struct {
 	name                          frontier.Site
 	requests, ruled, pages, bytes int64 // ruled: requests for robots.txt
@@ -119,10 +119,10 @@ type site struct {
 	robots                        string
 
 	run        int       // of the last request; 0 before the first
-	began, end time.Time // of the one that ended last
+	began, end time.Time // of the request that ended last
 }
 
-// unasked takes in what ended without a request.
+// unasked notes a URL that ended without a request.
 func (s *site) unasked(status int) {
 	switch status {
 	case crawllog.RobotsDisallowed:
@@ -134,7 +134,7 @@ func (s *site) unasked(status int) {
 	}
 }
 
-// request takes in a request.
+// request notes a request.
 func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	robots := isRobots(l)
 	s.requests++
@@ -151,7 +151,7 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	if q.TTFB > 0 {
 		s.ttfb.add(q.TTFB)
 	}
-	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // no robots.txt is no trouble
+	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // a missing robots.txt is not trouble
 		s.troubles[slices.Index(Classes(), class)]++
 	}
 	switch c := frontier.Clock(q.Clock); c {
@@ -162,15 +162,15 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	}
 }
 
-// passed notes a request for the pause behind it.
+// passed notes a request, from which the next pause counts.
 func (s *site) passed(run int, q *crawllog.Request) {
 	if s.run != run || q.End.After(s.end) {
 		s.run, s.began, s.end = run, q.Start, q.End
 	}
 }
 
-// A delayBin is a group of requests by a clock, and by what was asked and kept: eight for
-// each power of ten.
+// A delayBin is a group of requests: a clock, and the bins of the required and of the actual
+// delay. There are eight bins for each power of ten.
 type delayBin struct {
 	clock       frontier.Clock
 	asked, kept int
@@ -178,7 +178,7 @@ type delayBin struct {
 
 const delaysPerDecade = 8
 
-// pause judges how long a request has waited, by what its line says was asked.
+// pause judges whether a request has waited as long as its line requires.
 func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	if s.run == run && s.run > 0 && q.TTFB > 0 && q.Start.After(s.began) {
 		every := bin(q.Start.Sub(s.began).Seconds(), 4)
@@ -213,7 +213,7 @@ func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	r.dot(n, delayBin{clock, bin(q.Asked.Seconds(), delaysPerDecade), bin(kept.Seconds(), delaysPerDecade)}, q.Asked, kept, early)
 }
 
-// dot puts a request with those that are like it.
+// dot adds a request to its group.
 func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early bool) {
 	if r.delays[b] == nil && len(r.delays) >= mostNames && !early {
 		b = delayBin{clock: restName}
@@ -232,14 +232,14 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 	}
 }
 
-// A closest is a group of requests, and by how much the closest one kept more than was asked.
-// Of several the first line counts.
+// A closest is a group of requests, and how much longer than required the closest one waited.
+// If several are equally close, the first line counts.
 type closest struct {
 	Delay
 	left time.Duration
 }
 
-// delayRows are the groups by clock, and by what was asked and kept.
+// delayRows returns the groups, sorted by clock, required and actual delay.
 func (r *reporter) delayRows() []Delay {
 	rows := []Delay{}
 	for _, d := range r.delays {

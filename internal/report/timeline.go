@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// mostPoints is how many steps of time are told at most.
+// mostPoints is the maximum number of steps of time.
 const mostPoints = 120
 
-// A timeline counts in steps of time, as long as they have to be for few of them to
-// cover all: seconds, and twice that again and again.
+// A timeline counts in steps of time. A step begins as one second, and is doubled until few
+// steps cover all.
 type timeline struct {
-	begin  time.Time // zero: nothing was counted
+	begin  time.Time // zero if nothing was counted
 	step   time.Duration
 	points []Point
 }
 
-// start is where the first step begins.
+// start sets the beginning of the first step.
 func (t *timeline) start(at time.Time) {
 	t.begin, t.step = at.UTC().Truncate(time.Second), time.Second
 }
 
-// at is the step that a moment is in, valid until the next call. What is earlier than
-// all is counted with the first.
+// at returns the step of a moment, valid until the next call. A moment before the first step is
+// counted in the first step.
 func (t *timeline) at(when time.Time) *Point {
 	if t.begin.IsZero() {
 		t.start(when)
@@ -39,7 +39,7 @@ func (t *timeline) at(when time.Time) *Point {
 	return &t.points[i]
 }
 
-// double makes one step of two.
+// double merges each two steps into one.
 func (t *timeline) double() {
 	n := (len(t.points) + 1) / 2
 	for i := range n {
@@ -68,11 +68,11 @@ func (t *timeline) series() Series {
 	return Series{Begin: t.begin, Step: t.step.Seconds(), Points: t.points}
 }
 
-// A histogram counts lengths of time in bins, sixteen for each power of ten, so that
-// what it tells is off by a twelfth at most.
+// A histogram counts lengths of time in bins, sixteen for each power of ten. Its quantiles are
+// accurate to 1/12.
 type histogram struct {
-	from int      // the bin that n[0] counts
-	bins []uint32 // no longer than what was seen
+	from int      // the bin of bins[0]
+	bins []uint32 // up to the longest that was counted
 	n    int64
 }
 
@@ -101,8 +101,8 @@ func (h *histogram) add(d time.Duration) {
 	h.n++
 }
 
-// quantile is the length of time than which so many of all are no longer; 0 where
-// nothing was counted.
+// quantile returns the shortest length of time that at least this part of all does not exceed,
+// or 0 if nothing was counted.
 func (h *histogram) quantile(part float64) float64 {
 	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
 	for i, n := range h.bins {
@@ -113,8 +113,8 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// rounded is a figure with so many digits: the rest depends on the processor, or says
-// nothing.
+// rounded returns x with so many digits. Further digits depend on the processor, or have no
+// meaning.
 func rounded(x float64, digits int) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return x

@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// However long a crawl takes, and in whatever order its moments come, few steps cover it,
-// nothing is lost, and each moment is in its step.
+// A timeline of any length, with moments in any order, has few steps, loses nothing, and has
+// each moment in its step.
 func TestATimelineKeepsEachMomentInItsStep(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, whole := range []time.Duration{time.Second, time.Minute, 119 * time.Second, 2 * time.Minute, 36 * time.Hour, 3 * 365 * 24 * time.Hour} {
@@ -50,7 +50,7 @@ func TestATimelineKeepsEachMomentInItsStep(t *testing.T) {
 	}
 }
 
-// Steps that become one have the figures of both.
+// Merged steps have the sum of both.
 func TestStepsThatBecomeOneAreAdded(t *testing.T) {
 	a := Point{1, 2, 3, [6]int64{4, 5, 6, 7, 8, 9}, 10, 11, 12}
 	b := a
@@ -60,7 +60,7 @@ func TestStepsThatBecomeOneAreAdded(t *testing.T) {
 	}
 }
 
-// What a histogram says is off by a twelfth at most.
+// A quantile of a histogram is accurate to 1/12.
 func TestAQuantileIsWithinATwelfth(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 50 {
@@ -84,7 +84,7 @@ func TestAQuantileIsWithinATwelfth(t *testing.T) {
 	}
 }
 
-// A top has the first rows of all, in their order, whatever order they come in.
+// A top has the first rows in its order, whichever order they are added in.
 func TestATopHasTheFirstOfAll(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 6, 7, 1000} {
 		rows := top[int]{most: 3, order: func(a, b int) int { return a - b }}
@@ -98,7 +98,7 @@ func TestATopHasTheFirstOfAll(t *testing.T) {
 	}
 }
 
-// A tally of any number of names has few of them, and counts all.
+// A tally of any number of names keeps few names, and counts all.
 func TestATallyHasFewNames(t *testing.T) {
 	all := tally{}
 	for i := range 2 * mostNames {
@@ -113,7 +113,7 @@ func TestATallyHasFewNames(t *testing.T) {
 	}
 }
 
-// Figures are written as people read them, and axes have a few round numbers.
+// Figures are written for people, and axes have a few round numbers.
 func TestFiguresAreWrittenForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		grouped(0): "0", grouped(999): "999", grouped(1234567): "1\u202f234\u202f567", grouped(-1234): "-1\u202f234",
@@ -134,7 +134,7 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 	}
 }
 
-// Axes, and figures at the bounds of their units, are as they were when they were last read.
+// Axes, and figures at the bounds of their units, equal the golden file.
 func TestGoldenAxes(t *testing.T) {
 	var is strings.Builder
 	for _, s := range []float64{4e-7, 0.000999, 0.001, 0.0994, 0.0995, 0.25, 0.999, 1, 9.94, 9.95, 9.96, 59.4, 99.4, 99.5, 119.9, 120, 121, 180, 7199, 7200, 7201, 86400, 172799, 172800, 864000, 1e9} {
@@ -179,7 +179,7 @@ func TestGoldenAxes(t *testing.T) {
 	}
 }
 
-// What keeps two crawls from being compared is told with its mending; any other error is one.
+// An error that prevents a comparison has words about what to do. Other errors are returned.
 func TestUnusable(t *testing.T) {
 	inUse, damaged, version := &storage.InUseError{Dir: "d"}, &storage.DamagedError{Path: "p", Err: io.EOF}, &storage.VersionError{Path: "p"}
 	for err, want := range map[error]*NotCompared{
@@ -195,7 +195,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// The axis of a series names a few moments, whatever its length.
+// The axis of a series names a few moments, however long the series is.
 func TestTheHoursOfASeriesAreFew(t *testing.T) {
 	for _, step := range []float64{1, 2, 64, 4096, 1 << 22} {
 		for _, n := range []int{1, 7, 60, 120} {
@@ -213,7 +213,7 @@ func TestTheHoursOfASeriesAreFew(t *testing.T) {
 	}
 }
 
-// However a URL stands, there are words for it, and one colour says why it was not fetched.
+// Each standing has words, and one colour for the reason why it was not fetched.
 func TestEachStandingHasItsWords(t *testing.T) {
 	for _, s := range crawler.Standings() {
 		if standingWords[s] == "" {
@@ -225,7 +225,7 @@ func TestEachStandingHasItsWords(t *testing.T) {
 	}
 }
 
-// Each error and each answer that is no success is of one class, which has its words.
+// Each error, and each status that is not a success, has one class with words.
 func TestEachTroubleHasItsClass(t *testing.T) {
 	for class, of := range map[string][]fetch.Stage{
 		"name":       {fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress},
@@ -251,8 +251,8 @@ func TestEachTroubleHasItsClass(t *testing.T) {
 	}
 }
 
-// What is left at a public address takes at least its floor, whatever the crawl was given;
-// what a site asks, or is slow for, counts where it is more.
+// What is left at a public address takes at least the minimum delay, whichever delay the crawl
+// has. A longer pause that the site requires, or needs because it is slow, counts instead.
 func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	for name, c := range map[string]struct {
 		clocks frontier.Clocks
@@ -284,13 +284,13 @@ func TestTypesAreFew(t *testing.T) {
 	}
 }
 
-// When there are many groups of requests, new ones are counted together, except early ones.
+// If there are many groups of requests, new ones are counted together, except early ones.
 func TestDotsAreFew(t *testing.T) {
 	r := reporter{delays: map[delayBin]*closest{}}
 	for i := range mostNames {
 		r.dot(int64(i), delayBin{"own", i, 0}, time.Second, time.Second, false)
 	}
-	for i, early := range []bool{false, false, true} { // one that is known, two that are not
+	for i, early := range []bool{false, false, true} { // one known group, and two new ones
 		r.dot(1, delayBin{"own", 0, i}, time.Second, time.Second, early)
 	}
 	rest, first, early := r.delays[delayBin{clock: restName}], r.delays[delayBin{"own", 0, 0}], r.delays[delayBin{"own", 0, 2}]

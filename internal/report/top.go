@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A top keeps the first of many rows in an order, and counts all.
+// A top keeps the first rows in an order, and counts all rows.
 type top[T any] struct {
 	most  int
 	order func(a, b T) int // no two rows are equal
@@ -36,10 +36,10 @@ func (t *top[T]) table() Table[T] {
 	return Table[T]{t.all, t.rows}
 }
 
-// restName stands for all names beyond mostNames.
+// restName is the name for all names beyond mostNames.
 const restName = "(others)"
 
-// A tally counts names, of which there may be any number.
+// A tally counts names. There may be any number of names.
 type tally map[string]int64
 
 func (t tally) add(name string) {
@@ -49,7 +49,7 @@ func (t tally) add(name string) {
 	t[name]++
 }
 
-// counts are those of the names, the most first.
+// counts returns the counts of the names, the largest first.
 func (t tally) counts() []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(t)) {

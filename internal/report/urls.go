@@ -18,18 +18,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// What is said of a URL, in the order in which it comes.
+// Kinds of records about a URL, in the order of reading.
 const (
 	kindLine   = 'a' // a line of the log
-	kindPage   = 'b' // it is a robots.txt, and was there then
-	kindQueued = 'c' // it is queued: how it stands, the page it was found on
+	kindPage   = 'b' // it is a robots.txt, and was fetched at that time
+	kindQueued = 'c' // it is queued: its standing, and the page that led to it
 	kindLink   = 'd' // a page links to it
 )
 
 // note adds what is said of a URL.
 func (r *reporter) note(url string, kind byte, value []byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
-		return nil // no URL has that
+		return nil // no URL has a NUL byte
 	}
 	return r.urls.Add(append([]byte(url), 0, kind), value)
 }
@@ -45,11 +45,11 @@ func timeOf(b []byte) time.Time {
 // How a page names a URL.
 const (
 	byLink  = 'L' // a link that readers follow
-	byOther = 'O' // what it is shown with, or a sitemap that lists it
-	byBoth  = 'B' // a link, and otherwise before
+	byOther = 'O' // an embedded resource, or a sitemap entry
+	byBoth  = 'B' // a link, after byOther from the same page
 )
 
-// readLinks notes who names what: each page counts once.
+// readLinks notes which page names which URL. Each page counts once.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
 	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
@@ -80,37 +80,37 @@ func (r *reporter) readLinks() error {
 	return err
 }
 
-// A told is all that is said of one URL.
-type told struct {
+// urlRecords are all records about one URL.
+type urlRecords struct {
 	url    string
-	first  *crawllog.Line // of the log; nil for none
+	first  *crawllog.Line // the first log line; nil if there is none
 	last   *crawllog.Line
 	tries  int64 // requests
 	robots time.Time
-	queued crawler.Standing // empty: it is not
-	via    string           // of what is queued
+	queued crawler.Standing // empty if it is not queued
+	via    string           // the page that led to it, if it is queued
 	linked int64            // pages that name it
-	from   []string         // the first of those
+	from   []string         // the first of those pages
 	links  int64            // pages with a link to it that readers follow
 }
 
-// eachURL goes through all URLs.
+// eachURL reads the records of all URLs.
 func (r *reporter) eachURL() error {
-	var t *told
+	var t *urlRecords
 	err := r.urls.Each(func(key, value []byte) error {
 		url, kind := key[:len(key)-2], key[len(key)-1]
 		if t == nil || t.url != string(url) {
 			if err := r.url(t); err != nil {
 				return err
 			}
-			t = &told{url: string(url)}
+			t = &urlRecords{url: string(url)}
 		}
 		return t.take(kind, value)
 	})
 	return errors.Join(err, r.url(t))
 }
 
-func (t *told) take(kind byte, value []byte) error {
+func (t *urlRecords) take(kind byte, value []byte) error {
 	switch kind {
 	case kindLine:
 		l, err := crawllog.Parse(string(value))
@@ -144,8 +144,8 @@ func (t *told) take(kind byte, value []byte) error {
 	return nil
 }
 
-// url takes in what is said of one URL; nil for none.
-func (r *reporter) url(t *told) error {
+// url notes all that is known about one URL. It does nothing if t is nil.
+func (r *reporter) url(t *urlRecords) error {
 	if t == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (r *reporter) url(t *told) error {
 	}
 	if standing != "" {
 		r.URLs++
-		r.stands[standing]++
+		r.standings[standing]++
 	}
 	if t.last != nil {
 		if err := r.ended(t, standing); err != nil {
@@ -165,8 +165,8 @@ func (r *reporter) url(t *told) error {
 	return r.finds(t)
 }
 
-// standing is how a URL stands: by the queue, or else by its last line.
-func (t *told) standing() crawler.Standing {
+// standing returns the standing of a URL: from the queue, or else from its last line.
+func (t *urlRecords) standing() crawler.Standing {
 	if t.queued != "" || t.last == nil {
 		return t.queued
 	}
@@ -187,8 +187,8 @@ func (t *told) standing() crawler.Standing {
 	return crawler.StandsFetched
 }
 
-// ended takes in the last line of a URL.
-func (r *reporter) ended(t *told, standing crawler.Standing) error {
+// ended notes the last line of a URL.
+func (r *reporter) ended(t *urlRecords, standing crawler.Standing) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
 	if t.queued == "" {
@@ -206,10 +206,11 @@ func (r *reporter) ended(t *told, standing crawler.Standing) error {
 	return nil
 }
 
-// digestOfNothing is that of a body without a byte.
+// digestOfNothing is the digest of an empty body.
 const digestOfNothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
-// hasBody reports whether a page has one that others may have, too: with a 304 none is sent.
+// hasBody reports whether a page has a body that other pages may have, too. A 304 has the body
+// of the archived page.
 func hasBody(l *crawllog.Line) bool {
 	if _, kept := l.Annotation("kept"); kept {
 		return l.Digest != "" && l.Digest != digestOfNothing
@@ -217,16 +218,16 @@ func hasBody(l *crawllog.Line) bool {
 	return l.Status/100 == 2 && l.Size > 0 && l.Digest != ""
 }
 
-// What is said of a page that others were found on.
+// Kinds of records about a page that led to URLs.
 const (
-	foundAt = 'a' // it was there then
-	foundBy = 'b' // it led to a URL, which was asked for first then, or zero
+	foundAt = 'a' // the page was fetched at that time
+	foundBy = 'b' // it led to a URL, which was first requested at that time, or zero
 )
 
-// finds notes for eachFound when a URL was there, and by which page it was found.
-func (r *reporter) finds(t *told) error {
+// finds notes for eachFound when a URL was fetched, and which page led to it.
+func (r *reporter) finds(t *urlRecords) error {
 	var errs []error
-	var seen time.Time // when it was asked for first
+	var seen time.Time // when it was first requested
 	via := t.via
 	if t.first != nil {
 		seen, via = t.first.Time, t.first.Via
@@ -247,7 +248,7 @@ func (r *reporter) finds(t *told) error {
 	return errors.Join(append(errs, r.found.Add(append([]byte(via), 0, foundBy), binaryTime(cmp.Or(seen, r.Last))))...)
 }
 
-// begin is when the run began that a moment is of; the zero moment is of the first.
+// begin returns when the run of a moment began. The zero moment belongs to the first run.
 func (r *reporter) begin(at time.Time) time.Time {
 	i, exact := slices.BinarySearchFunc(r.begins, at, time.Time.Compare)
 	if !exact {
@@ -259,8 +260,8 @@ func (r *reporter) begin(at time.Time) time.Time {
 	return r.begins[max(0, i)]
 }
 
-// eachFound counts what was found when the page was there that led to it: no later than
-// it was asked for.
+// eachFound counts a URL as found when the page that led to it was fetched, but no later than
+// the first request for the URL.
 func (r *reporter) eachFound() error {
 	page, there := "", time.Time{}
 	return r.found.Each(func(key, value []byte) error {
@@ -280,7 +281,7 @@ func (r *reporter) eachFound() error {
 	})
 }
 
-// eachBody finds out which bodies several pages have.
+// eachBody finds the bodies that several pages have.
 func (r *reporter) eachBody() error {
 	var d *Duplicate
 	end := func() {

@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// mostMarks is how many marks may stand on one letter: more would be drawn over the lines
-// above and below.
+// mostMarks is the maximum number of combining marks on one letter. More would be drawn over
+// the lines above and below.
 const mostMarks = 2
 
-// visible is a text in which nothing is hidden, and nothing changes the order in which the
-// rest is shown: what is not graphic is spelled out.
+// visible returns s with characters that are not graphic written as \u{...}. So nothing is
+// hidden, and nothing changes the order in which text is shown.
 func visible(s string) string {
 	var b strings.Builder
 	marks := 0
@@ -32,7 +32,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// grouped is a number with its thousands apart.
+// grouped returns a number with a space between thousands.
 func grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -41,7 +41,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// short is a figure with two or three digits that count.
+// short returns a figure with two or three significant digits.
 func short(x float64) string {
 	switch a := math.Abs(x); {
 	case x == 0:
@@ -60,7 +60,7 @@ func trimmed(x float64, digits int) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.*f", digits, x), "0"), ".")
 }
 
-// size is a number of bytes.
+// size returns a number of bytes with its unit.
 func size(n float64) string {
 	const units = "kMGTP"
 	if n < 1000 {
@@ -73,7 +73,7 @@ func size(n float64) string {
 	return short(n) + " " + units[i:i+1] + "B"
 }
 
-// span is a length of time in seconds.
+// span returns a length of time, given in seconds, with its unit.
 func span(s float64) string {
 	switch a := math.Abs(s); {
 	case s == 0:
@@ -96,7 +96,7 @@ func span(s float64) string {
 	return short(s/86400) + " d"
 }
 
-// moment is a time as people read it.
+// moment returns a time for people, or "" if it is zero.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -104,7 +104,7 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
-// plural counts things.
+// plural returns a number and a noun, with an s unless n is 1.
 func plural(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one

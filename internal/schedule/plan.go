@@ -2,17 +2,17 @@ package schedule
 
 import "time"
 
-// Ran is what there was of a series.
+// A Ran is what happened so far in a series.
 type Ran struct {
-	// Last is the newest nominal time that is accounted for, as a run or as a missed one;
-	// zero: there is none yet.
+	// Last is the newest nominal time that has run or was recorded as missed; zero if there is
+	// none.
 	Last time.Time
-	// Since is the moment from which on somebody looks; before the first run nothing was
-	// missed that came earlier. Zero: that of the question.
+	// Since is when a scheduler began to run the series; before the first run, earlier times
+	// were not missed. Zero means now.
 	Since time.Time
 	// Going says that the newest run has not ended.
 	Going bool
-	// Ended is when the newest run ended; zero: nobody knows, or there was none.
+	// Ended is when the newest run ended; zero if that is unknown, or if there was none.
 	Ended time.Time
 }
 
@@ -20,8 +20,8 @@ type Ran struct {
 type Why string
 
 const (
-	WhyOff     Why = "off"     // nobody looked when its time came
-	WhyOverlap Why = "overlap" // the run before it was going on
+	WhyOff     Why = "off"     // no scheduler was running at its time
+	WhyOverlap Why = "overlap" // the run before it was still running
 )
 
 // A Miss is a run that did not happen.
@@ -30,35 +30,35 @@ type Miss struct {
 	Why Why
 }
 
-// A Plan is what a schedule asks for at a moment.
+// A Plan says what a schedule requires at a time.
 type Plan struct {
-	// Missed are runs to be recorded as missed, the oldest first.
+	// Missed are the runs to record as missed, the oldest first.
 	Missed []Miss
-	// More says that these are not all: once they are recorded, ask again.
+	// More says that there are further missed runs: record these, and call Plan again.
 	More bool
-	// Run is the nominal time of the run that is to start now; zero: none.
+	// Run is the nominal time of the run to start now; zero if there is none.
 	Run time.Time
-	// Late says that the time of Run came while nobody looked.
+	// Late says that no scheduler was running at the time of Run.
 	Late bool
-	// Waiting is the nominal time of a run that starts when the one before has ended;
-	// zero: none.
+	// Waiting is the nominal time of a run that starts when the one before has ended; zero if
+	// there is none.
 	Waiting time.Time
-	// Next is the nominal time of the run behind these, and Wake when it starts: until
-	// then, or until a run ends, there is nothing to do. Zero: there is none.
+	// Next is the nominal time of the run after these, and Wake is when it starts. Nothing has
+	// to be done until then, or until a run ends. Both are zero if there is no further run.
 	Next, Wake time.Time
 }
 
-// mostMissed is how many missed runs one Plan has at most: a job of each minute whose
-// machine was off for a year missed half a million.
+// mostMissed is the maximum number of missed runs in one Plan. If the machine is off for a
+// year, a job of each minute misses half a million.
 const mostMissed = 1000
 
-// Plan says what is to be done at a moment, by what there was. Of the same series it
-// says the same, whoever asks and however often, until what there was has changed.
+// Plan returns what to do at a time, after the runs in ran. It returns the same for the same
+// arguments.
 func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	last := ran.Last
 	if last.IsZero() {
 		if _, periodic := s.times.(period); periodic {
-			p.Run = now.UTC().Truncate(time.Second) // the first run is what the others are counted from
+			p.Run = now.UTC().Truncate(time.Second) // the times of all later runs count from the first run
 			p.Next = s.Next(p.Run)
 			p.Wake = s.Start(series, p.Next)
 			return p
@@ -87,7 +87,7 @@ func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	return p
 }
 
-// newest decides about the newest of the runs whose start has come: the others are
+// newest decides about the newest of the runs whose start time has come. The older ones are
 // missed in any case.
 func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, now time.Time) {
 	overlapped := s.overlapped(series, nominal, ran)
@@ -102,7 +102,7 @@ func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, no
 	}
 }
 
-// overlapped reports whether the run before went on when this one was to start.
+// overlapped reports whether the run before was still running when this one had to start.
 func (s *Schedule) overlapped(series string, nominal time.Time, ran Ran) bool {
 	return ran.Going || s.Start(series, nominal).Before(ran.Ended)
 }

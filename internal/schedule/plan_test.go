@@ -90,7 +90,7 @@ func TestAYearOfMissedRunsIsToldInParts(t *testing.T) {
 	}
 }
 
-// Whatever the machine does, each nominal time is one run, or one that was missed.
+// Each nominal time is one run or one missed run, at all states of the machine.
 func TestNoRunIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := schedule.Spec{
@@ -121,7 +121,7 @@ func TestNoRunIsLostOrDoubled(t *testing.T) {
 				account(m.Due)
 			}
 			if rapid.Bool().Draw(t, "killed") {
-				continue // what was missed is recorded, the run did not start
+				continue // missed runs are recorded, but the run did not start
 			}
 			if !p.Run.IsZero() {
 				if ran.Going {
@@ -131,7 +131,7 @@ func TestNoRunIsLostOrDoubled(t *testing.T) {
 				ran.Going = true
 			}
 			if !p.Next.After(ran.Last) || p.Wake.Before(p.Next) {
-				t.Fatalf("%+v: the next one is not behind the last, %v", p, ran.Last)
+				t.Fatalf("%+v: the next one is not after the last, %v", p, ran.Last)
 			}
 		}
 		for nominal := first; !nominal.After(ran.Last); nominal = s.Next(nominal) {

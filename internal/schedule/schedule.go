@@ -9,44 +9,45 @@ import (
 
 // A Spec is a schedule as a person writes it.
 type Spec struct {
-	// Every is when: five fields of cron (minute, hour, day of month, month, day of
-	// week; names of months and days may stand for numbers), one of @hourly, @daily,
-	// @weekly, @monthly and @yearly, or a period as "36h", "7d" or "2w" that is counted
-	// from run to run. Days of month and of week are those of crontab(5): where both are
-	// restricted, one that fits suffices.
+	// Every is one of three things: five fields of cron (minute, hour, day of month, month, day
+	// of week; months and days may be names), one of @hourly, @daily, @weekly, @monthly and
+	// @yearly, or a period such as "36h", "7d" or "2w", which is counted from run to run. Days
+	// of month and of week work as in crontab(5): if both are restricted, a day that matches
+	// one of them is enough.
 	Every string
-	// Zone is the name of a time zone, as Europe/Rome; empty: UTC.
+	// Zone is the name of a time zone, such as Europe/Rome; empty means UTC.
 	Zone string
-	// Jitter is how much later than its time a run may start; each run has a while of
-	// its own below it. It is shorter than the time between two runs.
+	// Jitter is how much later than its time a run may start. Each run has its own delay below
+	// it. Jitter must be shorter than the time between two runs.
 	Jitter time.Duration
-	// Overlap is what becomes of a run whose time comes while the one before goes on;
-	// empty: OverlapSkip.
+	// Overlap says what to do with a run whose time comes while the one before is running;
+	// empty means OverlapSkip.
 	Overlap Overlap
-	// CatchUp is what becomes of runs whose time came while nobody looked; empty: CatchUpNone.
+	// CatchUp says what to do with runs whose time came while no scheduler was running; empty
+	// means CatchUpNone.
 	CatchUp CatchUp
-	// Keep is how many snapshots are wanted; older ones are told, and never removed.
-	// 0: all.
+	// Keep is the number of snapshots to keep. Older ones are reported, and never removed. 0
+	// means all.
 	Keep int
 }
 
-// An Overlap is a policy for a run whose time comes while the one before goes on.
+// An Overlap is a policy for a run whose time comes while the one before is running.
 type Overlap string
 
 const (
-	OverlapSkip Overlap = "skip" // it is missed
-	OverlapWait Overlap = "wait" // it starts when that one has ended; of several, the newest
+	OverlapSkip Overlap = "skip" // the run is missed
+	OverlapWait Overlap = "wait" // the run starts after the one before; if several wait, only the newest starts
 )
 
-// A CatchUp is a policy for runs whose time came while nobody looked.
+// A CatchUp is a policy for runs whose time came while no scheduler was running.
 type CatchUp string
 
 const (
-	CatchUpNone CatchUp = "none" // they are missed
-	CatchUpOnce CatchUp = "once" // the newest is run late, the others are missed
+	CatchUpNone CatchUp = "none" // all are missed
+	CatchUpOnce CatchUp = "once" // the newest run starts late, the others are missed
 )
 
-// Grace is how late a run may start and be on time all the same.
+// Grace is how much later than its time a run may start without being late.
 const Grace = time.Hour
 
 // A FieldError says which field of a Spec is wrong, and how to mend it.
@@ -57,19 +58,19 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Text }
 
-// A Schedule says when the runs of a job come. Its methods are safe for concurrent use.
+// A Schedule computes the times of the runs of a job. Its methods are safe for concurrent use.
 type Schedule struct {
 	spec  Spec
 	times times
 }
 
-// times are the moments at which runs come.
+// times are the nominal times of runs.
 type times interface {
-	// next is the first one after another moment; ok is false if there is none.
+	// next returns the first time after another one; ok is false if there is none.
 	next(after time.Time) (at time.Time, ok bool)
 }
 
-// New reads a schedule. Its error is a FieldError.
+// New parses a schedule. The error is a *FieldError.
 func New(spec Spec) (*Schedule, error) {
 	s := &Schedule{spec: spec}
 	zone, err := zoneOf(spec.Zone)
@@ -103,7 +104,7 @@ func New(spec Spec) (*Schedule, error) {
 }
 
 func zoneOf(name string) (*time.Location, error) {
-	// What a machine's own zone is, and that of its next one, is no part of a job.
+	// The zone of a machine is not part of a job, which may move to another machine.
 	if name == "Local" {
 		return nil, &FieldError{"zone", "Local is another zone on each machine: give its name, as Europe/Rome"}
 	}
@@ -114,13 +115,13 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// judged is how many runs a schedule is judged by: a year of days. They come after
-// judgedFrom, so that a schedule is good or bad on all days alike.
+// judged is how many runs of a schedule are checked: a year of days. They come after
+// judgedFrom, so that the result does not depend on the current day.
 const judged = 400
 
 var judgedFrom = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// checkJitter sees to it that a run starts before the time of the next one.
+// checkJitter returns an error if a run might start after the time of the next one.
 func (s *Schedule) checkJitter() error {
 	switch {
 	case s.spec.Jitter < 0:
@@ -142,18 +143,18 @@ func (s *Schedule) checkJitter() error {
 	return nil
 }
 
-// Spec is what the schedule was made of, with the policies that hold where it said none.
+// Spec returns the schedule as given, with the default policies filled in.
 func (s *Schedule) Spec() Spec { return s.spec }
 
-// Next is the first nominal time after another moment, the zero time if there is none
-// for many years.
+// Next returns the first nominal time after another time, or the zero time if there is none for
+// many years.
 func (s *Schedule) Next(after time.Time) time.Time {
 	at, _ := s.times.next(after)
 	return at
 }
 
-// Start is when the run of a nominal time starts: that time, and the part of Jitter
-// that is this run's, by the name of its series.
+// Start returns when the run of a nominal time starts: that time plus a delay below Jitter,
+// which depends on the name of the series and on the run.
 func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	if s.spec.Jitter == 0 {
 		return nominal
@@ -161,7 +162,7 @@ func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%d", series, nominal.Unix())
 	mixed := h.Sum64()
-	mixed ^= mixed >> 32 // the upper half of FNV-1a hardly knows of the last bytes
+	mixed ^= mixed >> 32 // the upper half of FNV-1a hardly depends on the last bytes
 	mixed *= 0xd6e8feb86659fd93
 	mixed ^= mixed >> 32
 	return nominal.Add(time.Duration(mixed % uint64(s.spec.Jitter)).Truncate(time.Second))

@@ -31,7 +31,7 @@ func at(t rapid.TB, text string) time.Time {
 	return moment
 }
 
-// A schedule tells what it was made of, and what holds where that says nothing.
+// Spec returns the schedule as given, and the defaults of empty fields.
 func TestASpecHasThePoliciesThatHold(t *testing.T) {
 	spec := schedule.Spec{Every: "7d", Zone: "Europe/Rome", Jitter: time.Hour, Keep: 3}
 	is := newSchedule(t, spec).Spec()
@@ -69,7 +69,7 @@ func TestRunsComeWhenTheClockOfTheZoneSaysSo(t *testing.T) {
 		{"30 2 * * *", "Europe/Rome", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"},
 		{"30 2 * * *", "Europe/Rome", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		{"30 2 * * *", "Europe/Rome", "2026-10-25T01:10:00Z", "2026-10-26T01:30:00Z"},
-		// The Samoa of 30 December 2011 was not: nobody there had that day.
+		// Samoa had no 30 December 2011.
 		{"0 12 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "2011-12-30T10:00:00Z"},
 	} {
 		s := newSchedule(t, schedule.Spec{Every: test.every, Zone: test.zone})
@@ -107,7 +107,7 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		{schedule.Spec{Every: "@daily", Zone: "Local"}, "zone", "another zone on each machine"},
 		{schedule.Spec{Every: "@daily", Jitter: -1}, "jitter", "how much later"},
 		{schedule.Spec{Every: "@daily", Jitter: 24 * time.Hour}, "jitter", "from one run to the next"},
-		{schedule.Spec{Every: "@daily", Zone: "Europe/Rome", Jitter: 23 * time.Hour}, "jitter", "23h0m0s"}, // one day has 23
+		{schedule.Spec{Every: "@daily", Zone: "Europe/Rome", Jitter: 23 * time.Hour}, "jitter", "23h0m0s"}, // one day has 23 hours
 		{schedule.Spec{Every: "6h", Jitter: 7 * time.Hour}, "jitter", "6h0m0s"},
 		{schedule.Spec{Every: "@daily", Overlap: "stop"}, "overlap", "skip, wait"},
 		{schedule.Spec{Every: "@daily", CatchUp: "all"}, "catch-up", "none, once"},
@@ -121,9 +121,9 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 	}
 }
 
-// The jitter is compared with 400 gaps, from the first run of 2026 on. Of six days a week with
-// seven runs the clock of Chicago shortens one gap, on 8 March: it is the last of 400, or the
-// one after that if the last day of 2025 has a run by UTC's new year.
+// The jitter is compared with 400 gaps, from the first run of 2026 on. With seven runs on six
+// days a week, the clock of Chicago shortens one gap, on 8 March. It is the last of the 400, or
+// the next one if the last day of 2025 has a run before UTC's new year.
 func TestTheJitterIsComparedWithTheGapsOfFourHundredRuns(t *testing.T) {
 	for minute, want := range map[string]bool{"0": true, "1": false} {
 		_, err := schedule.New(schedule.Spec{Every: minute + " 0-18/3 * * 0,2-6", Zone: "America/Chicago", Jitter: 150 * time.Minute})
@@ -152,7 +152,8 @@ func TestParsePeriod(t *testing.T) {
 	}
 }
 
-// A field of cron, read by another hand: numbers that fit, and whether it begins with *.
+// fits parses a cron field independently of the package. It returns the numbers that match, and
+// whether the field begins with *.
 func fits(t rapid.TB, field string, least, most int) (in map[int]bool, star bool) {
 	in = map[int]bool{}
 	number := func(text string) int {
@@ -182,8 +183,8 @@ func fits(t rapid.TB, field string, least, most int) (in map[int]bool, star bool
 	return in, strings.HasPrefix(field, "*")
 }
 
-// modelRuns are the runs of an expression between two moments, minute by minute: what
-// the clock shows is looked up for each.
+// modelRuns returns the runs of an expression between two times. It looks up the local time of
+// each minute.
 func modelRuns(t rapid.TB, expression string, zone *time.Location, from, to time.Time) (runs []time.Time) {
 	is := strings.Fields(expression)
 	minutes, _ := fits(t, is[0], 0, 59)
@@ -200,7 +201,7 @@ func modelRuns(t rapid.TB, expression string, zone *time.Location, from, to time
 		local := moment.In(zone)
 		return time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), 0, 0, time.UTC)
 	}
-	shown := shows(from) // the latest that was shown
+	shown := shows(from) // the latest local time so far
 	for moment := from.Add(time.Minute); !moment.After(to); moment = moment.Add(time.Minute) {
 		due := false
 		for ; shown.Before(shows(moment)); shown = shown.Add(time.Minute) {
@@ -242,7 +243,7 @@ func TestRunsAreThoseOfAClockThatIsLookedAtEachMinute(t *testing.T) {
 		}).Draw(t, "change")
 		s, err := schedule.New(schedule.Spec{Every: expression, Zone: change.zone})
 		if err != nil {
-			t.Skip(err) // a day of month and of week that never meet
+			t.Skip(err) // a day of month and of week that never coincide
 		}
 		zone, err := time.LoadLocation(change.zone)
 		if err != nil {
@@ -274,7 +275,7 @@ func TestARunStartsWithinItsJitter(t *testing.T) {
 	if least < 0 || least > time.Minute || most >= 30*time.Minute || most < 29*time.Minute {
 		t.Errorf("1000 runs start between %v and %v late: they are to be all over 30m", least, most)
 	}
-	// Two series do not start together, and a new version starts no run twice.
+	// Two series do not start together, and a new version starts no run a second time.
 	for series, want := range map[string]string{"weekly": "2026-01-01T00:00:59Z", "daily": "2026-01-01T00:04:52Z"} {
 		if start := s.Start(series, at(t, "2026-01-01T00:00:00Z")); !start.Equal(at(t, want)) {
 			t.Errorf("%s starts at %s, want %s", series, start.Format(time.RFC3339), want)

@@ -10,7 +10,7 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// leastPeriod is the shortest time between two runs that can be asked for, as with cron.
+// leastPeriod is the shortest time between two runs, as in cron.
 const leastPeriod = time.Minute
 
 var names = map[string]string{
@@ -39,13 +39,13 @@ func (p period) next(after time.Time) (time.Time, bool) {
 	return after.Add(time.Duration(p)), true
 }
 
-// mostPeriod is the longest period that a schedule may have.
+// mostPeriod is the longest period of a schedule.
 const mostPeriod = 100 * 365 * 24 * time.Hour
 
 var periodParts = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?$`)
 
-// ParsePeriod reads a time as people say it: weeks, days of 24 hours, hours and minutes,
-// as 2w, 7d, 36h or 1d12h. It is at least a minute and at most a hundred years of 365 days.
+// ParsePeriod parses a length of time in weeks, days of 24 hours, hours and minutes, such as
+// 2w, 7d, 36h or 1d12h. It must be at least a minute and at most a hundred years of 365 days.
 func ParsePeriod(text string) (time.Duration, error) {
 	m := periodParts.FindStringSubmatch(text)
 	if m == nil || text == "" {
@@ -53,7 +53,7 @@ func ParsePeriod(text string) (time.Duration, error) {
 	}
 	var d time.Duration
 	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
-		n, _ := strconv.Atoi(m[i+1]) // digits or none; of too many, the largest number
+		n, _ := strconv.Atoi(m[i+1]) // digits, or empty; too many digits give the largest number
 		if time.Duration(n) > (mostPeriod-d)/unit {
 			return 0, fmt.Errorf("%s is more than a hundred years", text)
 		}
@@ -73,7 +73,7 @@ func periodOf(text string) (times, error) {
 	return period(d), nil
 }
 
-// A cron is an expression of five fields, and the zone whose clock it speaks of.
+// A cron is an expression of five fields, and the zone of its local time.
 type cron struct {
 	expression string
 	zone       *time.Location
@@ -92,8 +92,8 @@ var (
 	}
 )
 
-// cronOf takes what crontab(5) has, and none of the letters that others add to it:
-// what it means could not be said to systemd or to cron.
+// cronOf accepts the syntax of crontab(5), without the letters that other programs add: these
+// have no equivalent in systemd or in cron.
 func cronOf(expression string, zone *time.Location) (times, error) {
 	is := strings.Fields(expression)
 	if len(is) != len(fields) {
@@ -119,8 +119,8 @@ func cronOf(expression string, zone *time.Location) (times, error) {
 	return c, nil
 }
 
-// next asks the expression for what the clock on the wall shows, and finds out when
-// that is.
+// next gets the next local time from the expression, and finds the time when the clock shows
+// it.
 func (c cron) next(after time.Time) (time.Time, bool) {
 	wall := c.wall(after)
 	for {
@@ -135,16 +135,17 @@ func (c cron) next(after time.Time) (time.Time, bool) {
 	}
 }
 
-// wall is what the clock shows at a moment, as if it were UTC.
+// wall returns the local time at a time, as if it were UTC.
 func (c cron) wall(at time.Time) time.Time {
 	_, offset := at.In(c.zone).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// moment is when the clock shows a time first, or the end of the gap in which it is.
+// moment returns when the clock first shows a local time, or the end of the gap that contains
+// it.
 func (c cron) moment(wall time.Time) time.Time {
-	// Offsets change by no more than a day, so one of those a day before and after is
-	// that of the moment, if it exists.
+	// Offsets change by at most a day. So if the local time exists, its offset is one of those
+	// a day before and a day after.
 	before, after := c.offset(wall.Add(-24*time.Hour)), c.offset(wall.Add(24*time.Hour))
 	early, late := wall.Add(-max(before, after)), wall.Add(-min(before, after))
 	if c.wall(early).Equal(wall) {
@@ -153,7 +154,7 @@ func (c cron) moment(wall time.Time) time.Time {
 	if c.wall(late).Equal(wall) {
 		return late
 	}
-	// It does not exist: early is before the change, and late behind it.
+	// The local time does not exist: early is before the change, and late is after it.
 	for late.Sub(early) > time.Second {
 		middle := early.Add(late.Sub(early) / 2).Truncate(time.Second)
 		if c.wall(middle).Before(wall) {

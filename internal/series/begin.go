@@ -15,40 +15,39 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// beingMade is the end of the name of a snapshot that is not whole yet.
+// beingMade is the end of the name of an incomplete snapshot.
 const beingMade = ".new"
 
-// A Job is what the next snapshot of a series is asked to be.
+// A Job is the job of the next snapshot.
 type Job struct {
 	File    []byte           // the job file as it is now
-	Options *crawler.Options // what it says: settings and Seeds; Begin does not change them
+	Options *crawler.Options // settings and Seeds of the job; Begin does not change them
 }
 
 // A Moment says when a run begins.
 type Moment struct {
-	Now   time.Time // whole seconds count
-	Due   time.Time // nominal time of the run, by which its snapshot is named; zero: Now
-	Fresh bool      // make the next snapshot though the last one is not over
+	Now   time.Time // precise to the second
+	Due   time.Time // nominal time of the run, which is the name of its snapshot; zero means Now
+	Fresh bool      // make the next snapshot even if the last one is not over
 }
 
-// A Run is a snapshot that is made, or gone on with. The series belongs to it until
+// A Run is a snapshot that is made or continued. No other process can use the series until
 // Close.
 type Run struct {
 	Snapshot
-	Seeds    []string // of the snapshot, whatever the job says by now
-	Resumed  bool     // the snapshot was there, and not over
+	Seeds    []string // of the snapshot, even if the job has changed since
+	Resumed  bool     // the snapshot existed, and was not over
 	Previous string   // directory of the newest snapshot before it that is over; empty if there is none
-	Changed  *Changed // what the job asks for otherwise: than the snapshot before did, or, of one that is gone on with, than it did when it was made; nil: nothing
+	Changed  *Changed // how the job differs from that of the snapshot before or, if Resumed, from the job that made this snapshot; nil if it does not differ
 
 	lock *lock
 }
 
-// Close lets others use the series.
+// Close releases the series.
 func (r *Run) Close() error { return r.lock.file.Close() }
 
-// Undo is Close for a run that is refused before it begins: a snapshot that Begin has made
-// is removed, and the series is as it was before. A snapshot that has other files by now
-// stays.
+// Undo closes a run that is refused before it begins. It removes a snapshot that Begin has
+// made, and restores the series. A snapshot that has more files by now stays.
 func (r *Run) Undo() error {
 	if r.Resumed {
 		return r.lock.undo()
@@ -61,16 +60,16 @@ func (r *Run) Undo() error {
 	return errors.Join(os.RemoveAll(r.Dir), r.lock.undo())
 }
 
-// A DirError says that a directory is no place for a series.
+// A DirError says that a directory cannot be a series.
 type DirError struct{ Dir, Text string }
 
 func (e *DirError) Error() string { return e.Dir + e.Text }
 
 // A NameError says that no snapshot of that time can be made.
 type NameError struct {
-	Snapshot // that is in the way
+	Snapshot // the existing snapshot
 	Due      time.Time
-	Manual   bool // Due is the time of the call
+	Manual   bool // Due is Moment.Now
 }
 
 func (e *NameError) Error() string {
@@ -86,13 +85,13 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the run of %s cannot be made any more: %s, which came later, is there; snapshots are made in the order of their times", due, newest)
 }
 
-// Begin makes the next snapshot of the series, or goes on with the last one if that is
-// not over. The snapshot is there as a whole, with its seeds, its job file and its Facts
-// on disk, or not at all. The directory is made if it is not there.
+// Begin makes the next snapshot of the series, or continues the last one if that is not over. A
+// new snapshot is either complete, with its seeds, its job file and its Facts on disk, or not
+// made. Begin creates the directory if it does not exist.
 //
-// The error is a *DirError, a *NameError, an *InUseError, one of State and ReadSeeds
-// about the last snapshot, or one of the file system. Begin may be called from any
-// goroutine and process: one of them has the series.
+// The error is a *DirError, a *NameError, an *InUseError, one of State and ReadSeeds about the
+// last snapshot, or one of the file system. Begin may be called from any goroutine and process:
+// only one of them gets the series.
 func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	if err := s.checkPlace(); err != nil {
 		return nil, err
@@ -124,11 +123,11 @@ func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	return r, s.make(r, snapshots, job, at)
 }
 
-// goOn takes a snapshot that is not over.
+// goOn continues a snapshot that is not over.
 func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err error) {
 	r.Snapshot, r.Resumed = last, true
 	switch r.Seeds, err = last.ReadSeeds(); {
-	case errors.Is(err, fs.ErrNotExist): // a crawl that was put here by its name
+	case errors.Is(err, fs.ErrNotExist): // a crawl that was copied here under the name of a snapshot
 		r.Seeds = job.Options.Seeds
 	case err != nil:
 		return err
@@ -137,7 +136,7 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 		r.Previous = over.Dir
 	}
 	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
-		// Others may have ended since then, with copies of what this one already has.
+		// Snapshots that ended since then may have newer copies of what this one has.
 		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
 			r.Previous = was
 		}
@@ -174,7 +173,7 @@ func (s Series) make(r *Run, snapshots []Snapshot, job Job, at Moment) error {
 	return s.write(r.Snapshot, facts, job)
 }
 
-// write makes the directory of a snapshot, all of it at once.
+// write makes the directory of a snapshot under a temporary name, and then renames it.
 func (s Series) write(n Snapshot, facts Facts, job Job) error {
 	raw, err := json.MarshalIndent(facts, "", "  ")
 	if err != nil {
@@ -201,8 +200,7 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 	return s.syncDir(s.Dir)
 }
 
-// clear removes what a kill has left of snapshots that were being made: nothing was
-// crawled into them.
+// clear removes incomplete snapshots that a kill has left. They contain no crawl.
 func (s Series) clear() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, e := range entries {
@@ -214,7 +212,7 @@ func (s Series) clear() error {
 	return err
 }
 
-// writeFile makes a file whose content is on disk before its snapshot has its name.
+// writeFile makes a file and syncs it.
 func (s Series) writeFile(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -227,13 +225,13 @@ func (s Series) writeFile(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkPlace refuses a directory that is something else than a series, so that no
-// snapshots are strewn among what is there.
+// checkPlace returns an error if the directory contains other files than a series, so that
+// snapshots are not mixed with them.
 func (s Series) checkPlace() error {
 	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}
 	}
-	entries, _ := os.ReadDir(s.Dir) // Begin fails if it cannot be read
+	entries, _ := os.ReadDir(s.Dir) // if it cannot be read, Begin fails
 	ours, other := false, ""
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), beingMade)

@@ -25,15 +25,14 @@ import (
 
 var monday = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 
-// jobOf is a job of some seeds.
+// jobOf returns a job with some seeds.
 func jobOf(text string, seeds ...string) series.Job {
 	return series.Job{File: []byte(text), Options: &crawler.Options{
 		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: seeds, Output: []crawler.Output{},
 	}}
 }
 
-// crawlInto runs the crawl of a snapshot for at most some time, 0 for all of it; it is
-// in a bubble of virtual time.
+// crawlInto crawls into a snapshot in virtual time, for at most most; 0 means no limit.
 func crawlInto(t *testing.T, r *series.Run, job series.Job, most time.Duration) {
 	t.Helper()
 	opts := *job.Options
@@ -72,8 +71,8 @@ func end(t *testing.T, r *series.Run) {
 	}
 }
 
-// One week after another: a snapshot that was stopped is gone on with, by its own
-// seeds; one that is over stays as it is, and the next one refers to it.
+// In each week a run continues a stopped snapshot with its own seeds. A snapshot that is over
+// does not change, and the next one refers to it.
 func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
@@ -110,7 +109,7 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// There are more settings in each version.
+			// Each version has more settings.
 			text := regexp.MustCompile(`(?s)("settings": \{).*?(\n    "depth": "2",\n).*?(  \})`).ReplaceAllString(string(raw), "$1$2$3")
 			if diff := cmp.Diff(want, text); diff != "" {
 				t.Errorf("%s:\n%s", name, diff)
@@ -150,7 +149,7 @@ const goldenFacts = `{
 }
 `
 
-// content is what the files of a directory hold.
+// content returns the contents of the files in a directory.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -168,7 +167,7 @@ func content(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Whether somebody goes on with a snapshot follows from how its last run ended.
+// How its last run ended decides whether a snapshot is continued.
 func TestASnapshotIsOverWhenItsRunEndedByItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*crawler.Options)
@@ -201,8 +200,8 @@ func TestASnapshotIsOverWhenItsRunEndedByItself(t *testing.T) {
 	}
 }
 
-// A run that was killed before its crawl began is gone on with; what was not whole is
-// made anew.
+// A run that was killed before its crawl began is continued. An incomplete snapshot is made
+// again.
 func TestAKillLeavesAWholeSnapshotOrNone(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	for _, name := range []string{"20261122T030000Z.crawl.new", "20261123T030000Z.crawl.new", "notes.new"} {
@@ -253,7 +252,7 @@ func TestASeriesIsInUseByOne(t *testing.T) {
 	begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 }
 
-// Snapshots are made in the order of their times: by that the newest one is known.
+// Snapshots are made in the order of their times, so that the newest one is known.
 func TestNoSnapshotIsMadeTwiceOrBehindAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: t.TempDir()}
@@ -318,8 +317,8 @@ func TestADirectoryOfOtherThingsIsNoPlaceForASeries(t *testing.T) {
 	begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 }
 
-// Fresh begins the next snapshot whatever the last one is like: it is the way out of one
-// that is damaged.
+// Fresh begins the next snapshot whether or not the last one can be read. So a damaged one does
+// not block the series.
 func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	job := jobOf("", "http://a.example/")
@@ -344,8 +343,8 @@ func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// Each kind of difference is told by itself, a seed that stands twice once; of the same
-// job nothing is.
+// Each kind of difference is reported separately, and a repeated seed once. The same job has no
+// difference.
 func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
 	seeds := []string{"http://a.example/", "http://a.example/1"}
 	for name, test := range map[string]struct {
@@ -373,7 +372,7 @@ func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
 	}
 }
 
-// A snapshot that has lost its seeds is not gone on with by others.
+// A snapshot whose seeds are lost is not continued with other seeds.
 func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
@@ -385,7 +384,7 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	if _, err := s.Begin(jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) {
 		t.Error(err)
 	}
-	// A crawl that was put there by its name has never had any.
+	// A crawl that was copied here under the name of a snapshot never had any.
 	if err := os.Remove(filepath.Join(r.Dir, series.FactsFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -395,7 +394,8 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	}
 }
 
-// What was missed is kept once, whoever notes it, behind whatever a power cut has torn.
+// A missed run is recorded once, whichever process notes it, even after a line that a power cut
+// has torn.
 func TestMissedRunsAreKeptOnce(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	gone := series.Series{Dir: filepath.Join(s.Dir, "gone")}
@@ -416,7 +416,7 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as of two who wrote at once
+	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as if two processes had written at once
 		t.Fatal(err)
 	}
 	all, _, err := s.Missed()
@@ -452,7 +452,7 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	}
 }
 
-// Each file of a snapshot that is not what was written is named, with what is wrong with it.
+// Each changed file of a snapshot is named, with what is wrong with it.
 func TestWhatIsWrongWithASnapshotIsTold(t *testing.T) {
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
@@ -493,8 +493,7 @@ func TestWhatIsWrongWithASnapshotIsTold(t *testing.T) {
 	}
 }
 
-// A run that is undone leaves the series as it was: also that there was none, and what the
-// lock said before.
+// Undo restores the series: the content of the lock, and even that there was no series.
 func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	s := series.Series{Dir: filepath.Join(root, "weekly")}
@@ -525,7 +524,7 @@ func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	undo(begin(t, s, job, series.Moment{Now: monday}), "[]  <nil>")
-	const was = "what the one before has written, which is longer than what stands there while this one has it\n"
+	const was = "what the run before has written, which is longer than what this run writes into its lock\n"
 	if err := os.WriteFile(filepath.Join(s.Dir, series.LockFile), []byte(was), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -548,14 +547,14 @@ func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	undo(begin(t, s, job, series.Moment{Now: monday.Add(time.Hour)}), "[d 20261123T030000Z.crawl/ - 20261124T030000Z.crawl - series.lock]  <nil>")
-	// One that cannot be made leaves nothing either.
+	// A snapshot that cannot be made leaves no file.
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(24 * time.Hour), Fresh: true}); err == nil {
 		t.Error("a snapshot has the name of a file")
 	}
 	if got := left(); !strings.Contains(got, "series.lock]  <nil>") {
 		t.Error(got)
 	}
-	// What cannot be undone is told.
+	// Undo returns the errors of what cannot be undone.
 	for name, spoil := range map[string]func(s series.Series, r *series.Run) error{
 		"file already closed": func(_ series.Series, r *series.Run) error { return r.Close() },
 		"no such file":        func(s series.Series, _ *series.Run) error { return os.Remove(filepath.Join(s.Dir, series.LockFile)) },

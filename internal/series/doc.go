@@ -1,19 +1,19 @@
-// Package series keeps the crawls that a job makes week after week: a series is a
-// directory, and each run of the job a snapshot in it, an ordinary crawl directory that
-// is named by the moment at which its run began.
+// Package series keeps the crawls that a job makes every week: a series is a directory, and
+// each run of the job makes a snapshot in it. A snapshot is an ordinary crawl directory, whose
+// name is the time when its run began.
 //
 //	weekly/
 //	  20261120T030000Z.crawl/
 //	  20261127T030000Z.crawl/
-//	  job.yaml                 the job, where a scheduler looks after the series
+//	  job.yaml                 the job, if a scheduler runs the series
 //	  missed.jsonl             runs that did not happen, see Missed
-//	  series.lock              held by who makes a snapshot
+//	  series.lock              held by the process that makes a snapshot
 //
-// A snapshot says what it was asked to be, beside what any crawl has: seeds.txt,
-// job.yaml, and snapshot.json (Facts). These are written before its first request, and
-// whoever goes on with it has the seeds of then. One that is over is not written to any
-// more; all snapshots that others read are.
+// In addition to the files of any crawl, a snapshot has the job that made it: seeds.txt,
+// job.yaml, and snapshot.json (Facts). These are written before its first request, and a run
+// that continues the snapshot uses these seeds. A snapshot that is over does not change any
+// more; only such snapshots are compared or referred to.
 //
-// What is known of a series is read from what lies in its directory. There is no other
-// memory, so that a series that was copied, or restored from a backup, is a series.
+// All facts about a series are in its directory. So a copy of a series, or one restored from a
+// backup, is a series.
 package series

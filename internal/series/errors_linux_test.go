@@ -14,26 +14,26 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// nobody is a user who owns nothing.
-const nobody = 65534
+// otherUser is the ID of a user who owns no files.
+const otherUser = 65534
 
-// without calls f as a user without rights, who owns a directory and nothing else. It needs root.
+// without calls f as a user who owns only a directory, and has no other rights. It needs root.
 func without(t *testing.T, dir string, mode os.FileMode, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("files of another user need root")
 	}
-	if err := errors.Join(os.Chown(dir, nobody, nobody), os.Chmod(dir, mode), os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
+	if err := errors.Join(os.Chown(dir, otherUser, otherUser), os.Chmod(dir, mode), os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
 		t.Fatal(err)
 	}
-	runtime.LockOSThread() // the user is that of a thread
+	runtime.LockOSThread() // each thread has its own user
 	defer runtime.UnlockOSThread()
-	syscall.RawSyscall(syscall.SYS_SETFSUID, nobody, 0, 0)
+	syscall.RawSyscall(syscall.SYS_SETFSUID, otherUser, 0, 0)
 	defer syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
 	f()
 }
 
-// What may not be read or removed is an error, and the series is free after that.
+// A file that may not be read or removed is an error, and the series is released after it.
 func TestFilesOfAnotherUser(t *testing.T) {
 	job := jobOf("", "http://a.example/")
 	s := series.Series{Dir: t.TempDir()}
@@ -79,7 +79,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	})
 }
 
-// What does not reach a disk that is full was not done.
+// If a disk is full, an operation that is not on disk returns an error.
 func TestASeriesOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -109,13 +109,13 @@ func TestASeriesOnAFullDisk(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(resumed.Dir), os.Remove(ballast)); err != nil {
 		t.Fatal(err)
 	}
-	for pages := range 5 { // that are free
+	for pages := range 5 { // the number of free pages
 		if err := os.WriteFile(ballast, make([]byte, (16-pages)<<12), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r, err := s.Begin(job, series.Moment{Now: monday})
 		switch {
-		case pages < 3: // the lock, and two of its files; the job file is empty
+		case pages < 3: // for the lock and two of its files; the job file is empty
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("%d pages are free: %v", pages, err)
 			}
@@ -139,7 +139,7 @@ func TestASeriesOnAFullDisk(t *testing.T) {
 	}
 }
 
-// On a disk without room for all files of a snapshot, no snapshot is made.
+// If a disk has no room for all files of a snapshot, no snapshot is made.
 func TestASeriesOnADiskOfFewFiles(t *testing.T) {
 	made := 0
 	for files := 2; files < 10; files++ { // one is the root
@@ -167,7 +167,7 @@ func TestASeriesOnADiskOfFewFiles(t *testing.T) {
 	}
 }
 
-// Files and directories may be read by others, as far as the umask allows it.
+// Other users may read files and directories, as far as the umask allows it.
 func TestModesOfASeries(t *testing.T) {
 	root := t.TempDir()
 	s := series.Series{Dir: filepath.Join(root, "weekly")}
@@ -194,12 +194,12 @@ func TestModesOfASeries(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || seen != 7 { // the series, its lock, its list of missed runs, a snapshot of three files
+	if err != nil || seen != 7 { // the series, its lock, its list of missed runs, and a snapshot of three files
 		t.Errorf("%d files, %v", seen, err)
 	}
 }
 
-// openFiles is how many files this process has open.
+// openFiles returns how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -209,9 +209,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// No file stays open, neither if all is well nor if it is not.
+// All files are closed, after a success and after an error.
 func TestFilesOfASeriesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
 	s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
 	job := jobOf("", "http://a.example/")
 	held := series.Series{Dir: filepath.Join(t.TempDir(), "held")}

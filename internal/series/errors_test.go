@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A clock that JSON cannot tell is an error, and what is there stays as it was.
+// A time that JSON cannot represent is an error, and existing files do not change.
 func TestATimeThatCannotBeWrittenIsAnError(t *testing.T) {
 	s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
 	job := jobOf("", "http://a.example/")
@@ -35,7 +35,7 @@ func TestATimeThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-// The lists of missed runs that cannot be read are an error.
+// A list of missed runs that cannot be read is an error.
 func TestMissedRunsThatCannotBeRead(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(s.Dir, series.MissedFile), 0o755); err != nil {
@@ -46,7 +46,7 @@ func TestMissedRunsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A directory in the place of the seeds is damage.
+// A directory that has the name of the seeds is damage.
 func TestSeedsThatCannotBeRead(t *testing.T) {
 	r := begin(t, series.Series{Dir: t.TempDir()}, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 	path := filepath.Join(r.Dir, series.SeedsFile)
@@ -59,7 +59,7 @@ func TestSeedsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// If the seeds of the snapshot before cannot be read, it is not told how many are new.
+// If the seeds of the snapshot before cannot be read, the number of new seeds is not reported.
 func TestSeedsThatAreDamagedAreNotCompared(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
@@ -79,7 +79,7 @@ func revisited(t *testing.T) (last series.Snapshot) {
 	s := series.Series{Dir: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		job := jobOf("", "http://a.example/")
-		job.Options.Output = nil // the usual
+		job.Options.Output = nil // the default
 		for range 2 {
 			r := begin(t, s, job, series.Moment{Now: time.Now()})
 			opts := *job.Options
@@ -101,7 +101,7 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var revisit, other []byte // the offset of a record follows its name
+	var revisit, other []byte // the offset of a record is after its name
 	offset := func(line []byte) []byte {
 		_, rest, _ := bytes.Cut(line, []byte(`"offset":`))
 		is, _, _ := bytes.Cut(rest, []byte(`,`))

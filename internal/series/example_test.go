@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// ofATest stands for the t of a test, which an example has not.
+// ofATest replaces the t of a test in an example.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -23,11 +23,11 @@ type ofATest struct {
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
 
-// A program that crawls week after week makes a snapshot each time. Called again after a
-// kill it goes on with the one that did not end.
+// A program that crawls every week makes a snapshot each time. If it is called again after a
+// kill, it continues the snapshot that did not end.
 func ExampleSeries_Begin() {
 	t := &ofATest{}
-	web := crawltest.New(t) // stands for the internet
+	web := crawltest.New(t) // simulates the internet
 	defer t.end()
 	web.Site("http://a.example").Addr("127.0.0.1").Page("/", "<title>News</title>")
 	dir, err := os.MkdirTemp("", "weekly")

@@ -17,38 +17,37 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Files of a snapshot that say what it was asked to be. They are written before its
-// first request, and stay as they are.
+// Files of a snapshot that describe its job. They are written before its first request, and do
+// not change.
 const (
 	SeedsFile = "seeds.txt"     // the seeds, one on each line, with their tags
 	JobFile   = "job.yaml"      // the job file as it was
 	FactsFile = "snapshot.json" // Facts
 )
 
-// Facts are what a snapshot keeps of its beginning. The names of its fields are never
-// changed.
+// Facts describe the beginning of a snapshot. The names of its fields never change.
 type Facts struct {
 	Version  int               `json:"version"`            // of these fields: 1
 	Due      time.Time         `json:"due"`                // nominal time of the run, and the name of the snapshot
-	Began    time.Time         `json:"began"`              // when it was made: what older snapshots have was asked for before that
+	Began    time.Time         `json:"began"`              // when it was made: copies in older snapshots were requested before that
 	Previous string            `json:"previous,omitempty"` // name of the newest snapshot before it that was over
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
 	JobSum   string            `json:"job_sha256"`
-	Settings map[string]string `json:"settings"` // as crawler.Setting.String tells them
+	Settings map[string]string `json:"settings"` // in the form of crawler.Setting.String
 	Changed  *Changed          `json:"changed,omitempty"`
 }
 
-// Changed is what a job asks for that it did not ask for before.
+// A Changed says how a job differs from the job before.
 type Changed struct {
 	Since        string   `json:"since"` // name of the snapshot before
 	Settings     []Change `json:"settings,omitempty"`
 	SeedsAdded   int      `json:"seeds_added,omitempty"`
 	SeedsRemoved int      `json:"seeds_removed,omitempty"`
-	File         bool     `json:"file,omitempty"` // the job file is not the same, byte for byte
+	File         bool     `json:"file,omitempty"` // the job file differs in at least one byte
 }
 
-// A Change is a setting that is not as before, its values in words.
+// A Change is a setting that differs from the job before, with its values in words.
 type Change struct {
 	Setting string      `json:"setting"`
 	Was     string      `json:"was"`
@@ -61,9 +60,9 @@ func (c *Changed) any() bool {
 	return c.File || c.SeedsAdded > 0 || c.SeedsRemoved > 0 || len(c.Settings) > 0
 }
 
-// ReadFacts reads what a snapshot keeps of its beginning. The error is
-// fs.ErrNotExist for a snapshot that has none, as one that was not made by a series,
-// and a *storage.DamagedError where they are not what was written.
+// ReadFacts reads the facts of a snapshot. The error is fs.ErrNotExist if the snapshot has none
+// because it was not made by a series, and a *storage.DamagedError if they are not what was
+// written.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
 	raw, err := readRegular(path)
@@ -76,8 +75,8 @@ func (n Snapshot) ReadFacts() (f Facts, err error) {
 	return f, nil
 }
 
-// readRegular reads a file. The error is a *storage.DamagedError if path is no regular file: a
-// reader of a named pipe could wait for ever.
+// readRegular reads a file. The error is a *storage.DamagedError if path is not a regular file:
+// reading a named pipe could block for ever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -89,8 +88,8 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReadSeeds reads the seeds of a snapshot, as they were when it was made. The errors
-// are those of ReadFacts.
+// ReadSeeds reads the seeds of a snapshot, as they were when it was made. The errors are those
+// of ReadFacts.
 func (n Snapshot) ReadSeeds() ([]string, error) {
 	facts, err := n.ReadFacts()
 	if err != nil {
@@ -110,13 +109,13 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 	if err != nil {
 		return nil, &storage.DamagedError{Path: path, Err: err}
 	}
-	seeds, _, _ := crawler.ReadSeeds(bytes.NewReader(raw), path) // memory can always be read
+	seeds, _, _ := crawler.ReadSeeds(bytes.NewReader(raw), path) // reading from memory cannot fail
 	return seeds, nil
 }
 
-// Check compares the files that say what a snapshot was asked to be with each other, and
-// returns an error for each that is not what was written. A crawl that was not made by a series
-// has none.
+// Check compares the files that describe the job of a snapshot with each other, and returns an
+// error for each file that is not what was written. A crawl that was not made by a series has
+// no such errors.
 func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 	facts, err := n.ReadFacts()
 	var damaged *storage.DamagedError
@@ -143,7 +142,7 @@ func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 	return wrong
 }
 
-// facts are those of a snapshot that is about to be made.
+// facts returns the facts of a snapshot that is about to be made.
 func (j Job) facts(due, now time.Time) Facts {
 	f := Facts{
 		Version: 1, Due: due, Began: now.UTC(), Seeds: len(j.Options.Seeds),
@@ -157,8 +156,8 @@ func (j Job) facts(due, now time.Time) Facts {
 	return f
 }
 
-// changed compares a job with that by which a snapshot was made; nil if it is the same,
-// or if the snapshot does not say.
+// changed returns how a job differs from that of a snapshot. It returns nil if they are the
+// same, or if the snapshot has no facts.
 func (j Job) changed(now Facts, before Snapshot) *Changed {
 	was, err := before.ReadFacts()
 	if err != nil {
@@ -179,7 +178,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	if was.SeedsSum != now.SeedsSum {
 		seeds, err := before.ReadSeeds()
 		if err != nil {
-			return c // its seeds are not known any more
+			return c // the seeds of the snapshot are unknown
 		}
 		c.SeedsAdded, c.SeedsRemoved = lacking(seeds, j.Options.Seeds), lacking(j.Options.Seeds, seeds)
 	}
@@ -189,7 +188,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	return c
 }
 
-// lacking is how many different texts of the second list are not in the first.
+// lacking returns how many different texts of the second list are missing in the first.
 func lacking(list, of []string) (n int) {
 	known := make(map[string]bool, len(list))
 	for _, text := range list {
@@ -212,7 +211,7 @@ func seedsText(seeds []string) []byte {
 	return []byte(text.String())
 }
 
-// digest is the SHA-256 of some bytes, in hexadecimal digits.
+// digest returns the SHA-256 of raw, in hexadecimal digits.
 func digest(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

@@ -16,13 +16,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// mostRevisits is how many records of a snapshot RefersBehind reads: if one refers to an
-// old snapshot, most do, as what has not changed for long stands in the oldest.
+// mostRevisits is how many records of a snapshot RefersBehind reads. If one record refers to an
+// old snapshot, most do, since the bodies of unchanged pages are in the oldest snapshot.
 const mostRevisits = 1000
 
-// RefersBehind reports whether records of the archive of a snapshot repeat answers of
-// before a time, so that their bodies are gone with the snapshots that have them. It
-// looks at some of them only. Without an archive there is none.
+// RefersBehind reports whether records in the archive of a snapshot repeat answers from before
+// a time, so that they lose their bodies if the snapshots with these answers are removed. It
+// reads only the first records. It returns false if there is no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 		}
 		e, err := cdxj.Parse(string(bytes.TrimSpace(line)))
 		if err != nil || e.MIME != "warc/revisit" {
-			continue // crawl verify tells of lines that are damaged
+			continue // crawl verify reports damaged lines
 		}
 		looked++
 		switch of, err := n.original(e); {
@@ -59,7 +59,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	return false, nil
 }
 
-// original is when the answer was asked for that a record repeats.
+// original returns when the answer that a record repeats was requested.
 func (n Snapshot) original(e *cdxj.Entry) (time.Time, error) {
 	file, err := storage.OpenArchive(filepath.Join(n.Dir, storage.ArchiveDir, filepath.Base(e.Filename)))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A snapshot whose pages have not changed needs the one that has their bodies, be there
-// others between the two.
+// A snapshot whose pages have not changed needs the snapshot with their bodies, even if there
+// are others between the two.
 func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: t.TempDir()}
@@ -41,7 +41,7 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				}
 			}
 		}
-		// As many records as are looked at, and one that could not be read.
+		// As many records as are read, and then one that cannot be read.
 		indexFile := filepath.Join(made[2].Dir, storage.IndexFile)
 		index, err := os.ReadFile(indexFile)
 		if err != nil {

@@ -12,26 +12,27 @@ import (
 	"time"
 )
 
-// LockFile is the name of the file in a series that who makes a snapshot holds. It stays
-// when that is over: what counts is the lock of the system on it, which a kill lets go.
+// LockFile is the name of the file in a series that is locked by the process that makes a
+// snapshot. The file stays after that. Only the lock of the system on the file counts, which a
+// kill releases.
 const LockFile = "series.lock"
 
 // An InUseError says that another process makes a snapshot of the series in Dir.
 type InUseError struct {
 	Dir   string
-	PID   int       // 0: not known
-	Since time.Time // zero: not known
+	PID   int       // 0 if unknown
+	Since time.Time // zero if unknown
 }
 
 func (e *InUseError) Error() string {
-	who := "another process"
+	by := "another process"
 	if e.PID != 0 {
-		who = fmt.Sprintf("process %d, which runs since %s", e.PID, e.Since.Format(time.RFC3339))
+		by = fmt.Sprintf("process %d, which runs since %s", e.PID, e.Since.Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the series %s is in use by %s: wait until it ends", e.Dir, who)
+	return fmt.Sprintf("the series %s is in use by %s: wait until it ends", e.Dir, by)
 }
 
-// A holder is what stands in a LockFile.
+// A holder is the content of a LockFile.
 type holder struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
@@ -40,13 +41,13 @@ type holder struct {
 // A lock is a LockFile that this process holds.
 type lock struct {
 	file    *os.File
-	was     []byte // its content before
-	made    bool   // it was not there before
-	madeDir bool   // nor was the directory of the series
+	was     []byte // its earlier content
+	made    bool   // the file did not exist before
+	madeDir bool   // the directory of the series did not exist before
 }
 
-// lock takes the series for this process, until the file is closed, and makes its directory
-// if it is not there. The error is an *InUseError where another one has it.
+// lock locks the series for this process until the file is closed. It makes the directory if
+// that does not exist. The error is an *InUseError if another process has the series.
 func (s Series) lock(now time.Time) (l *lock, err error) {
 	l = &lock{}
 	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +72,7 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 		if l.named(path) {
 			break
 		}
-		l.file.Close() // another process has undone a run meanwhile
+		l.file.Close() // another process has undone a run in the meantime
 	}
 	if l.was, err = io.ReadAll(l.file); err == nil {
 		err = note(l.file, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
@@ -82,18 +83,18 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 	return l, nil
 }
 
-// named reports whether the file that is held has the name still.
+// named reports whether path is still the name of the locked file.
 func (l *lock) named(path string) bool {
 	is, err := l.file.Stat()
 	now, err2 := os.Stat(path)
 	return err == nil && err2 == nil && os.SameFile(is, now)
 }
 
-// undo lets the series go, and leaves of the lock what was there before.
+// undo releases the series, and restores the earlier content of the lock.
 func (l *lock) undo() (err error) {
 	path := l.file.Name()
-	if l.made && runtime.GOOS != "windows" { // where no open file is removed
-		err = os.Remove(path) // it is held until it has no name
+	if l.made && runtime.GOOS != "windows" { // Windows does not remove open files
+		err = os.Remove(path) // the lock is held until the name is removed
 	} else if err = l.file.Truncate(0); err == nil {
 		_, err = l.file.WriteAt(l.was, 0)
 	}
@@ -104,7 +105,7 @@ func (l *lock) undo() (err error) {
 	return err
 }
 
-// Free returns an *InUseError where somebody makes a snapshot, and nil where nobody does.
+// Free returns an *InUseError if a process makes a snapshot, or nil if no process does.
 func (s Series) Free() error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, LockFile), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -121,7 +122,7 @@ func (s Series) Free() error {
 	return err
 }
 
-// inUse says who holds a file that is locked, as far as it is told there.
+// inUse returns the error for a locked file, with the process that the file names.
 func (s Series) inUse(f *os.File) error {
 	var by holder
 	if json.NewDecoder(f).Decode(&by) != nil {
@@ -130,7 +131,7 @@ func (s Series) inUse(f *os.File) error {
 	return &InUseError{s.Dir, by.PID, by.Started}
 }
 
-// note writes who holds a file.
+// note writes into f which process holds it.
 func note(f *os.File, by holder) error {
 	raw, err := json.Marshal(by)
 	if err != nil {

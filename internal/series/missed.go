@@ -11,25 +11,26 @@ import (
 	"time"
 )
 
-// MissedFile is the name of the file in a series that has the runs that did not happen,
-// as JSON, one on each line.
+// MissedFile is the name of the file in a series with the runs that did not happen: one JSON
+// object on each line.
 const MissedFile = "missed.jsonl"
 
-// Why a run did not happen.
+// Reasons why a run did not happen.
 const (
-	WhyOff     = "off"     // nobody looked when its time came
-	WhyOverlap = "overlap" // the run before it went on
-	WhyFailed  = "failed"  // it could not begin, as with a job file that has a mistake
+	WhyOff     = "off"     // no scheduler was running at its time
+	WhyOverlap = "overlap" // the run before it was still running
+	WhyFailed  = "failed"  // it could not begin, for example because of a mistake in the job file
 )
 
-// A Missed is a run that did not happen. The names of its fields are never changed.
+// A Missed is a run that did not happen. The names of its fields never change.
 type Missed struct {
 	Due   time.Time `json:"due"` // its nominal time
 	Why   string    `json:"why"`
 	Noted time.Time `json:"noted"`
 }
 
-// A missedLine is a line of the file: a run, or the moment from which on somebody looks.
+// A missedLine is a line of the file: a run, or the time since which a scheduler runs the
+// series.
 type missedLine struct {
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
@@ -37,9 +38,9 @@ type missedLine struct {
 	Noted time.Time `json:"noted,omitzero"`
 }
 
-// Missed are the runs that did not happen, in the order in which they were noted, each
-// once. since is when somebody began to look when runs come; it is zero where nobody
-// has. A line that a kill or a power cut has torn counts for nothing.
+// Missed returns the runs that did not happen, in the order in which they were noted, each
+// once. since is when a scheduler began to run the series, or zero if none has. Missed ignores
+// a line that a kill or a power cut has torn.
 func (s Series) Missed() (all []Missed, since time.Time, err error) {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, MissedFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +68,8 @@ func readMissed(raw []byte) (all []Missed, since time.Time) {
 	return all, since
 }
 
-// NoteMissed keeps runs that did not happen: those that are noted already are left out,
-// whoever noted them. They are on disk when it returns.
+// NoteMissed records runs that did not happen, except those that are already recorded. They are
+// on disk when it returns.
 func (s Series) NoteMissed(runs ...Missed) error {
 	return s.appendMissed(func(known []Missed, _ time.Time) (lines []missedLine) {
 		noted := map[int64]bool{}
@@ -85,8 +86,8 @@ func (s Series) NoteMissed(runs ...Missed) error {
 	})
 }
 
-// NoteSince keeps that somebody looks from now on when runs come, if nobody has kept
-// that before: a first run that a kill lets pass is one that was missed.
+// NoteSince records that a scheduler runs the series from now on, if that is not yet recorded.
+// So the first run counts as missed if a kill prevents it.
 func (s Series) NoteSince(now time.Time) error {
 	return s.appendMissed(func(_ []Missed, since time.Time) []missedLine {
 		if !since.IsZero() {
@@ -96,14 +97,14 @@ func (s Series) NoteSince(now time.Time) error {
 	})
 }
 
-// appendMissed adds lines to the file, all in one piece. While it is asked for them
-// nobody else adds any.
+// appendMissed adds lines to the file in one write. No other process adds lines while it calls
+// lines.
 func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // it is synced
+	defer f.Close() // after Sync an error of Close does not matter
 	if err := waitLock(f); err != nil {
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
@@ -113,7 +114,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	}
 	var text bytes.Buffer
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
-		text.WriteByte('\n') // behind a torn line
+		text.WriteByte('\n') // ends a torn line
 	}
 	out := json.NewEncoder(&text)
 	added := lines(readMissed(raw))

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Check names each file that is not what was written, alone and once, whatever stands in its
-// place: it does not wait for a writer of a named pipe, and accuses no other file.
+// Check names each file that is not what was written, and only that file, for any kind of file.
+// It does not wait for a writer of a named pipe.
 func TestCheckOfASnapshotWithOddFiles(t *testing.T) {
 	odd := map[string]struct {
 		make func(path string) error

@@ -21,7 +21,7 @@ const (
 type Series struct {
 	Dir string
 
-	syncing func(path string) error // in tests, called before each sync, which fails with its error; nil: none
+	syncing func(path string) error // for tests: called before each sync, which fails with its error; may be nil
 }
 
 // sync syncs a file or a directory.
@@ -34,7 +34,7 @@ func (s Series) sync(path string, sync func() error) error {
 	return sync()
 }
 
-// syncDir makes sure that the names in a directory outlast a power cut.
+// syncDir syncs a directory, so that a power cut does not lose names in it.
 func (s Series) syncDir(path string) error {
 	return s.sync(path, func() error { return storage.SyncDir(path) })
 }
@@ -42,14 +42,14 @@ func (s Series) syncDir(path string) error {
 // A Snapshot is one crawl of a series.
 type Snapshot struct {
 	Dir   string
-	Start time.Time // of its run, in UTC and whole seconds: its name
+	Start time.Time // when its run began, in UTC and whole seconds; this is its name
 }
 
-// ErrNoSeries is of a directory that has no snapshot.
+// ErrNoSeries is the error for a directory without snapshots.
 var ErrNoSeries = errors.New("there is no snapshot in it")
 
-// Open finds the series in a directory. The error is ErrNoSeries where the directory
-// has no snapshot, and one of the system where it cannot be read.
+// Open opens the series in a directory. The error is ErrNoSeries if the directory has no
+// snapshot, and one of the system if it cannot be read.
 func Open(dir string) (Series, error) {
 	s := Series{Dir: dir}
 	snapshots, err := s.Snapshots()
@@ -62,11 +62,10 @@ func Open(dir string) (Series, error) {
 	return s, nil
 }
 
-// Snapshots lists the snapshots, the oldest first. What has no name of a snapshot is
-// left out, and so is a file of such a name. A directory that does not exist yet has
-// none.
+// Snapshots returns the snapshots, the oldest first. It ignores other names, and files that
+// have the name of a snapshot. A directory that does not exist has no snapshots.
 func (s Series) Snapshots() ([]Snapshot, error) {
-	entries, err := os.ReadDir(s.Dir) // by name, which is by time
+	entries, err := os.ReadDir(s.Dir) // sorted by name, and so by time
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -79,13 +78,13 @@ func (s Series) Snapshots() ([]Snapshot, error) {
 	return all, nil
 }
 
-// SnapshotName is the name of the snapshot of a run that began at start: whole seconds,
-// in UTC, so that names sort as times do.
+// SnapshotName returns the name of the snapshot of a run that began at start. It has whole
+// seconds in UTC, so that names sort as times do.
 func SnapshotName(start time.Time) string {
 	return start.UTC().Format(stampLayout) + snapshotEnd
 }
 
-// ParseSnapshotName is when the run of a snapshot of this name began; ok is false for
+// ParseSnapshotName returns when the run of the snapshot with this name began. ok is false for
 // any name that SnapshotName does not make.
 func ParseSnapshotName(name string) (start time.Time, ok bool) {
 	stamp, found := strings.CutSuffix(name, snapshotEnd)

@@ -13,13 +13,13 @@ import (
 
 // A State says how far a snapshot is.
 type State struct {
-	Over    bool           // it has ended by itself: nobody goes on with it
-	Running bool           // a process is at work on it
-	Begun   bool           // a run has begun in it; false: it was made, and nothing more
-	Status  crawler.Status // of one that has begun, and that nobody runs
+	Over    bool           // it has ended by itself and is not continued
+	Running bool           // a process works on it
+	Begun   bool           // a run has begun in it; false: it was only made
+	Status  crawler.Status // of the last run, if Begun and not Running
 }
 
-// Ended is when it ended; the zero time if it has not.
+// Ended returns when the snapshot ended, or the zero time if it has not.
 func (s State) Ended() time.Time {
 	if !s.Over {
 		return time.Time{}
@@ -27,15 +27,15 @@ func (s State) Ended() time.Time {
 	return s.Status.Time
 }
 
-// overBy are the ends of a run behind which a snapshot is over: nothing is left, or a
-// limit that was asked for, which counts for each snapshot anew.
+// overBy are the ends of a run after which a snapshot is over: nothing is left, or a limit of
+// the job was reached. Limits count for each snapshot separately.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
 
-// State reads how far the snapshot is, and changes nothing. One whose last run was
-// stopped, was killed, or has failed is not over. The errors are those of
-// crawler.ReadStatus, but for what State tells itself.
+// State returns how far the snapshot is, and changes nothing. If its last run was stopped, was
+// killed, or has failed, it is not over. The errors are those of crawler.ReadStatus, except
+// those that State reports itself.
 func (n Snapshot) State() (State, error) {
 	if _, err := os.Stat(filepath.Join(n.Dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
@@ -53,8 +53,8 @@ func (n Snapshot) State() (State, error) {
 	return State{Over: status.State == crawler.StateEnded && overBy[status.End], Begun: true, Status: status}, nil
 }
 
-// LastOver is the newest snapshot of some that is over; ok is false where none is. One
-// that cannot be read is none.
+// LastOver returns the newest of these snapshots that is over; ok is false if there is none. It
+// skips snapshots that cannot be read.
 func LastOver(snapshots []Snapshot) (last Snapshot, ok bool) {
 	for i := len(snapshots) - 1; i >= 0; i-- {
 		if state, err := snapshots[i].State(); err == nil && state.Over {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// Each file of a snapshot is on disk before the snapshot has its name, the names are on
-// disk before Begin returns, and a disk that fails leaves no snapshot that is not whole.
+// Each file of a snapshot is on disk before the snapshot gets its name. The names are on disk
+// before Begin returns. A disk that fails leaves no incomplete snapshot.
 func TestASnapshotIsSyncedBeforeItHasItsName(t *testing.T) {
 	job := Job{File: []byte("a: b"), Options: &crawler.Options{Seeds: []string{"http://a.example/"}}}
 	at := Moment{Now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)}
@@ -69,7 +69,7 @@ func failingAt(t *testing.T, name string) Series {
 	}}
 }
 
-// If a run cannot begin, and what it took cannot be given back, both are told.
+// If a run cannot begin, and cannot be undone, both errors are returned.
 func TestABeginningThatCannotBeUndone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no open file is removed")
@@ -82,7 +82,7 @@ func TestABeginningThatCannotBeUndone(t *testing.T) {
 	}
 }
 
-// A missed run that is not on disk is not noted.
+// A missed run that is not on disk is not recorded.
 func TestMissedRunsAreSynced(t *testing.T) {
 	for _, name := range []string{MissedFile, "weekly"} {
 		s := failingAt(t, name)

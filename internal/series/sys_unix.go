@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock on f until it is closed, or reports that another process, or
-// another file of this one, has it.
+// tryLock locks f until it is closed. It returns false if another process, or another open file
+// of this process, has the lock.
 func tryLock(f *os.File) (taken bool, err error) {
 	switch err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
@@ -20,7 +20,7 @@ func tryLock(f *os.File) (taken bool, err error) {
 	return true, nil
 }
 
-// waitLock takes the lock on f until it is closed, once nobody else has it.
+// waitLock waits for the lock on f, which is held until f is closed.
 func waitLock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
 func flock(f *os.File, how int) error {

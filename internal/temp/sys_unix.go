@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Create creates a file that is removed when it is closed, or its process ends. It has no
-// name any more: errors of reads and writes have the name it was created with.
+// Create creates a file that is removed when it is closed, or when its process ends. Its name
+// is removed at once; errors of reads and writes still have it.
 func Create(dir, kind string) (*os.File, error) {
 	f, err := os.OpenFile(name(dir, kind), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

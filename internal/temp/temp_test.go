@@ -26,7 +26,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if raw, err := io.ReadAll(f); err != nil || string(raw) != "lines" {
 		t.Errorf("read %q, %v", raw, err)
 	}
-	// A kill, which runs no code of ours, leaves nothing either.
+	// A kill, which runs no code of this process, leaves no file either.
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 && runtime.GOOS != "windows" {
 		t.Errorf("there are %v while it is used, %v", left, err)
 	}
@@ -44,8 +44,7 @@ func TestADirectoryThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A file is for this user alone, in the directory that is meant, under a name that
-// nobody else has.
+// A file is only for this user, in the given directory, with a unique name.
 func TestWhereAFileIs(t *testing.T) {
 	names := map[string]bool{}
 	for range 3 {

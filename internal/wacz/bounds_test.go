@@ -21,7 +21,7 @@ import (
 
 var errFull = errors.New("disk full")
 
-// little takes so many bytes.
+// little is a writer that takes left bytes, and then fails.
 type little struct{ left int }
 
 func (l *little) Write(p []byte) (int, error) {
@@ -32,7 +32,7 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full at any byte is an error: no package is said to be whole.
+// A disk that is full at any byte is an error: no incomplete package looks complete.
 func TestADiskThatIsFull(t *testing.T) {
 	dir := t.TempDir()
 	file := crawl(t, filepath.Join(dir, "1.warc"), 100) // more than is buffered
@@ -60,7 +60,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// Blocks are cut at the line, however the lines come.
+// Blocks end at the end of a line, however the lines are written.
 func TestBlocks(t *testing.T) {
 	line := `a 20300102030405 {"url":"u"}` + "\n"
 	for _, n := range []int{0, 1, 2999, 3000, 3001, 6000} {
@@ -105,7 +105,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// A file that goes away while it is packed ends that.
+// If a file is removed while it is packed, packing fails.
 func TestAFileThatGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	file := crawl(t, filepath.Join(dir, "1.warc"), 1)
@@ -115,7 +115,7 @@ func TestAFileThatGoesAway(t *testing.T) {
 		}
 	}}
 	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("packed all the same: %v", err)
+		t.Errorf("no error: %v", err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	}
 }
 
-// Temporary files of a large index go to the directory that is given.
+// Temporary files of a large index are in the directory Temp.
 func TestTemp(t *testing.T) {
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day, Temp: filepath.Join(t.TempDir(), "none")}
 	if err := Write(io.Discard, p); err != nil {
@@ -145,15 +145,14 @@ func TestTemp(t *testing.T) {
 	}
 }
 
-// An index that cannot be sorted to its end leaves no package behind that is said
-// to be whole.
+// If an index cannot be sorted, the package is not complete.
 func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "temp")
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// With a line to a run there are as many as are merged at a time, and the
-	// line in memory: the runs must become fewer, in a file that has no place.
+	// If each run has one line, there are as many runs as are merged at a time, and one line in
+	// memory. Then the runs have to be merged into a new file, for which there is no directory.
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc"), 65)}, Created: day, Temp: temp, memory: 1}
 	if err := Write(io.Discard, p); err != nil {
 		t.Fatalf("while there is room: %v", err)
@@ -164,7 +163,7 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 		}
 	}
 	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), temp) {
-		t.Errorf("packed all the same: %v", err)
+		t.Errorf("no error: %v", err)
 	}
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		t.Fatal(err)
@@ -180,14 +179,14 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	}
 }
 
-// part is a file of a package.
+// A part is a file of a package.
 type part struct {
 	name, text string
 	method     uint16
 }
 
-// spoiled is a small package that change has changed, with all that follows from
-// it: what the change says of the files is told as it is, with a digest that fits.
+// spoiled makes a small package, changed by change. Sizes and digests that change does not
+// touch are correct for the changed files.
 func spoiled(t *testing.T, change func(p *dataPackage, d *packageDigest, parts *[]part)) string {
 	t.Helper()
 	names, text, method := contents(t, pack(t, &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day}))
@@ -242,7 +241,7 @@ func TestVerifyLooksAtEachThing(t *testing.T) {
 	const must = "a package must have WARC files in archive/, an index in indexes/ and pages/pages.jsonl"
 	for name, c := range map[string]struct {
 		change func(p *dataPackage, d *packageDigest, parts *[]part)
-		want   []string // all that is said; none: it is good
+		want   []string // all messages; nil: it is good
 	}{
 		"nothing":         {func(*dataPackage, *packageDigest, *[]part) {}, nil},
 		"another 1.x":     {func(p *dataPackage, _ *packageDigest, _ *[]part) { p.WACZVersion = "1.0.0" }, nil},
@@ -286,7 +285,7 @@ func TestVerifyLooksAtEachThing(t *testing.T) {
 	}
 }
 
-// What ZIP cannot read is told with the name of the file.
+// An error of ZIP has the name of the file.
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 	raw, err := os.ReadFile(spoiled(t, func(*dataPackage, *packageDigest, *[]part) {}))
 	if err != nil {
@@ -303,7 +302,7 @@ func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 		}
 		for _, spoil := range []func([]byte){
 			func(b []byte) { b[at+int64(f.CompressedSize64)/2] ^= 0xff },
-			// The method, in the central directory.
+			// The method in the central directory.
 			func(b []byte) {
 				i := bytes.LastIndex(b, []byte(f.Name))
 				b[i-46+10] = 99
@@ -325,7 +324,7 @@ func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What is read into memory has a bound.
+// Files that are read into memory have a maximum length.
 func TestTheLongestDescription(t *testing.T) {
 	const most = 64 << 20
 	text := bytes.Repeat([]byte(" "), most+1)
@@ -353,7 +352,7 @@ func TestTheLongestDescription(t *testing.T) {
 	}
 }
 
-// openFiles is how many files this process has open.
+// openFiles returns how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -363,11 +362,11 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// No file stays open, neither where all is well nor where it is not.
+// All files are closed, after a success and after an error.
 func TestFilesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
 	file := crawl(t, filepath.Join(t.TempDir(), "1.warc"), 3)
-	p := &Package{WARCs: []string{file}, Created: day, memory: 1} // with files of the index
+	p := &Package{WARCs: []string{file}, Created: day, memory: 1} // with temporary files of the index
 	path := pack(t, p)
 	before := openFiles(t)
 	for range 10 {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// maxJSON bounds datapackage.json, in bytes.
+// maxJSON is the maximum length of datapackage.json, in bytes.
 const maxJSON = 64 << 20
 
-// Verify checks the package at path: that datapackage.json is the one that
-// datapackage-digest.json names, that the files it lists are there with their
-// sizes and hashes, that no other is, and that what a reader fetches by offset
-// is stored. The error names everything that is wrong. It does not look into
-// the WARC files: package warc does that.
+// Verify checks the package at path. datapackage.json must match datapackage-digest.json, the
+// files that it lists must exist with their sizes and hashes, there must be no other files, and
+// files that a reader fetches by offset must not be compressed by ZIP. The error lists
+// everything that is wrong. Verify does not check the contents of the WARC files: package warc
+// does that.
 func Verify(path string) error {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func readJSON(files map[string]*zip.File, name string, v any) (string, error) {
 	return hash(sum[:]), nil
 }
 
-// sumOf reads one byte more than is listed at most: enough to know.
+// sumOf reads at most one byte more than is listed, which is enough to find a wrong size.
 func sumOf(f *zip.File, listed int64) (string, int64, error) {
 	r, err := f.Open()
 	if err != nil {

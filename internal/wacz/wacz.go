@@ -1,7 +1,7 @@
-// Package wacz packs the WARC files of a crawl into a WACZ, the form in which
-// an archive is handed on and replayed in a browser, and checks one. The form
-// is that of https://specs.webrecorder.net/wacz/1.1.1/, which every reader
-// accepts: profile data-package, wacz_version 1.1.1.
+// Package wacz packs the WARC files of a crawl into a WACZ, the format in which archives are
+// passed on and replayed in a browser, and checks WACZ files. The format is that of
+// https://specs.webrecorder.net/wacz/1.1.1/, which every reader accepts: profile data-package,
+// wacz_version 1.1.1.
 //
 //	archive/NAME.warc.gz      the WARC files as they are
 //	indexes/index.cdx         CDXJ of all of them; in a large package instead
@@ -11,8 +11,8 @@
 //	datapackage.json          what is there, with sizes and SHA-256
 //	datapackage-digest.json   SHA-256 of datapackage.json
 //
-// A reader fetches parts of the archive and of the index by their offsets, so
-// these are stored and not compressed by ZIP (section "Zip Compression").
+// A reader fetches parts of the archive and of the index by their offsets, so these files are
+// stored and not compressed by ZIP (section "Zip Compression").
 package wacz
 
 import (
@@ -36,47 +36,46 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// Version is the wacz_version that is written.
+// Version is the wacz_version of written packages.
 const Version = "1.1.1"
 
-// PlainIndex is how many captures an index may have and still be one plain
-// file. A reader loads that whole; of a larger one it loads blocks.
+// PlainIndex is the maximum number of captures in an index that is one plain file. A reader
+// loads a plain index completely, and a larger one in blocks.
 const PlainIndex = 20_000
 
-// blockLines is how many captures are in a block of a large index, as many as
-// other indexers take.
+// blockLines is how many captures are in a block of a large index, as in other indexers.
 const blockLines = 3000
 
 // A Page is a line of pages.jsonl.
 type Page struct {
-	ID    string    // anything; left out if it is empty
+	ID    string    // any text; left out if empty
 	URL   string    // as in the archive
 	Time  time.Time // of the capture, as in WARC-Date
-	Title string    // left out if it is empty
+	Title string    // left out if empty
 }
 
-// A Package says what goes into a WACZ.
+// A Package describes the contents of a WACZ.
 type Package struct {
-	// WARCs are the paths of the files. Their last elements must differ, and
-	// end in .warc or .warc.gz.
+	// WARCs are the paths of the files. Their last elements must differ, and end in .warc or
+	// .warc.gz.
 	WARCs []string
-	// Unlisted says which captures are not to stand in the index, as those for which
-	// another record stands; nil for none.
+	// Unlisted reports whether the index leaves out a capture, for example because another
+	// record replaces it. It may be nil.
 	Unlisted func(*cdxj.Entry) bool
-	// Pages goes through the pages; nil for none. An error stops the writing.
+	// Pages returns the pages; it may be nil. An error ends Write.
 	Pages iter.Seq2[Page, error]
 
 	Title       string
-	Description string    // left out if it is empty
-	Created     time.Time // must be given
-	Software    string    // with its version; left out if it is empty
-	MainPageURL string    // what a reader opens first; left out if it is empty
+	Description string    // left out if empty
+	Created     time.Time // required
+	Software    string    // with its version; left out if empty
+	MainPageURL string    // the page that a reader opens first; left out if empty
 
-	// Temp is the directory for temporary files; "" is the system's. An index
-	// takes some 250 bytes a capture there.
+	// Temp is the directory for temporary files; "" means the system's. An index takes about
+	// 250 bytes per capture there.
 	Temp string
 
-	memory int // bytes of the index in memory; 0 is cdxj.DefaultMemory
+	memory int // bytes of the index in memory; 0 means cdxj.DefaultMemory
 }
 
 // A resource is an entry of datapackage.json.
@@ -114,9 +113,9 @@ const (
 	profile     = "data-package"
 )
 
-// Write writes a package to w, in one go. Each WARC file is read twice, once
-// for the index; it must not grow meanwhile. Memory does not grow with what is
-// packed, but for some 200 bytes per 3000 captures. A package above 4 GB has the fields of ZIP64.
+// Write writes a package to w sequentially. It reads each WARC file twice, once for the index;
+// the file must not grow in between. Memory does not grow with the package, except for about
+// 200 bytes per 3000 captures. A package above 4 GB has the fields of ZIP64.
 func Write(w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
@@ -208,8 +207,7 @@ func indexFile(file string, add func(*cdxj.Entry) error) error {
 	return cdxj.Index(f, filepath.Base(file), add, nil)
 }
 
-// pages writes pages.jsonl: a line about the list, then the pages (section
-// "pages.jsonl").
+// pages writes pages.jsonl: a line about the list, then the pages (section "pages.jsonl").
 func (p *Package) pages(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -239,7 +237,7 @@ func (p *Package) pages(w io.Writer) error {
 	return nil
 }
 
-// A writer knows what the package has so far.
+// A writer records what the package contains so far.
 type writer struct {
 	zip       *zip.Writer
 	created   time.Time
@@ -270,9 +268,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// blocks writes a large index as ZipNum: blocks of lines, each a gzip member,
-// and a second index that says where the blocks are. That is small: a line of
-// it stands for blockLines captures.
+// blocks writes a large index as ZipNum: blocks of lines, each a gzip member, and a second
+// index with the places of the blocks. The second index is small: it has a line for each
+// blockLines captures.
 func (z *writer) blocks(index *cdxj.Sorter) error {
 	var second bytes.Buffer
 	fmt.Fprintf(&second, `!meta 0 {"format":"cdxj-gzip-1.0","filename":%q}`+"\n", path.Base(blocksName))
@@ -292,7 +290,7 @@ func (z *writer) blocks(index *cdxj.Sorter) error {
 	})
 }
 
-// A blockWriter cuts a stream of lines into blocks.
+// A blockWriter splits a stream of lines into blocks.
 type blockWriter struct {
 	out    io.Writer
 	index  *bytes.Buffer
@@ -327,7 +325,7 @@ func (b *blockWriter) flush() error {
 	}
 	b.zipped.Reset()
 	zip := gzip.NewWriter(&b.zipped)
-	zip.Write(b.block) // to memory, which takes everything
+	zip.Write(b.block) // to memory, which cannot fail
 	zip.Close()
 	key, _, _ := bytes.Cut(b.block, []byte(" {"))
 	sum := sha256.Sum256(b.zipped.Bytes())
@@ -339,7 +337,7 @@ func (b *blockWriter) flush() error {
 	return err
 }
 
-// finish writes what lists the rest.
+// finish writes the files that list the others.
 func (z *writer) finish(p *Package) error {
 	text, err := json.MarshalIndent(dataPackage{
 		Profile: profile, WACZVersion: Version, Title: p.Title, Description: p.Description,

@@ -74,7 +74,7 @@ func pack(t *testing.T, p *Package) string {
 	return path
 }
 
-// contents are the files of a package, in its order.
+// contents returns the files of a package, in its order.
 func contents(t *testing.T, path string) (names []string, text map[string]string, method map[string]uint16) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -157,7 +157,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// What is unlisted is in the package all the same.
+// A capture that is not listed is still in the package.
 func TestWhatIsUnlistedIsNotInTheIndex(t *testing.T) {
 	one := crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 3)
 	path := pack(t, &Package{WARCs: []string{one}, Created: day, Unlisted: func(e *cdxj.Entry) bool {

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
 )
 
-// rowsOf are n rows in order.
+// rowsOf returns n rows in order.
 func rowsOf(n int) func(func(*export.Row, error) bool) {
 	return func(yield func(*export.Row, error) bool) {
 		for i := range n {
@@ -44,7 +44,7 @@ func written(t *testing.T, rows func(func(*export.Row, error) bool), o parquet.O
 	return f, b.Bytes()
 }
 
-// Rows are handed on in batches; none is lost between two.
+// Rows are written in batches; no row is lost between two batches.
 func TestEachRowIsInTheFileOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 255, 256, 257, 600} {
 		f, raw := written(t, rowsOf(n), parquet.Options{})
@@ -86,7 +86,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("sorted by %+v", order)
 		}
 	}
-	// Only what is archived has a segment.
+	// Only archived rows have a segment.
 	for file, want := range map[string]any{"": nil, "a.warc.gz": "s"} {
 		_, raw := written(t, func(yield func(*export.Row, error) bool) {
 			yield(&export.Row{SURT: "s", URL: "u:", WARCFile: file, Time: sample.Start}, nil)
@@ -103,13 +103,13 @@ func TestValuesAtTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		row    export.Row
 		column string
-		want   any // nil: an error that says bad
+		want   any // nil: an error that contains bad
 		bad    string
 	}{
 		{export.Row{Status: 0}, "fetch_status", int32(0), ""},
 		{export.Row{Status: 32767}, "fetch_status", int32(32767), ""},
-		{export.Row{Status: 32768}, "", nil, "status 32768 is none of HTTP"},
-		{export.Row{Status: -1}, "", nil, "status -1 is none of HTTP"},
+		{export.Row{Status: 32768}, "", nil, "status 32768 is not an HTTP status"},
+		{export.Row{Status: -1}, "", nil, "status -1 is not an HTTP status"},
 		{export.Row{Links: new(most)}, "links", int32(most), ""},
 		{export.Row{Links: new(int(over))}, "", nil, "links is "},
 		{export.Row{Links: new(-1)}, "", nil, "links is -1"},
@@ -172,7 +172,7 @@ func TestValuesAtTheirBounds(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// little takes so many bytes.
+// little is a writer that takes left bytes, and then fails.
 type little struct{ left int }
 
 func (l *little) Write(p []byte) (int, error) {
@@ -183,7 +183,7 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full at any byte is an error, and so is one of the rows.
+// A disk that is full at any byte is an error, and so is an error of the rows.
 func TestADiskThatIsFull(t *testing.T) {
 	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
 	for left := 0; left < len(raw); left += 1 + len(raw)/50 {
@@ -192,7 +192,7 @@ func TestADiskThatIsFull(t *testing.T) {
 			t.Errorf("room for %d of %d bytes: %d rows, %v", left, len(raw), n, err)
 		}
 	}
-	// Of long rows a batch is more than is buffered.
+	// A batch of long rows is more than is buffered.
 	random := rand.NewChaCha8([32]byte{1})
 	long := func(yield func(*export.Row, error) bool) {
 		for r := range rowsOf(600) {
@@ -217,7 +217,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// What a check says, and of which row.
+// The errors of Check name the row.
 func TestCheckSaysWhichRow(t *testing.T) {
 	type key struct{ surt, url string }
 	for _, c := range []struct {
@@ -248,11 +248,11 @@ func TestCheckSaysWhichRow(t *testing.T) {
 	}
 }
 
-// The file says in its end how many rows it has: fewer or more are no whole file.
+// The footer says how many rows the file has. Fewer or more rows are an error.
 func TestCheckCountsTheRows(t *testing.T) {
 	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
 	for said, bad := range map[int64]string{
-		599: "parquet: 600 rows, where the file says 599", 600: "", 601: "parquet: 600 rows, where the file says 601",
+		599: "parquet: 600 rows, but the file says 599", 600: "", 601: "parquet: 600 rows, but the file says 601",
 	} {
 		// The last eight bytes are the length of the footer, and PAR1.
 		size := int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
@@ -275,7 +275,7 @@ func TestCheckCountsTheRows(t *testing.T) {
 	}
 }
 
-// failing is a file of which only so many reads are well.
+// failing is a file that fails after a number of reads.
 type failing struct {
 	io.ReaderAt
 	left int
@@ -289,7 +289,7 @@ func (f *failing) ReadAt(p []byte, at int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, at)
 }
 
-// Wherever the reading ends, be it by a panic, the row is named that was not read.
+// Wherever reading fails, even with a panic, the error names the row that was not read.
 func TestCheckSaysHowFarItCame(t *testing.T) {
 	_, raw := written(t, rowsOf(300), parquet.Options{GroupRows: 280})
 	broken := errors.New("broken")
@@ -310,7 +310,7 @@ func TestCheckSaysHowFarItCame(t *testing.T) {
 			far = max(far, n)
 		}
 		if far == 0 {
-			t.Errorf("%s: none behind the first row", what)
+			t.Errorf("%s: none after the first row", what)
 		}
 	}
 }

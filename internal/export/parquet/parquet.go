@@ -1,8 +1,7 @@
-// Package parquet writes the table of package export as Parquet, with the names
-// and types of Common Crawl's columnar index
-// (https://github.com/commoncrawl/cc-index-table), so that queries written for
-// that run on a crawl of one's own. It is a package of its own because of the
-// size of what it links.
+// Package parquet writes the table of package export as Parquet, with the names and types of
+// Common Crawl's columnar index (https://github.com/commoncrawl/cc-index-table), so that
+// queries written for that index work on any crawl. It is a separate package because its
+// dependencies are large.
 package parquet
 
 import (
@@ -26,9 +25,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export"
 )
 
-// A record is one row of the file. The columns up to warc_segment are Common
-// Crawl's, in their order; some that it has in each row are optional here,
-// because a crawl may have no archive. Those below are ours.
+// A record is one row of the file. The columns up to warc_segment are those of Common Crawl, in
+// their order. Some columns that Common Crawl always has are optional here, because a crawl may
+// have no archive. The columns below warc_segment are our own.
 type record struct {
 	SURT             string  `parquet:"url_surtkey"`
 	URL              string  `parquet:"url"`
@@ -99,37 +98,36 @@ type record struct {
 	TextDigest *string `parquet:"text_digest"`
 }
 
-// A seriesRecord is one row of the file of a series.
+// A seriesRecord is one row in the file of a series.
 type seriesRecord struct {
 	Snapshot time.Time `parquet:"snapshot,timestamp(millisecond)"`
 	record
 }
 
-// Options of Write. The zero value is ready for use.
+// Options are the settings of Write. The zero value is ready for use.
 type Options struct {
-	// Segment is the value of warc_segment of each row that is archived; null
-	// if it is empty.
+	// Segment is the value of warc_segment in each archived row; null if it is empty.
 	Segment string
-	// GroupRows is how many rows are in a row group, which is held in memory
-	// until it is whole; 0 is DefaultGroupRows.
+	// GroupRows is the number of rows in a row group. Each group is held in memory until it is
+	// complete. 0 means DefaultGroupRows.
 	GroupRows int
 	// Version of the program, for created_by.
 	Version string
-	// Snapshots has the column snapshot come first, which says of which crawl of a series a
-	// row is: when the run of that began.
+	// Snapshots adds the column snapshot before all others. It says when the run of the row's
+	// crawl began.
 	Snapshots bool
 }
 
-// DefaultGroupRows is how many rows are in a row group: some tens of megabytes
-// of memory.
+// DefaultGroupRows is the default number of rows in a row group. A group takes tens of
+// megabytes of memory.
 const DefaultGroupRows = 64 << 10
 
-// Write writes a file, compressed with Snappy, and returns how many rows it has.
-// Rows must come in the order of Source.Rows, or with Snapshots in that of Series.Rows,
-// which the file declares.
+// Write writes a file, compressed with Snappy, and returns the number of rows. Rows must come
+// in the order of Source.Rows, or with Snapshots in that of Series.Rows: the file declares this
+// order.
 //
-// The error names a record that stands beyond 2 GiB in its WARC file: Common
-// Crawl's type for the offset is a 32-bit integer.
+// If a record is beyond 2 GiB in its WARC file, the error names it: the type of Common Crawl's
+// offset column is a 32-bit integer.
 func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64, err error) {
 	if o.GroupRows <= 0 {
 		o.GroupRows = DefaultGroupRows
@@ -145,7 +143,7 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
 }
 
-// write writes rows of one type, each made by of.
+// write writes rows of one type. of makes each of them.
 func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
 	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
@@ -209,7 +207,7 @@ func newRecord(r *export.Row, segment string) (*record, error) {
 		rec.Segment = optional(segment)
 	}
 	if r.Status < 0 || r.Status > math.MaxInt16 {
-		return nil, fmt.Errorf("status %d is none of HTTP", r.Status)
+		return nil, fmt.Errorf("status %d is not an HTTP status", r.Status)
 	}
 	for _, n := range []struct {
 		to   **int32
@@ -265,12 +263,12 @@ func (rec *record) setURL(u frontier.URL) {
 	rec.PrivateSuffix, rec.PrivateDomain = optional(private), below(host, private)
 }
 
-// suffixes are the public suffixes of a name without and with the private
-// section of the Public Suffix List; "" where the list has no rule for it.
+// suffixes returns the public suffixes of a name, without and with the private section of the
+// Public Suffix List. They are "" if the list has no rule for the name.
 func suffixes(host string) (registry, private string) {
 	suffix, icann := publicsuffix.PublicSuffix(host)
 	if !icann && !strings.Contains(suffix, ".") {
-		return "", "" // by the rule * for what is not listed
+		return "", "" // only the rule * matches, which is for unlisted names
 	}
 	private = suffix
 	for !icann {
@@ -283,7 +281,7 @@ func suffixes(host string) (registry, private string) {
 	return suffix, private
 }
 
-// below is the name one label below a suffix of host; nil if there is none.
+// below returns the name one label below a suffix of host, or nil if there is none.
 func below(host, suffix string) *string {
 	rest, ok := strings.CutSuffix(host, "."+suffix)
 	if suffix == "" || !ok {
@@ -292,7 +290,7 @@ func below(host, suffix string) *string {
 	return new(rest[strings.LastIndexByte(rest, '.')+1:] + "." + suffix)
 }
 
-// recordID is a WARC-Record-ID as the 16 bytes of its UUID; nil if it is none.
+// recordID returns the 16 bytes of the UUID in a WARC-Record-ID, or nil if there is no UUID.
 func recordID(id string) []byte {
 	digits, ok := strings.CutPrefix(id, "urn:uuid:")
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, "-", ""))
@@ -309,10 +307,10 @@ func wide(n *int) *int64 {
 	return new(int64(*n))
 }
 
-// text makes s UTF-8, which the type STRING promises.
+// text makes s valid UTF-8, which the type STRING requires.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// optional is nil, the null of Parquet, for an empty string.
+// optional returns nil, the null of Parquet, if s is empty.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -320,10 +318,10 @@ func optional(s string) *string {
 	return new(text(s))
 }
 
-// Check reads a whole file that Write has written, size bytes long, and returns
-// how many rows it has. The error names the first row that is not in order.
+// Check reads a whole file of size bytes that Write has written, and returns the number of
+// rows. The error names the first row that is not in order.
 func Check(r io.ReaderAt, size int64) (n int64, err error) {
-	// The Parquet library panics on some files that are damaged.
+	// The Parquet library panics on some damaged files.
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("parquet: row %d: %v", n+1, v)
@@ -341,7 +339,7 @@ func Check(r io.ReaderAt, size int64) (n int64, err error) {
 	return n, err
 }
 
-// A place is what rows are sorted by.
+// A place is the sort key of a row.
 type place struct {
 	snapshot  time.Time
 	surt, url string
@@ -375,7 +373,7 @@ func check[T any](f *parquet.File, n *int64, of func(*T) place) error {
 		case err == io.EOF && *n == f.NumRows():
 			return nil
 		case err == io.EOF:
-			return fmt.Errorf("parquet: %d rows, where the file says %d", *n, f.NumRows())
+			return fmt.Errorf("parquet: %d rows, but the file says %d", *n, f.NumRows())
 		case err != nil:
 			return fmt.Errorf("parquet: row %d: %w", *n+1, err)
 		}

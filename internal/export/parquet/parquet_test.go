@@ -35,7 +35,7 @@ func source(t *testing.T, pages, archive bool) *export.Source {
 	return s
 }
 
-// read gives the rows as a reader sees them who knows only the file.
+// read returns the rows as a reader sees them that knows only the file.
 func read(t *testing.T, b []byte) (rows []map[string]any) {
 	t.Helper()
 	f, err := pq.OpenFile(bytes.NewReader(b), int64(len(b)))
@@ -82,7 +82,7 @@ func read(t *testing.T, b []byte) (rows []map[string]any) {
 	return rows
 }
 
-// In the file of a series the column of the crawl comes first, and the others are the same.
+// In the file of a series the snapshot column is the first, and the others are the same.
 func TestTheFileOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
 	s := export.Series{{Start: sample.Start, Source: source(t, true, true)}, {Start: sample.Start.Add(7 * 24 * time.Hour), Source: source(t, true, false)}}
 	write := func(s export.Series) (*bytes.Reader, int64) {
@@ -132,8 +132,8 @@ func TestTheFileOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
 	}
 }
 
-// The schema is what is promised: names, types and order of Common Crawl's
-// index, then our own. A column may be added at the end.
+// The schema is a promise: the names, types and order of Common Crawl's index, then our own
+// columns. A column may be added at the end.
 func TestSchema(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := parquet.Write(&b, source(t, true, true).Rows(t.Context()), parquet.Options{}); err != nil {
@@ -210,7 +210,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// A row has in the file what it has in the table.
+// A row has the same values in the file as in the table.
 func TestRowsAreThoseOfTheTable(t *testing.T) {
 	for _, c := range []struct{ pages, archive bool }{{true, true}, {true, false}, {false, true}} {
 		s := source(t, c.pages, c.archive)
@@ -290,8 +290,8 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// The values that Common Crawl's documentation of the columns gives, and what
-// it says of addresses and of names that are not on the Public Suffix List.
+// The values are those of Common Crawl's documentation of the columns, also for addresses and
+// for names that are not on the Public Suffix List.
 func TestURLColumns(t *testing.T) {
 	type parts map[string]any
 	for url, want := range map[string]parts{
@@ -353,7 +353,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Check must find what is wrong, and never panic.
+// Check must find damage, and never panic.
 func TestCheckFindsDamage(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := parquet.Write(&b, source(t, true, true).Rows(t.Context()), parquet.Options{GroupRows: 4}); err != nil {
@@ -393,7 +393,7 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// Who uses the crawler as a library links no Parquet: only the command does.
+// Programs that use the crawler as a library do not link Parquet: only the command does.
 func TestLinkedByTheCommandOnly(t *testing.T) {
 	const root = "../../.."
 	var users []string
@@ -423,6 +423,6 @@ func TestLinkedByTheCommandOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"cmd/crawl"}, users); diff != "" {
-		t.Errorf("who imports Parquet (-want +got):\n%s", diff)
+		t.Errorf("packages that import Parquet (-want +got):\n%s", diff)
 	}
 }

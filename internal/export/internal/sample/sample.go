@@ -1,5 +1,5 @@
-// Package sample makes a small crawl directory with every kind of capture, for
-// tests: always the same bytes.
+// Package sample makes a small crawl directory with every kind of capture, for tests. Its bytes
+// are always the same.
 package sample
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Start is the time of the first request; one follows each second.
+// Start is the time of the first request. There is one request per second.
 var Start = time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // A Capture is one answer of the sample.
@@ -25,14 +25,14 @@ type Capture struct {
 	Exchange *warc.Exchange
 }
 
-// WARC is the name of the file. It is not compressed, so that its offsets
-// depend on no version of gzip.
+// WARC is the name of the file. It is not compressed, so that its offsets do not depend on the
+// version of gzip.
 const WARC = "sample-00000.warc"
 
-// textDigest is that of a page.
+// textDigest is the text digest of a page.
 const textDigest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// Captures are what the crawl got, in its order.
+// Captures returns the answers of the crawl, in its order.
 func Captures() []Capture {
 	var all []Capture
 	at := Start
@@ -56,7 +56,7 @@ func Captures() []Capture {
 	}
 	html := http.Header{"Content-Type": {"text/HTML; charset=utf-8"}}
 	page := func(x *warc.Exchange, p storage.PageRecord) {
-		// A page has its time to the nanosecond, and WARC-Date to the microsecond.
+		// The time of a page has nanoseconds, WARC-Date has microseconds.
 		p.URL, p.Time, p.Robots = x.URL, x.Date.Add(999), robots
 		p.Size = 100
 		p.Digest = "sha1:" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -71,13 +71,13 @@ func Captures() []Capture {
 	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), storage.PageRecord{
 		Status: 301, Location: "http://www.a.example/new", Depth: 1, Hops: "L", Via: "http://www.a.example/", Tag: "news",
 	})
-	// Two captures of one URL: the first was to be asked again.
+	// Two captures of one URL: the first was to be requested again.
 	only(answer("http://www.a.example/new", 503, http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}, "later", "http://www.a.example/old", "LR"))
 	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), storage.PageRecord{
 		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
 		Body: storage.Text(`"body":"not this one"`),
 	})
-	// A redirect that is archived and not taken: its target is as it was sent.
+	// A redirect that is archived and not followed: its target is as it was sent.
 	only(answer("http://www.a.example/loop", 302, http.Header{"Location": {"loop?2"}}, "", "http://www.a.example/", "L"))
 	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
@@ -105,12 +105,12 @@ func Captures() []Capture {
 		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
 	}
-	// An answer to HEAD, which is no capture for an index, and no page of a WACZ.
+	// An answer to HEAD is not a capture in an index, and not a page of a WACZ.
 	x = answer("http://head.zw/", 200, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000"}}, "", "http://www.a.example/", "L")
 	x.Head, x.Request.StartLine = true, warc.RequestLine("HEAD", "/")
 	page(x, storage.PageRecord{Status: 200, Type: "text/html", Method: "HEAD", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
 	all[len(all)-1].Page.Size, all[len(all)-1].Page.Digest = 0, ""
-	// One whose owner refuses the purpose of the crawl.
+	// A page whose owner refuses the purpose of the crawl.
 	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, storage.PageRecord{
 		Status: 200, Type: "text/html", Usage: []storage.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
 	})
