@@ -134,13 +134,13 @@ func (c *Clocks) unspoiled(own time.Duration) (time.Duration, Clock) {
 		s.Fetched = s.Fetched.Add(time.Second)
 	}
 `),
-		{log, "			l.of(desk.number, e, x, res, p)\n", `			if frontier.Sabotage == "unlogged" && !x.Robots && strings.HasSuffix(e.Hops, "E") || frontier.Sabotage == "unlogged-rules" && x.Robots || frontier.Sabotage == "unlogged-redirects" && x.Robots && x.Status == 302 {
+		{log, "			l.of(slot.number, e, x, res, p)\n", `			if frontier.Sabotage == "unlogged" && !x.Robots && strings.HasSuffix(e.Hops, "E") || frontier.Sabotage == "unlogged-rules" && x.Robots || frontier.Sabotage == "unlogged-redirects" && x.Robots && x.Status == 302 {
 				continue
 			}
 			if frontier.Sabotage == "shorter" {
 				x.Ended = x.Started
 			}
-			l.of(desk.number, e, x, res, p)
+			l.of(slot.number, e, x, res, p)
 `},
 		{log, "	if until := x.RetryAfter(); !until.IsZero() {\n", "	if until := x.RetryAfter(); !until.IsZero() && frontier.Sabotage != \"retry-after-unsaid\" {\n"},
 		{log, "	\"strconv\"\n", "	\"strconv\"\n	\"strings\"\n"},
