@@ -54,7 +54,7 @@ type ask struct {
 	clock frontier.Clock
 	code  Code
 	rule  string // in whose words; empty where they are those of ruleOf
-	guest bool   // it counts for who comes because of another site's robots.txt, too
+	guest bool   // it counts for who comes because of another site's robots.txt, and for other sites of the host, too
 }
 
 func (a *auditor) newHost(name string) *host {
