@@ -78,10 +78,8 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.rewriteSeeds(seeds); err != nil {
 		return nil, err
 	}
-	if o.Network == nil && len(o.ConnectTo) == 0 && slices.ContainsFunc(seeds, isPublic) {
-		if err := o.Identity.checkReach(); err != nil {
-			return nil, err
-		}
+	if err := o.checkReach(seeds); err != nil {
+		return nil, err
 	}
 	err = tried("Scope", func() {
 		for _, e := range seeds {
@@ -89,6 +87,14 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 		}
 	})
 	return seeds, err
+}
+
+// checkReach reports a contact that cannot be reached, if one of the seeds is public.
+func (o *Options) checkReach(seeds []frontier.Entry) error {
+	if o.Network != nil || len(o.ConnectTo) > 0 || !slices.ContainsFunc(seeds, isPublic) {
+		return nil
+	}
+	return o.Identity.checkReach()
 }
 
 // isPublic reports whether the host of a seed is a domain that is not reserved, or a public

@@ -60,8 +60,9 @@ func (id Identity) Check() error {
 	return nil
 }
 
-// reservedNames are domains that cannot be registered (RFC 2606, RFC 6761).
-var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org"}
+// reservedNames are domains that cannot be registered (RFC 2606, RFC 6761), of which some are
+// names within a network (RFC 6762, RFC 8375).
+var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org", "local", "home.arpa", "internal"}
 
 // isReserved reports whether a host has a reserved name or an address that is not public.
 func isReserved(host string) bool {
@@ -72,6 +73,22 @@ func isReserved(host string) bool {
 	return slices.ContainsFunc(reservedNames, func(name string) bool {
 		return host == name || strings.HasSuffix(host, "."+name)
 	})
+}
+
+// unreachable returns why nobody outside of a network reaches a host, or "" if they may.
+func unreachable(host string) string {
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	switch reserved := isReserved(host); {
+	case err == nil && reserved:
+		return "is an address that others cannot reach"
+	case err == nil:
+		return ""
+	case reserved:
+		return "is reserved for examples, tests and local networks (RFC 2606, RFC 6761)"
+	case !strings.Contains(strings.TrimSuffix(host, "."), "."):
+		return "is a name within a network"
+	}
+	return ""
 }
 
 // checkReach reports contacts that cannot be reached, such as those of examples, as an
@@ -86,11 +103,7 @@ func (id Identity) checkReach() error {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
 			host, mail = u.Hostname(), true
 		}
-		if mail && isReserved(host) {
-			why := "is reserved for examples and tests (RFC 2606, RFC 6761)"
-			if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-				why = "is an address that others cannot reach"
-			}
+		if why := unreachable(host); mail && why != "" {
 			return &OptionError{Field: c.field, Reason: fmt.Sprintf("%q does not lead to you: %s %s. Give a contact at which site owners reach you", c.contact, host, why)}
 		}
 	}

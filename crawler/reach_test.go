@@ -26,6 +26,12 @@ func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 		{"https://www.EXAMPLE.org/bot", "", "Identity.Contact", "is reserved"},
 		{"https://bot.test/", "", "Identity.Contact", "bot.test is reserved"},
 		{"https://notexample.org/bot", "", "", ""},
+		{"me@printer.local", "", "Identity.Contact", "printer.local is reserved"},
+		{"me@box.home.arpa", "", "Identity.Contact", "box.home.arpa is reserved"},
+		{"https://wiki.corp.internal/bot", "", "Identity.Contact", "wiki.corp.internal is reserved"},
+		{"root@box", "", "Identity.Contact", "box is a name within a network"},
+		{"https://[2600:1408::1]/bot", "", "", ""},
+		{"https://wiki/bot", "", "Identity.Contact", "wiki is a name within a network"},
 		{"https://127.0.0.1/bot", "", "Identity.Contact", "127.0.0.1 is an address that others cannot reach"},
 		{"https://[::1]/bot", "", "Identity.Contact", "is an address that others cannot reach"},
 		{"https://192.168.1.1:8080/bot", "", "Identity.Contact", "is an address that others cannot reach"},
@@ -52,6 +58,24 @@ func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 			if _, err := crawler.New(o); err != nil {
 				t.Errorf("%s, %s, %s: %v", c.contact, c.mail, what, err)
 			}
+		}
+	}
+}
+
+// A public seed that is added later is refused as one of the options is.
+func TestAPublicSeedThatIsAddedNeedsAContact(t *testing.T) {
+	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
+	for contact, refused := range map[string]bool{"you@example.com": true, "me@debian.org": false} {
+		c, err := crawler.New(crawler.Options{Identity: crawler.Identity{Token: "testbot", Contact: contact}, Seeds: []string{own}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Add(own + "1"); err != nil {
+			t.Errorf("%s: %v", contact, err)
+		}
+		option := new(crawler.OptionError)
+		if err := c.Add(own+"2", public); refused != (errors.As(err, &option) && option.Field == "Identity.Contact") || !refused && err != nil {
+			t.Errorf("%s: %v, want refused: %v", contact, err, refused)
 		}
 	}
 }

@@ -108,12 +108,16 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 //
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end.
 // After that the error is ErrEnded, and nothing is queued, except that of more than a
-// thousand seeds the first may be. The error for an invalid seed is an *OptionError, and
-// nothing is queued; any other error ends the run.
+// thousand seeds the first may be. The error for an invalid seed, and for a public one if the
+// contact cannot be reached, is an *OptionError, and nothing is queued; any other error ends
+// the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
 		err = c.opts.rewriteSeeds(entries)
+	}
+	if err == nil {
+		err = c.opts.checkReach(entries)
 	}
 	if err != nil {
 		return err

@@ -224,6 +224,9 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	}
 	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+	for err == nil && resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols { // before the answer (RFC 9110, section 15.2)
+		resp, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+	}
 	if err != nil {
 		return err
 	}

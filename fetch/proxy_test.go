@@ -92,15 +92,20 @@ func site(c net.Conn, config *tls.Config, got *[]*request) {
 
 func TestTunnels(t *testing.T) {
 	config, pool := certified(t)
-	// connect answers CONNECT and returns the request.
-	connect := func(c net.Conn, asked *string) bool {
+	// answer answers CONNECT, after the given text, and returns the request.
+	answer := func(c net.Conn, asked *string, before string) bool {
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
 			return false
 		}
 		*asked = fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Host, " ", r.UserAgent() != "", " ", r.Header.Get("Proxy-Authorization"))
-		_, err = io.WriteString(c, "HTTP/1.1 299 Connection established\r\n\r\n")
+		_, err = io.WriteString(c, before+"HTTP/1.1 299 Connection established\r\n\r\n")
 		return err == nil
+	}
+	connect := func(c net.Conn, asked *string) bool { return answer(c, asked, "") }
+	// interim is connect with interim answers before the answer.
+	interim := func(c net.Conn, asked *string) bool {
+		return answer(c, asked, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nX: y\r\n\r\n")
 	}
 	// socks answers RFC 1928 with user and password.
 	socks := func(c net.Conn, asked *string) bool {
@@ -128,6 +133,7 @@ func TestTunnels(t *testing.T) {
 	}{
 		{"http://me:secret@example.com:3128", "CONNECT example.com:443 example.com:443 true Basic bWU6c2VjcmV0", false, connect},
 		{"http://example.com", "CONNECT example.com:443 example.com:443 true ", false, connect},
+		{"http://example.com:81", "CONNECT example.com:443 example.com:443 true ", false, interim},
 		{"https://example.com", "CONNECT example.com:443 example.com:443 true ", true, connect},
 		{"socks5://me:secret@example.com", "me:secret 1 3 example.com 443", false, socks},
 		{"socks5h://me:secret@example.com", "me:secret 1 3 example.com 443", false, socks},

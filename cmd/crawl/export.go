@@ -231,16 +231,18 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 		}
 	}
 
-	// The first interrupt ends the export, and removes what is written; a
-	// second one ends the process.
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
 	out, err := p.target(f, kind)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
+
+	// Until here an interrupt ends the process, also while a named pipe waits for its reader.
+	// From here on the first interrupt ends the export, and removes what is written; a
+	// second one ends the process.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
 	n, err := p.tell(source, out, func() (int64, error) { return kind.write(ctx, source, out, f) })
 	if err == nil && f.check {
 		err = out.check(kind, n)

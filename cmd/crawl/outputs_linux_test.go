@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -161,4 +163,30 @@ func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	<-n
+}
+
+// An export that waits for the reader of a named pipe ends with the first interrupt.
+func TestAnInterruptEndsTheWaitForAReader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	cmd := exec.Command("crawl", "export", dir, "--format", "csv", "--output", pipe)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second) // by then it waits; an earlier signal ends it, too
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	late := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	if !late.Stop() {
+		t.Error("it waits on")
+	}
 }

@@ -263,3 +263,43 @@ func audited(t *testing.T, seed uint64) *audit.Report {
 	}
 	return r
 }
+
+// A site whose robots.txt cannot be had delays no other site of its host by more than the
+// rest after that failure.
+func TestASiteWithoutItsRulesDoesNotBindItsHost(t *testing.T) {
+	for name, fault := range map[string]func(s *crawltest.Site){
+		"500":              func(s *crawltest.Site) { s.Status("/robots.txt", 500) },
+		"503":              func(s *crawltest.Site) { s.Status("/robots.txt", 503) },
+		"reset":            func(s *crawltest.Site) { s.Reset("/robots.txt") },
+		"503, Retry-After": func(s *crawltest.Site) { s.Flaky("/robots.txt", "", "20", 503) },
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			web := crawltest.New(t)
+			fault(web.Site("http://a.example").Addr("16.1.1.1"))
+			good := web.Site("http://a.example:8080").Addr("16.1.1.1")
+			for i := range 9 {
+				good.Page("/"+strconv.Itoa(i), fmt.Sprintf(`<a href="/%d">next</a>`, i+1))
+			}
+			c, err := crawler.New(crawler.Options{
+				Logger: quiet, Identity: testIdentity, Network: web, Dir: dir, Patience: time.Hour,
+				Seeds: []string{"http://a.example/", "http://a.example:8080/0"}, Output: []crawler.Output{}, MaxTime: 3 * time.Minute,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if n := c.Summary().Pages; n < 9 {
+				t.Errorf("%s: %d pages", name, n)
+			}
+		})
+		if _, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {
+			t.Errorf("%s: %v", name, v)
+			return nil
+		}}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -53,7 +53,7 @@ type ask struct {
 	clock     frontier.Clock
 	code      Code
 	rule      string // the text of the rule; empty: that of ruleOf
-	forOthers bool   // it also counts for requests because of another site's robots.txt
+	forOthers bool   // it also counts for requests because of another site's robots.txt, and for other sites of the host
 }
 
 func (a *auditor) newHost(name string) *host {

@@ -98,7 +98,8 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	for i := range asks {
 		a.checkedAsk(asks[i].code)
 	}
-	if r.robots && r.via != r.site && len(asks) > 0 && !asks[len(asks)-1].forOthers {
+	// The wait for a robots.txt that cannot be had binds only its own site.
+	if (own != of || r.robots && r.via != r.site) && len(asks) > 0 && !asks[len(asks)-1].forOthers {
 		asks = asks[:len(asks)-1]
 	}
 	if now := max(a.runs.all[r.run].at(r.site).delay, frontier.PublicFloor); own != of && of.last.run < r.run {
