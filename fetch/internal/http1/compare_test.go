@@ -242,12 +242,12 @@ func TestOddAnswers(t *testing.T) {
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
 // reads tells what each read of a body brings, and what the connection has behind it.
-func reads(on io.ReadWriter, noBody bool, size int) (told string) {
+func reads(on io.ReadWriter, bodiless bool, size int) (told string) {
 	c := New(on)
 	if err := c.Send(nil); err != nil {
 		return " " + err.Error()
 	}
-	resp, err := c.Receive(noBody)
+	resp, err := c.Receive(bodiless)
 	if err != nil {
 		return ""
 	}

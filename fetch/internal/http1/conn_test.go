@@ -48,16 +48,16 @@ type outcome struct {
 	again        bool
 }
 
-func exchange(on io.ReadWriter, noBody bool) (o outcome) {
-	return exchangeOn(New(on), noBody)
+func exchange(on io.ReadWriter, bodiless bool) (o outcome) {
+	return exchangeOn(New(on), bodiless)
 }
 
-func exchangeOn(c *Conn, noBody bool) (o outcome) {
+func exchangeOn(c *Conn, bodiless bool) (o outcome) {
 	if o.err = c.Send([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); o.err != nil {
 		return o
 	}
 	var resp *Response
-	resp, o.err = c.Receive(noBody)
+	resp, o.err = c.Receive(bodiless)
 	o.head = string(c.Head())
 	if o.err == nil {
 		o.major, o.minor, o.status, o.header, o.length = resp.Major, resp.Minor, resp.Status, resp.Header, resp.Length
