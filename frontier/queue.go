@@ -87,7 +87,7 @@ func (q *queues) readyOf(s *site) *siteHeap {
 	return &q.unsureReady
 }
 
-// head returns the first of all sites that are ready, or nil if there is none.
+// head returns the first of all sites that are ready, or nil if no site is.
 func (q *queues) head() *site {
 	switch quick, others := q.ready.sites, q.unsureReady.sites; {
 	case len(quick) == 0 && len(others) == 0:

@@ -39,7 +39,7 @@ func (s *site) work() *work {
 	return s.doing
 }
 
-// atWork returns the work of s for changes, and makes one if there is none.
+// atWork returns the work of s for changes, and makes one if s has none.
 func (s *site) atWork() *work {
 	if s.doing == nil {
 		s.doing = &work{}
