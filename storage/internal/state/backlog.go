@@ -89,7 +89,7 @@ func (v *view) misnamed() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("bucket %s has sites of which bucket %s has no record", bucketNames, bucketStates)
+	return fmt.Errorf("bucket %s has sites that have no record in bucket %s", bucketNames, bucketStates)
 }
 
 // State implements frontier.Backlog.

@@ -245,7 +245,7 @@ func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 		"the first":  {numbered("http://a.example", 9), fmt.Sprintf("key %x: site 1 has the number 9 there", "http://a.example")},
 		"the second": {numbered("http://b.example", 9), fmt.Sprintf("key %x: site 2 has the number 9 there", "http://b.example")},
 		"gone":       {func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://b.example")) }, "site 2 has the number 0 there"},
-		"more":       {numbered("http://c.example", 3), "bucket names has sites of which bucket states has no record"},
+		"more":       {numbered("http://c.example", 3), "bucket names has sites that have no record in bucket states"},
 	} {
 		dir := rich(t)
 		edited(t, dir, c.edit)

@@ -47,7 +47,7 @@ type writeBuckets struct{ meta, journal, names, states, entries, common *bbolt.B
 // a search; what a cursor finds is valid until something is written.
 type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
 
-// get returns the value of a key, nil if there is none.
+// get returns the value of a key, or nil.
 func get(rows *bbolt.Cursor, key []byte) []byte {
 	if is, value := rows.Seek(key); bytes.Equal(is, key) {
 		return value
@@ -258,7 +258,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
-// waiting returns the row of a waiting entry with any due time; nil if there is none.
+// waiting returns the row of a waiting entry with any due time, or nil.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {

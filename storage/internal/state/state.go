@@ -129,7 +129,7 @@ type DB struct {
 	book    book
 }
 
-// Open opens the state of the crawl in dir. It creates the file if there is none, but
+// Open opens the state of the crawl in dir. It creates a missing file, but
 // writes nothing to it before Begin, which creates the buckets of a new state. It fails
 // with an *InUseError, a *DamagedError, a *VersionError, the error of Options.New, or an
 // error of the file system.
@@ -326,8 +326,8 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	return nil
 }
 
-// hold records that a process holds the crawl, and creates the buckets if there are none:
-// after a kill the crawl has begun, or there is none.
+// hold records that a process holds the crawl, and creates missing buckets, in one
+// transaction: after a kill the crawl has begun, or does not exist.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {
