@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The name of a WARC file keeps letters and digits, and what needs no quoting.
+// The name of a WARC file keeps letters, digits and characters that need no quoting.
 func TestNamesOfArchives(t *testing.T) {
 	for dir, want := range map[string]string{
 		"azAZ09-._.crawl": "azAZ09-._", "a`{@[/:b": "_b", "a b`{@[:é": "a_b______", "x.crawl.crawl": "x.crawl",

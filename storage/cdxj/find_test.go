@@ -78,8 +78,8 @@ func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	}
 }
 
-// A malformed line is an error and hides no other line; nor does a cut last line, and an
-// index of a single line works.
+// A malformed line is an error and hides no other line. A cut last line does not either,
+// and an index of a single line works.
 func TestALineThatIsNoneIsTold(t *testing.T) {
 	good := indexOf(t, "http://a.example/x", "http://a.example/x")
 	line, _, _ := bytes.Cut(good, []byte("\n"))

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A read begins behind what is out, as no page of a large site can be read else without
-// a look at all that are out, and still finds what has come before that since.
+// A read begins after the entries that are out, since otherwise each page of a large site
+// would scan all of them, and still finds entries that were added before them.
 func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	db, err := start(t.TempDir(), Options{})
 	if err != nil {
@@ -75,8 +75,8 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	}
 }
 
-// A site that an op leaves with nothing to ask for is merged with that op, or behind it,
-// whenever the committer takes what is there: before it there is nothing to merge.
+// A site that an op leaves without an entry to read is merged with that op or after it, at
+// any time the committer takes a batch: before it there is nothing to merge.
 func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	const sites = 100_000
 	l := Usual
