@@ -97,7 +97,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
 			want:  "+0s a/robots.txt +0s b/robots.txt +1s b/rules", access: robots.Disallow,
 		}, {
-			name:  "to a file that is allowed, after a pause that is asked for",
+			name:  "to a file that is allowed, after the pause that it demands",
 			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules, b: status(200, "User-agent: *\nCrawl-delay: 10\nDisallow: /x")},
 			want:  "+0s a/robots.txt +0s b/robots.txt +10s b/rules", access: robots.Disallow,
 		}, {
