@@ -191,7 +191,7 @@ func (r *tracer) next(args []string) string {
 	return r.took(turn)
 }
 
-// option returns the value of NAME=VALUE, or "" if there is none.
+// option returns the value of NAME=VALUE, or "".
 func option(args []string, name string) string {
 	for _, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {
