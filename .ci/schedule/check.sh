@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh
-# Has systemd read the units that crawl schedule install makes, and compares the times at
-# which it would come with ours, at the changes of daylight saving, too. Installs systemd
-# from Debian's packages if it is not there: nothing of it is started.
+# Has systemd parse the units that crawl schedule install makes, and compares its times for
+# a schedule with ours, also at the changes of daylight saving. Installs systemd from
+# Debian's packages if it is missing: nothing of it is started.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v systemd-analyze >/dev/null; then
