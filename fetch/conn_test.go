@@ -269,7 +269,7 @@ func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 			v := newTour(t, Options{Network: w, RootCAs: pool})
 			_, all := v.visit("https://example.com/")
 			if x := all[1]; stage(x) != tc.stage || x.Truncated != tc.truncated || string(x.Body) != "hello" {
-				t.Errorf("%q, told %t: %q, %q: %v", tc.answer, tc.told, x.Body, x.Truncated, x.Err)
+				t.Errorf("%q, with a close message %t: %q, %q: %v", tc.answer, tc.told, x.Body, x.Truncated, x.Err)
 			}
 		})
 	}

@@ -196,7 +196,7 @@ func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 				want = "a.example/robots.txt a.example/page"
 			}
 			if got := strings.Join(asked, " "); got != want {
-				t.Errorf("asked for %s, want %s", got, want)
+				t.Errorf("requested %s, want %s", got, want)
 			}
 		})
 	}

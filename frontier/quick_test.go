@@ -210,7 +210,7 @@ func TestGoodHostsAloneLoseNothing(t *testing.T) {
 	for _, visits := range []int{1, 2, 3, 8, 64} {
 		with, without := simulate(t, hosts, visits, true, time.Hour), simulate(t, hosts, visits, false, time.Hour)
 		if with.took > without.took+without.took/100 {
-			t.Errorf("with %d visits it takes %v, and %v where none is kept back", visits, with.took, without.took)
+			t.Errorf("with %d visits it takes %v, and %v if none are kept back", visits, with.took, without.took)
 		}
 	}
 }

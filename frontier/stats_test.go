@@ -26,13 +26,13 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	})
 	for _, raw := range urls {
 		if n := told[mustParse(t, raw).Site()]; n != 1 {
-			t.Errorf("%s was told of %d times", raw, n)
+			t.Errorf("Each returned %s %d times", raw, n)
 		}
 	}
 	n := 0
 	f.Each(func(SiteStatus) bool { n++; return n < 2*somePage })
 	if n != 2*somePage {
-		t.Errorf("told of %d sites after an end at %d", n, 2*somePage)
+		t.Errorf("Each returned %d sites after an end at %d", n, 2*somePage)
 	}
 }
 

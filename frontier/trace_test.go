@@ -88,7 +88,7 @@ func TestTraces(t *testing.T) {
 				}
 			}
 			if got.String() != string(text) {
-				t.Fatalf("%s goes on after what happens", file)
+				t.Fatalf("%s has lines after the end of the trace", file)
 			}
 		})
 	}

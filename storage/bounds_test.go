@@ -29,7 +29,7 @@ func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 		now := steps.Load()
 		if now == last {
 			pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
-			t.Fatalf("nothing moves after %d steps", now)
+			t.Fatalf("no progress after %d steps", now)
 		}
 		last = now
 	}

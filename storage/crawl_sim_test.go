@@ -148,10 +148,10 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	pause := time.Duration(r.rand.IntN(3000)) * time.Millisecond
 	if kind > 0 {
 		if last, ok := r.ended[site]; ok && now.Sub(last) < r.delay {
-			r.t.Errorf("%s asked %v after its last answer", site, now.Sub(last))
+			r.t.Errorf("%s got a request %v after its last answer", site, now.Sub(last))
 		}
 		if until := r.not[site]; now.Before(until) {
-			r.t.Errorf("%s asked %v before it wanted", site, until.Sub(now))
+			r.t.Errorf("%s got a request %v before it was due", site, until.Sub(now))
 		}
 		// A request during a kill was made, too.
 		r.ended[site] = now
@@ -365,7 +365,7 @@ type groups struct{ all [][]byte }
 
 func (l *groups) Append(after uint64, group []byte) (uint64, error) {
 	if after != uint64(len(l.all)) {
-		return 0, fmt.Errorf("group %d comes behind %d", len(l.all)+1, after)
+		return 0, fmt.Errorf("group %d comes after %d", len(l.all)+1, after)
 	}
 	l.all = append(l.all, bytes.Clone(group))
 	return after + 1, nil

@@ -54,12 +54,12 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 		}
 		synctest.Wait()
 		if told.Load() > 0 || safe.Load() == 0 {
-			t.Errorf("%d were told, %d submitted, before anything happened", told.Load(), safe.Load())
+			t.Errorf("%d got the error, %d submitted, before the failure", told.Load(), safe.Load())
 		}
 		close(dies)
 		synctest.Wait()
 		if told.Load() != workers {
-			t.Errorf("%d of %d were told", told.Load(), workers)
+			t.Errorf("%d of %d got the error", told.Load(), workers)
 		}
 		if err := db.Submit(frontier.Completion{}); !errors.Is(err, broken) {
 			t.Errorf("Submit: %v", err)

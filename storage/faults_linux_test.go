@@ -69,15 +69,15 @@ func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 		}
 	})
 	if err := put(10); err != nil {
-		t.Errorf("what is only kept in memory: %v", err)
+		t.Errorf("a record that is only in memory: %v", err)
 	}
 	if err := db.Close(); err == nil {
-		t.Error("Close says that all is well")
+		t.Error("Close returns no error")
 	}
 	db = open(t, dir)
 	defer db.Close()
 	if n := db.state.Marks()[PagesFile].Length; n > 500 {
-		t.Errorf("%d bytes are said to be written", n)
+		t.Errorf("%d bytes are marked as written", n)
 	}
 	verified(t, crash(t, dir))
 }
@@ -110,7 +110,7 @@ func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
 		t.Error("it is acknowledged")
 	}
 	if err := db.Close(); err == nil {
-		t.Error("Close says that all is well")
+		t.Error("Close returns no error")
 	}
 	verified(t, dir)
 	db = open(t, dir)

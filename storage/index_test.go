@@ -122,7 +122,7 @@ func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 			}
 			after, err := os.Stat(filepath.Join(dir, IndexFile))
 			if err != nil || name == "nothing" && strings.HasPrefix(way, "a run") && !os.SameFile(before, after) {
-				t.Errorf("%s, %s: what was whole was made again, %v", name, way, err)
+				t.Errorf("%s, %s: an undamaged index was rebuilt, %v", name, way, err)
 			}
 			verified(t, dir)
 		}
@@ -321,18 +321,18 @@ func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 			}
 			_, err := MakeIndex(dir, func(error) {})
 			if err == nil || !strings.Contains(err.Error(), c.name) {
-				t.Errorf("%s is not what it was, alone %v: %v", c.name, alone, err)
+				t.Errorf("%s has changed, alone %v: %v", c.name, alone, err)
 			}
 			left := slices.DeleteFunc(passing(t, dir), func(name string) bool { return name == c.name })
 			if len(left) > 0 {
-				t.Errorf("%s is not what it was, alone %v: left are %q", c.name, alone, left)
+				t.Errorf("%s has changed, alone %v: left over: %q", c.name, alone, left)
 			}
 			if alone {
 				continue
 			}
 			r, err := OpenReader(dir)
 			if err != nil {
-				t.Errorf("%s is not what it was: the state is held: %v", c.name, err)
+				t.Errorf("%s has changed: the state is still held: %v", c.name, err)
 				continue
 			}
 			if err := r.Close(); err != nil {
@@ -392,7 +392,7 @@ func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 	var told []string
 	done, err := MakeIndex(dir, func(err error) { told = append(told, err.Error()) })
 	if err != nil || done.Lines != 2 || len(done.Moved) > 0 || len(told) != 1 || !strings.HasPrefix(told[0], files[0]+": ") {
-		t.Errorf("%+v, %v, told %q", done, err, told)
+		t.Errorf("%+v, %v, reported %q", done, err, told)
 	}
 	if got := entriesOf(t, dir); len(got) != 2 {
 		t.Errorf("%d lines", len(got))

@@ -50,7 +50,7 @@ func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	read := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || int64(len(raw)) < known[name].Length {
-			t.Errorf("%s: %d bytes where %d count, %v", name, len(raw), known[name].Length, err)
+			t.Errorf("%s: %d bytes, want at least %d, %v", name, len(raw), known[name].Length, err)
 			return nil
 		}
 		return raw[:known[name].Length]

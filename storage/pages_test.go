@@ -81,7 +81,7 @@ func TestALineWriterCutsLines(t *testing.T) {
 	told := 0
 	w := &lineWriter{each: func([]byte) error { told++; return stop }}
 	if n, err := w.Write([]byte(text)); n != 0 || err != stop || told != 1 {
-		t.Errorf("%d bytes, %v, told %d times", n, err, told)
+		t.Errorf("%d bytes, %v, called %d times", n, err, told)
 	}
 }
 

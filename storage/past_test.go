@@ -181,7 +181,7 @@ func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c := captured(t, dir, "http://a.example/other"); c != nil {
-		t.Errorf("%+v of a URL that was not asked for", c)
+		t.Errorf("%+v for a URL that was not fetched", c)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestAHeaderIsBroughtUpToDate(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if len(kept["X-A"]) != 2 || UpdatedHeader(nil, http.Header{"A": {"1"}}).Get("A") != "1" {
-		t.Error("a header that was kept is changed, or none is no header")
+		t.Error("a kept header is changed, or a missing one is not empty")
 	}
 }
 

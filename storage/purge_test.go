@@ -437,7 +437,7 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if put("http://b.example/") || !put("http://c.example/") {
-		t.Error("what is archived next refers to what was purged, or nothing refers to that")
+		t.Error("a later record refers to a purged one, or an earlier one does not")
 	}
 	if v := verified(t, dir); v.Bodiless != 1 {
 		t.Errorf("%+v", v)
@@ -519,7 +519,7 @@ func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	f.dropped = func(_, _ string, n int64) { lines, size = lines+1, size+n }
 	err := f.copy(&out, strings.NewReader(all))
 	if err != nil || out.String() != kept || lines != 4 || size != int64(len(all)-len(kept)) || unreadable != 2 {
-		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay where %d are wanted", lines, size, unreadable, err, out.Len(), len(kept))
+		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay, want %d", lines, size, unreadable, err, out.Len(), len(kept))
 	}
 }
 

@@ -164,7 +164,7 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 			p.Problem = func(error) { told++ }
 			done, err := p.Run(c.dir)
 			if err != nil || done.Problems != told || (told == 0) != (name == LinksFile) {
-				t.Errorf("%+v, %d problems were told, %v", done, told, err)
+				t.Errorf("%+v, %d problems were reported, %v", done, told, err)
 			}
 			if problems() == 0 {
 				t.Error("the damage is hidden")

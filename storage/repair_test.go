@@ -176,7 +176,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 			t.Fatal(sound, err)
 		}
 		if _, err := os.Lstat(ready); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("step %d: what a kill has left is still there", n)
+			t.Errorf("step %d: files that a kill has left are still there", n)
 		}
 		if err := sound.Discard(); err != nil {
 			t.Error(err)

@@ -397,10 +397,10 @@ func (w *twin) settle() {
 		}
 		h := w.hint(site)
 		if len(ready) > 0 && !h.more {
-			w.t.Fatalf("%s has %d entries to read and the frontier was never told", site, len(ready))
+			w.t.Fatalf("%s has %d entries to read, but no growth was sent", site, len(ready))
 		}
 		if len(waiting) > 0 && !h.more && (h.retry.IsZero() || h.retry.After(waiting[0].entry.Due)) {
-			w.t.Fatalf("%s has an entry due %v, the frontier was told of %v", site, waiting[0].entry.Due, h.retry)
+			w.t.Fatalf("%s has an entry due %v, the growth says %v", site, waiting[0].entry.Due, h.retry)
 		}
 	}
 }

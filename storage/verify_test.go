@@ -47,7 +47,7 @@ func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.group(); most > 1 || len(problems) > 0 {
-			t.Errorf("%s: %d are held, %.100q", what, most, fmt.Sprint(problems))
+			t.Errorf("%s: %d are in memory, %.100q", what, most, fmt.Sprint(problems))
 		}
 		v.facts.close()
 	}
@@ -230,7 +230,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 		"a request of no crawl":   {[]crawllog.Line{{URL: url}}, 0},
 		"a site that is given up": {[]crawllog.Line{run, {URL: url, Annotations: []string{"queued:7"}}}, 0},
 		"a request for a file":    {[]crawllog.Line{run, {URL: url, Hops: "LP"}}, 0},
-		"behind a prerequisite":   {[]crawllog.Line{run, {URL: url, Hops: "PL"}}, 1},
+		"after a prerequisite":    {[]crawllog.Line{run, {URL: url, Hops: "PL"}}, 1},
 		"runs":                    {[]crawllog.Line{run, run}, 0},
 	} {
 		db := open(t, t.TempDir())
@@ -504,7 +504,7 @@ func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, want) }) {
-				t.Errorf("%s: %q is not said, but %q", c.file, want, got)
+				t.Errorf("%s: %q is not reported, but %q", c.file, want, got)
 			}
 		}
 	}

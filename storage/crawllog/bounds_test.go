@@ -163,7 +163,7 @@ func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 		t.Errorf("of a log that is closed: %v", err)
 	}
 	if size, sum, _ := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
-		t.Errorf("what was not written counts: %d bytes, sum %x", size, sum)
+		t.Errorf("a line that was not written counts: %d bytes, sum %x", size, sum)
 	}
 }
 

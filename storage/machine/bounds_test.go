@@ -88,7 +88,7 @@ func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	a.Reserve("x", now, until)
 	a.Release("x", now)
 	if _, ok := b.Reserve("x", now.Add(time.Second), until); !ok {
-		t.Fatal("what was released is taken")
+		t.Fatal("a released key is taken")
 	}
 	a.Release("x", now)
 	if taken, ok := a.Reserve("x", now.Add(time.Second), until); ok || !taken.Lease {
@@ -115,7 +115,7 @@ func TestClose(t *testing.T) {
 	}
 	table.Release("x", now)
 	if _, ok := open(t, path).Reserve("x", now, now.Add(time.Minute)); ok {
-		t.Error("what was reserved is free")
+		t.Error("a reserved key is free")
 	}
 }
 

@@ -155,7 +155,7 @@ func TestOneAnswerAfterTheOther(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	if o := exchangeOn(c, false); o.what() != "cut" || o.head != "" {
-		t.Errorf("behind the end: %v", o)
+		t.Errorf("after the end: %v", o)
 	}
 }
 
@@ -166,8 +166,8 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 		"close among others":       ok + "Connection: keep-alive, CLOSE\r\nContent-Length: 2\r\n\r\nok",
 		"close in a second line":   ok + "Connection: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
 		"no length":                ok + "\r\nok",
-		"something behind":         ok + "Content-Length: 2\r\n\r\nokHTTP",
-		"something behind no body": "HTTP/1.1 304 No\r\n\r\nx",
+		"something after":          ok + "Content-Length: 2\r\n\r\nokHTTP",
+		"something after no body":  "HTTP/1.1 304 No\r\n\r\nx",
 		"a length and chunks":      ok + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"chunked twice":            ok + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"chunks of HTTP/1.0":       "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok",
@@ -193,7 +193,7 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 		t.Error("used again within a body")
 	}
 	if n, err := body.Read(make([]byte, 10)); n != 0 || err != io.EOF || c.resp.Header != nil {
-		t.Errorf("behind the end of an exchange: %d, %v, %v", n, err, c.resp.Header)
+		t.Errorf("after the end of an exchange: %d, %v, %v", n, err, c.resp.Header)
 	}
 }
 
@@ -241,11 +241,11 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 	}
 	early64 := fill((64+1)*len(early), early)
 	if o := exchange(says(early64, 0), false); o.head != "" {
-		t.Errorf("the head of an interim answer is that of none: %q", o.head)
+		t.Errorf("the head is that of an interim answer: %q", o.head)
 	}
 	reads := silence(0)
 	if o := exchange(&said{Reader: &reads}, false); !errors.Is(o.err, io.ErrNoProgress) || reads != 100 {
-		t.Errorf("%d reads that bring nothing: %v", reads, o)
+		t.Errorf("%d reads without a byte: %v", reads, o)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestErrorsOfTheConnection(t *testing.T) {
 		t.Errorf("sent: %v", err)
 	}
 	if resp, err := c.Receive(false); err != nil || resp.Status != 200 {
-		t.Errorf("what is said all the same is not heard: %v", err)
+		t.Errorf("an answer before the whole request is not read: %v", err)
 	}
 }
 
@@ -365,7 +365,7 @@ func TestLargeReadsOfABody(t *testing.T) {
 				n, err = resp.Body.Read(p)
 				body.Write(p[:n])
 				if n == 0 && err == nil {
-					t.Fatalf("%q: a read brings nothing", c.head)
+					t.Fatalf("%q: a read returns nothing", c.head)
 				}
 			}
 			if body.String() != long || err != c.want {

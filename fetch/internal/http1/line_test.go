@@ -86,7 +86,7 @@ func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
 	client, _ := pair(t)
 	l := NewLine(client)
 	if l.Close(); New(l).Quiet(l) {
-		t.Error("what we have closed is quiet")
+		t.Error("a closed connection is quiet")
 	}
 }
 

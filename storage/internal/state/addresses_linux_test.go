@@ -43,7 +43,7 @@ func TestFewAddressesProcess(t *testing.T) {
 // If the address space is limited, as by ulimit -v, a crawl opens with a small mapping.
 func TestACrawlOpensWithFewAddresses(t *testing.T) {
 	if int64(mapAhead()) < 5<<30 {
-		t.Skip("no more addresses are asked for than there are")
+		t.Skip("the mapping fits the address space")
 	}
 	dir := filled(t)
 	before := checked(t, dir).Entries

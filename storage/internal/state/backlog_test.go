@@ -422,7 +422,7 @@ func TestTheNextThatIsFetchedAgainIsFoundBehindRetries(t *testing.T) {
 			t.Errorf("%+v, %v", st, err)
 		}
 		if want := first.Add(time.Duration(retries) * time.Second); found != st.NextAgain.Equal(want) || found == st.NextAgain.IsZero() {
-			t.Errorf("behind %d the next one is due %v, want %v, found: %v", retries, st.NextAgain, want, found)
+			t.Errorf("after %d the next one is due %v, want %v, found: %v", retries, st.NextAgain, want, found)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		"entry":            {spoilt(bucketEntries, one.prefix(kindReady)...), []string{"bucket entries", "was not seen, or is lost", "1 ready and 1 waiting"}},
 		"form of an entry": {func(tx *bbolt.Tx) error { k, _ := row(tx, kindWaiting); return sealed(bucketEntries, k)(tx) }, []string{"record is not of", "was not seen"}},
 		"entry 0":          {moved(0), []string{"site http://a.example: entry 0 of 5", counts}},
-		"entry behind all": {moved(6), []string{"site http://a.example: entry 6 of 5", counts}},
+		"entry after all":  {moved(6), []string{"site http://a.example: entry 6 of 5", counts}},
 		"entry twice":      {moved(99), []string{"is there twice", counts}},
 		"fetched, and waits": {func(tx *bbolt.Tx) error {
 			key, value := row(tx, kindWaiting)
@@ -187,13 +187,13 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 			for _, want := range c.want {
 				i := slices.IndexFunc(left, func(s string) bool { return strings.HasPrefix(s, "state.db: ") && strings.Contains(s, want) })
 				if i < 0 {
-					t.Errorf("%q is not said", want)
+					t.Errorf("%q is not reported", want)
 					continue
 				}
 				left = slices.Delete(left, i, i+1)
 			}
 			if len(left) > 0 {
-				t.Errorf("%q is said, too", left)
+				t.Errorf("%q is reported, too", left)
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestACheckCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !checked(t, dir).Unclean {
-		t.Error("a run that has not ended is not told")
+		t.Error("a run that has not ended is not reported")
 	}
 }
 

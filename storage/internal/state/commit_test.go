@@ -91,7 +91,7 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 				t.Errorf("Grown: %v, want %v", g.Err, c.want)
 			}
 			if c.want == nil && (g.Settled != 1 || len(g.Sites) != 1 || g.Sites[0].Queued != 1 || !g.Sites[0].Ready) {
-				t.Errorf("%+v is told of a new site", g)
+				t.Errorf("%+v is reported for a new site", g)
 			}
 			if err := db.Close(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("Close: %v, want %v", err, c.want)
@@ -165,7 +165,7 @@ func TestFullOutputsAreFinished(t *testing.T) {
 			t.Errorf("%s: %+v", name, done)
 		}
 		if _, ok := done.Growing["one"]; finish == nil && ok {
-			t.Errorf("%s: what is finished grows: %+v", name, done.Growing)
+			t.Errorf("%s: a finished output grows: %+v", name, done.Growing)
 		}
 	}
 }

@@ -227,7 +227,7 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 			}
 			slices.Sort(told)
 			if got := strings.Join(told, ", "); got != c.told {
-				t.Errorf("told by %s\nwant %s", got, c.told)
+				t.Errorf("reported by %s\nwant %s", got, c.told)
 			}
 		})
 	}

@@ -145,7 +145,7 @@ func (db *DB) tell(g *commitGroup) error {
 	after := max(g.after, g.position)
 	g.position, err = db.opts.Log.Append(after, group)
 	if err == nil && g.position <= after {
-		err = fmt.Errorf("Options.Log gave a group the position %d behind %d", g.position, after)
+		err = fmt.Errorf("Options.Log gave a group the position %d after %d", g.position, after)
 	}
 	return callbackError(err)
 }

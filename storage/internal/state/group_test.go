@@ -364,17 +364,17 @@ func TestWhatCannotBeApplied(t *testing.T) {
 		group []byte
 		want  string
 	}{
-		"empty":          {nil, "not of the form"},
-		"a later form":   {append([]byte{groupForm + 1}, whole[1:]...), "not of the form"},
-		"another seed":   {other, "Options.Seed"},
-		"cut":            {append(bytes.Clone(whole), groupValue, 9, 1), "before byte 12 of it is not as it was written"},
-		"unknown kind":   {append(bytes.Clone(whole), 'x', 0), "not as it was written"},
-		"no completion":  {append(bytes.Clone(whole), groupCompletion, 1, 0xff), "not as it was written"},
-		"no JSON":        {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
-		"no snapshot":    {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
-		"no payload":     {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
-		"no digest":      {append(bytes.Clone(whole), groupPayload, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0), "not as it was written"},
-		"behind another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
+		"empty":         {nil, "not of the form"},
+		"a later form":  {append([]byte{groupForm + 1}, whole[1:]...), "not of the form"},
+		"another seed":  {other, "Options.Seed"},
+		"cut":           {append(bytes.Clone(whole), groupValue, 9, 1), "before byte 12 of it is not as it was written"},
+		"unknown kind":  {append(bytes.Clone(whole), 'x', 0), "not as it was written"},
+		"no completion": {append(bytes.Clone(whole), groupCompletion, 1, 0xff), "not as it was written"},
+		"no JSON":       {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
+		"no snapshot":   {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
+		"no payload":    {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
+		"no digest":     {append(bytes.Clone(whole), groupPayload, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0), "not as it was written"},
+		"after another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
 	} {
 		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 		if err != nil {
@@ -384,7 +384,7 @@ func TestWhatCannotBeApplied(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if err := db.Apply(1, whole); err != nil {
-			t.Errorf("a group of nothing: %v", err)
+			t.Errorf("an empty group: %v", err)
 		}
 		if err := db.Put("key", 1); err != nil {
 			t.Error(err)

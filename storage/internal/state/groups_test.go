@@ -235,7 +235,7 @@ func TestALogThatDoesNotGoOn(t *testing.T) {
 	}
 	var damaged *DamagedError
 	for _, err := range []error{(<-db.Grown()).Err, db.Close()} {
-		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 behind 4") {
+		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 after 4") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestALogThatDoesNotGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err == nil || len(log.groups) != 0 {
-		t.Errorf("what cannot be written is in %d groups: %v", len(log.groups), err)
+		t.Errorf("an invalid operation is in %d groups: %v", len(log.groups), err)
 	}
 }
 
@@ -334,10 +334,10 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 		ops, encodings := g.taken.ops, g.all
 		w.reuse(g, limits.RowSize)
 		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 {
-			t.Errorf("what is left of a group: %+v", w)
+			t.Errorf("left over of a group: %+v", w)
 		}
 		if ops[0].completion != nil || encodings[0].raw != nil {
-			t.Error("what was put is kept")
+			t.Error("operations of a group are kept")
 		}
 	}
 	if again == 0 {

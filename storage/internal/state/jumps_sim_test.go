@@ -53,7 +53,7 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 	site, start := turn.Site(), time.Now()
 	w.mu.Lock()
 	if early := w.not[site] - w.watch(start); early > 0 {
-		w.t.Errorf("%s was asked %v early", site, early)
+		w.t.Errorf("%s got a request %v early", site, early)
 	}
 	kind, took := w.rand.IntN(10), time.Duration(w.rand.IntN(2000))*time.Millisecond
 	retryAfter := time.Duration(w.rand.IntN(72)) * time.Hour / 2

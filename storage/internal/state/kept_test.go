@@ -274,7 +274,7 @@ func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seen[k.URL.String()] || k.Number != 0 && k.Number <= last {
-				t.Fatalf("%s with the number %d comes again, behind %d", k.URL, k.Number, last)
+				t.Fatalf("%s with the number %d comes again, after %d", k.URL, k.Number, last)
 			}
 			seen[k.URL.String()], last = true, max(last, k.Number)
 			if len(seen)%100 != 0 {

@@ -53,7 +53,7 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 
 	submit(frontier.Completion{Links: []frontier.Entry{ranked("/late", 1)}})
 	if got := read(2); len(got) != 2 || got[0].URL.Target() != "/late" || got[1].URL.Target() != "/8" {
-		t.Errorf("behind a link that goes first: %v", got)
+		t.Errorf("after a link with a lower rank: %v", got)
 	}
 	submit(frontier.Completion{
 		Site: site, Entry: first[0],
@@ -65,7 +65,7 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 		paths = append(paths, e.URL.Target())
 	}
 	if len(paths) != 13 || paths[0] != "/early" || paths[12] != "/again" {
-		t.Errorf("what is left is %q", paths)
+		t.Errorf("left over: %q", paths)
 	}
 	if got := read(1); len(got) != 0 {
 		t.Errorf("read twice: %v", got)

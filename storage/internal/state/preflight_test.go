@@ -260,6 +260,6 @@ func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
 		}
 	}
 	if leaves < 10 {
-		t.Errorf("%d leaves are looked at only where all is", leaves)
+		t.Errorf("%d leaves are checked only by a full check", leaves)
 	}
 }

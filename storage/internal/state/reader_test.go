@@ -80,7 +80,7 @@ func saidBy(t *testing.T, s says) map[string]string {
 			kept[k.Key()] = k
 			said["entry "+k.Key()] = inWords(k)
 			if unnumbered = unnumbered || k.Number == 0; !unnumbered && k.Number != number+1 || unnumbered && k.Number != 0 {
-				t.Errorf("%s has the number %d, behind %d", k.URL, k.Number, number)
+				t.Errorf("%s has the number %d, after %d", k.URL, k.Number, number)
 			}
 			number = k.Number
 		}

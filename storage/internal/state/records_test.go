@@ -143,7 +143,7 @@ func TestAnErrorOfTheCallerEndsAList(t *testing.T) {
 					return nil
 				})
 				if want := min(most+1, 3); n != want || (err == enough) != (most < 3) {
-					t.Errorf("%s: told %d times, %d wanted; %v", name, n, want, err)
+					t.Errorf("%s: called %d times, want %d; %v", name, n, want, err)
 				}
 			}
 		}

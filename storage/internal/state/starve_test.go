@@ -57,7 +57,7 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 				}
 				for site, n := range r.asked {
 					if n != pages {
-						t.Errorf("%s was asked for %d of %d pages", site, n, pages)
+						t.Errorf("%s got requests for %d of %d pages", site, n, pages)
 					}
 				}
 				if st := f.Stats(); st.Entries+st.Held != 0 {
