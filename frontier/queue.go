@@ -254,10 +254,10 @@ func (s *site) want(o *site) {
 	}
 	s.atWork().wants = o
 	if o != nil {
-		o.atWork().suitors++
+		o.atWork().wantedBy++
 	}
 	if old != nil {
-		if old.atWork().suitors--; old.place != placeOut {
+		if old.atWork().wantedBy--; old.place != placeOut {
 			old.rest()
 		}
 	}

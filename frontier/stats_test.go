@@ -360,7 +360,7 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		"it is out":                  func(s *site) { s.place = placeOut },
 		"it is parked":               func(s *site) { s.place = placeParked },
 		"it wants another":           func(s *site) { s.want(&site{}) },
-		"another wants it":           func(s *site) { s.atWork().suitors = 1 },
+		"another wants it":           func(s *site) { s.atWork().wantedBy = 1 },
 		"it was given up":            func(s *site) { s.give(Fate{Code: SiteDead}) },
 		"it has ended since":         func(s *site) { s.setClocks(Clocks{Ended: now.Add(1), Due: now.Add(1)}) },
 		"it is due at another time":  func(s *site) { s.setClocks(Clocks{Ended: now, Due: now.Add(2)}) },

@@ -100,7 +100,7 @@ func reads(t *testing.T) map[string]func(*DB) error {
 		"common": func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
 		"state":  func(db *DB) error { _, err := db.State(richSite); return err },
 		"read": func(db *DB) error {
-			clear(db.hands.sites) // entries that were read can be read again
+			clear(db.handedOut.sites) // entries that were read can be read again
 			_, err := db.Read(richSite, time.Now().AddDate(1, 0, 0), make([]frontier.Entry, 9))
 			return err
 		},

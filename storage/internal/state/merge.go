@@ -151,15 +151,15 @@ func (c *change) merge(s *pendingSite) error {
 
 // updateStates computes the new states of the sites that were changed, for the frontier.
 func (c *change) updateStates() {
-	c.db.hands.mu.Lock()
-	defer c.db.hands.mu.Unlock()
+	c.db.handedOut.mu.Lock()
+	defer c.db.handedOut.mu.Unlock()
 	c.touched = make([]frontier.SiteState, 0, len(c.records))
 	gone := make(map[uint64]bool, len(c.ended))
 	for _, id := range c.ended {
 		gone[id] = true
 	}
 	for _, s := range c.records {
-		out := c.db.hands.sites[s.num]
+		out := c.db.handedOut.sites[s.num]
 		still := func(num uint32) bool { return out.has(num) && !gone[entryID(s.num, num)] }
 		c.touched = append(c.touched, stateOf(c.entryRows, s.num, s.record, out.count(still), still))
 	}

@@ -47,7 +47,7 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	submit(c)
 	first := append(read(4), read(4)...)
 	n := siteNum(1)
-	if got, want := string(db.hands.begin(n, nil)), string(readyKey(n, 3, 8)); got != want || len(first) != 8 {
+	if got, want := string(db.handedOut.begin(n, nil)), string(readyKey(n, 3, 8)); got != want || len(first) != 8 {
 		t.Errorf("after %d entries the next read begins at %x, want %x", len(first), got, want)
 	}
 
@@ -84,8 +84,8 @@ func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	db := newDB(t.TempDir(), Options{Limits: &l})
 	for i := range sites {
 		n := siteNum(i + 1)
-		db.hands.take(n, 1, true)
-		db.hands.read(n, 1, true, nil)
+		db.handedOut.take(n, 1, true)
+		db.handedOut.read(n, 1, true, nil)
 	}
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -102,7 +102,7 @@ type Begun struct {
 //	file.mu   held to use bbolt, and to replace it
 //	          (bbolt's own locks)
 //	queue.mu  held to change what was put and not committed
-//	hands.mu  held to change which entries are handed out
+//	handedOut.mu  held to change which entries are handed out
 //
 // A goroutine that waits for room, in enqueue, holds none of them: the committer takes them
 // all to make room. Every wait for room ends with Hasten or Close; all other waits are for
@@ -122,11 +122,11 @@ type DB struct {
 	closing chan struct{}
 	ended   chan struct{} // closed by the committer when it ends: its book may then be read
 
-	merging sync.Mutex
-	reading sync.RWMutex
-	queue   queue
-	hands   hands
-	book    book
+	merging   sync.Mutex
+	reading   sync.RWMutex
+	queue     queue
+	handedOut handedOut
+	book      book
 }
 
 // Open opens the state of the crawl in dir. It creates a missing file, but
@@ -152,9 +152,9 @@ func newDB(dir string, opts Options) *DB {
 	db := &DB{
 		opts: opts, limits: opts.Limits.with(opts.Bounds),
 		closing: make(chan struct{}), ended: make(chan struct{}),
-		cache: newKnownCache(),
-		hands: hands{sites: map[siteNum]*outEntries{}},
-		book:  book{pending: newPending(), checked: map[uint32]bool{}},
+		cache:     newKnownCache(),
+		handedOut: handedOut{sites: map[siteNum]*outEntries{}},
+		book:      book{pending: newPending(), checked: map[uint32]bool{}},
 	}
 	db.file.dir, db.file.step = dir, minGrowth
 	db.queue.init(&db.limits)
@@ -286,7 +286,7 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	}
 	for _, e := range s.ends {
 		if e.num != 0 && e.what == hasEnded {
-			db.hands.take(n, e.num, !e.waited)
+			db.handedOut.take(n, e.num, !e.waited)
 		}
 	}
 	return nil
