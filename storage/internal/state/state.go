@@ -96,12 +96,12 @@ type Begun struct {
 //
 // Locks are taken in this order; any of them may be skipped:
 //
-//	merging   held by the committer while it changes its book, and by other
-//	          goroutines to read it
-//	reading   held to read the queue, and to let ended entries in again
-//	file.mu   held to use bbolt, and to replace it
-//	          (bbolt's own locks)
-//	queue.mu  held to change what was put and not committed
+//	merging       held by the committer while it changes its book, and by other
+//	              goroutines to read it
+//	reading       held to read the queue, and to let ended entries in again
+//	file.mu       held to use bbolt, and to replace it
+//	              (bbolt's own locks)
+//	queue.mu      held to change what was put and not committed
 //	handedOut.mu  held to change which entries are handed out
 //
 // A goroutine that waits for room, in enqueue, holds none of them: the committer takes them
