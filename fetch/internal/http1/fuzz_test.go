@@ -64,7 +64,7 @@ func FuzzHead(f *testing.F) {
 			if strings.ContainsAny(head, "\x00") || strings.Count(answer, "HTTP/") > maxInterim || hiddenLine(head) {
 				return
 			}
-			t.Fatalf("%q is not an answer, but for net/http it is %v: %v", answer, theirs, ours.err)
+			t.Fatalf("%q is not an answer; net/http reads %v: %v", answer, theirs, ours.err)
 		}
 		for _, name := range []string{"Connection", "Trailer", "Transfer-Encoding", "Content-Length"} {
 			delete(ours.header, name) // net/http has some of them elsewhere
