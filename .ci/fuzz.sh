@@ -1,7 +1,7 @@
 #!/bin/bash
 # fuzz.sh TARGETS SECONDS
-# Runs so many of the fuzz targets for so many seconds each: the next ones each day, in
-# the order of their names, so that all of them come by. What fails is kept below
+# Runs so many of the fuzz targets for so many seconds each: every day the next ones in the
+# order of their names, so that each has its turn. A failing input is kept below
 # testdata/fuzz of its package, as a case of its test.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: fuzz.sh TARGETS SECONDS" >&2; exit 2; }
@@ -13,7 +13,8 @@ first=$(($(date +%s) / 86400 * $1))
 for ((i = 0; i < $1; i++)); do
 	read -r package target <<<"${all[(first + i) % ${#all[@]}]}"
 	echo "$target of $package"
-	# The go command may call its own end of time a failure: "context deadline exceeded".
+	# The go command may report the end of its time as a failure: "context deadline
+	# exceeded".
 	go test "./$package" -run '^$' -fuzz "^$target\$" -fuzztime "$2s" -parallel 2 >"$log" 2>&1 ||
 		{ grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input' "$log"; } || { cat "$log"; exit 1; }
 	tail -n 1 "$log"

@@ -111,7 +111,7 @@ func TestASourceHasBounds(t *testing.T) {
 			got = append(got, fmt.Sprint(n))
 		}
 		if strings.Join(got, " ") != tc.want || !strings.HasPrefix(tc.want, strings.Join(told, " ")) {
-			t.Errorf("%d at once, %d at all: read %v, told %v, want %s", tc.most, tc.end, got, told, tc.want)
+			t.Errorf("%d at once, %d at all: read %v, reported %v, want %s", tc.most, tc.end, got, told, tc.want)
 		}
 		if ended := tc.end > 0; ended != (err == errLength) || ended != (s.err == errLength) {
 			t.Errorf("%d at once, %d at all: %v, %v", tc.most, tc.end, err, s.err)
@@ -164,7 +164,7 @@ func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
 			t.Errorf("busy %t: %d bytes were read, want %d; cut %t: %v", busy, b.n, most, b.cut, err)
 		}
 		if b.raw != nil && b.raw.file != nil {
-			t.Error("the file of what came is open")
+			t.Error("the file of a received body is open")
 		}
 		if !budget.windows.TryAcquire(maxWindows) || budget.windows.TryAcquire(1) {
 			t.Errorf("busy %t: not each decoder is free", busy)

@@ -303,7 +303,7 @@ func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
 			t.Errorf("one byte is taken: %+v", s)
 		}
 		if s = (&share{budget: b}); !s.grow(maxScratch+9) || s.taken != 9 || s.grow(1) || s.taken != 0 {
-			t.Errorf("what finds no room keeps none: %+v", s)
+			t.Errorf("a share without room keeps memory: %+v", s)
 		}
 	})
 }

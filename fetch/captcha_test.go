@@ -143,7 +143,7 @@ func TestACaptchaIsARequestForRest(t *testing.T) {
 			}
 			for _, x := range all {
 				if x.URL.Target() != "/robots.txt" && x.URL.Target() != "/page" {
-					t.Errorf("%s was asked for", fmt.Sprint(x.URL))
+					t.Errorf("%s was requested", fmt.Sprint(x.URL))
 				}
 			}
 		})

@@ -142,7 +142,7 @@ func TestAChallengeIsARequestForRest(t *testing.T) {
 				least, clock = 300*time.Second, frontier.RetryAfterClock
 			}
 			if gap := all[2].Started.Sub(first.Ended); gap < least || all[2].Asked.By != clock {
-				t.Errorf("asked again after %v by %s, want %v at least by %s", gap, all[2].Asked.By, least, clock)
+				t.Errorf("requested again after %v by %s, want at least %v by %s", gap, all[2].Asked.By, least, clock)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestAChallengeIsNoRobotsTxt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(func(r *request, n int) string {
 				if r.target != "/robots.txt" {
-					t.Errorf("%s was asked for", r.target)
+					t.Errorf("%s was requested", r.target)
 				}
 				return fmt.Sprintf("HTTP/1.1 %s\r\nX-Amzn-Waf-Action: challenge\r\nContent-Length: 0\r\n\r\n", status)
 			})}

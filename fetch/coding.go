@@ -226,8 +226,8 @@ func (d *decoding) begin(src source) io.Reader {
 	return from
 }
 
-// expect tells the decoding the Content-Length, which is negative if there is none. Some
-// servers count the decoded bytes: no more than length are waited for then.
+// expect tells the decoding the Content-Length; length is negative if it is not known. Some
+// servers count the decoded bytes: then no more than length are waited for.
 func (d *decoding) expect(length int64) {
 	if len(d.layers) == 1 {
 		d.layers[0].length = length

@@ -378,7 +378,7 @@ func TestCodingsOfAnAnswer(t *testing.T) {
 		{[]string{"zstd"}, "[zstd]"}, {[]string{"deflate"}, "[deflate]"}, {[]string{"gzip;q=1"}, "[gzip]"},
 		{[]string{"gzip,"}, "[gzip]"}, {[]string{",,br ,"}, "[br]"}, {[]string{"gzip, br"}, "[gzip br]"}, {[]string{"gzip", "br"}, "[gzip br]"}, {[]string{"identity, gzip", "identity"}, "[gzip]"},
 		{[]string{"gzip,deflate", "zstd"}, "[gzip deflate zstd]"},
-		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // of servers with another meaning in mind
+		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // names that servers use with another meaning
 	} {
 		if got, err := codingsOf(http.Header{"Content-Encoding": tc.fields}); fmt.Sprint(got) != tc.want || err != nil {
 			t.Errorf("%q = %q, %v", tc.fields, got, err)

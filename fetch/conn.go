@@ -205,7 +205,7 @@ func protocol(resp *http.Response) string {
 	return "http/1.0"
 }
 
-// kept returns the kept connection, or nil if there is none that can be used.
+// kept returns the kept connection, or nil if no kept connection can be used.
 func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil

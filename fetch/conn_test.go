@@ -234,9 +234,9 @@ func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// Many servers end a connection without the close message of TLS. As in browsers, that ends a
-// body without a declared end, and is too early for one with a declared end (RFC 9112,
-// section 9.8, calls the first incomplete, too).
+// Many servers end a connection without the close message of TLS. As in browsers, that ends
+// a body without a declared end. It is too early for a body with a declared end (RFC 9112,
+// section 9.8, calls the first body incomplete, too).
 func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 	config, pool := certified(t)
 	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -269,7 +269,7 @@ func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 			v := newTour(t, Options{Network: w, RootCAs: pool})
 			_, all := v.visit("https://example.com/")
 			if x := all[1]; stage(x) != tc.stage || x.Truncated != tc.truncated || string(x.Body) != "hello" {
-				t.Errorf("%q, told %t: %q, %q: %v", tc.answer, tc.told, x.Body, x.Truncated, x.Err)
+				t.Errorf("%q, with a close message %t: %q, %q: %v", tc.answer, tc.told, x.Body, x.Truncated, x.Err)
 			}
 		})
 	}

@@ -101,8 +101,8 @@ func (x *Exchange) incomplete() bool {
 	return x.Err != nil && x.Err.Stage.ofBody() && x.Status/100 == 2 && len(x.Body) > 0
 }
 
-// answer returns the status and header of the answer, also from a head that cannot be parsed
-// completely. The status is 0 if there is none.
+// answer returns the status and header of the answer, also from a head that cannot be
+// parsed completely. The status is 0 without an answer.
 func (x *Exchange) answer() (int, http.Header) {
 	if x.Status == 0 && x.broken != nil {
 		return readHead(x.broken)

@@ -116,7 +116,7 @@ func TestLostConnectionsAreForgiven(t *testing.T) {
 		h.lost(stale(true))
 	}
 	if !h.answered(fresh) {
-		t.Error("an answer on a kept connection forgives nothing")
+		t.Error("an answer on a kept connection does not reset the count")
 	}
 	if h.lost(stale(true)); h.answered(fresh) {
 		t.Error("an answer on a kept connection forgives too much")
@@ -132,7 +132,7 @@ func TestLostConnectionsAreForgiven(t *testing.T) {
 		h.answered(fresh)
 	}
 	if h.lost(&Exchange{Err: &Error{Stage: StageProtocol}}); h.refused+h.lostKept > 0 {
-		t.Error("what was processed counts")
+		t.Error("a processed request counts as lost")
 	}
 }
 

@@ -85,7 +85,7 @@ func TestNoRequestIsSilentlySentAgain(t *testing.T) {
 			t.Fatalf("exchanges: %+v", all)
 		}
 		if len(asked) != 2 || asked[1].Sub(asked[0]) < time.Second {
-			t.Errorf("asked at %v", asked)
+			t.Errorf("requests at %v", asked)
 		}
 	})
 }
@@ -137,7 +137,7 @@ func TestTimeouts(t *testing.T) {
 				}
 				for _, x := range all {
 					if !x.Robots {
-						t.Error("a page was asked for without its robots.txt")
+						t.Error("a page was requested without its robots.txt")
 					}
 				}
 			})
@@ -331,7 +331,7 @@ func TestRobotsRedirects(t *testing.T) {
 					if strings.HasPrefix(r.target, "/robots.txt") {
 						return tc.serve(r.target)
 					}
-					t.Errorf("%s was asked for", r.target)
+					t.Errorf("%s was requested", r.target)
 					return page("")
 				})}
 				res, all := newTour(t, Options{Network: w}).visit("http://a.example/no")
@@ -370,7 +370,7 @@ func TestRobotsIsRefreshedConditionally(t *testing.T) {
 			time.Sleep(25 * time.Hour)
 		}
 		if fmt.Sprintf("%q", asked) != `["" "\"1\"" "\"1\""]` {
-			t.Errorf("asked with %q", asked)
+			t.Errorf("requested with %q", asked)
 		}
 	})
 }

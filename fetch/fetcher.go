@@ -91,11 +91,11 @@ type Options struct {
 // Snapshots stores the robots.txt of each site, and the license documents that they name, for
 // longer than the Fetcher keeps them in memory.
 type Snapshots interface {
-	// Snapshot returns the last snapshot of site, or nil if there is none.
+	// Snapshot returns the last snapshot of site, or nil.
 	Snapshot(site frontier.Site) (*robots.Snapshot, error)
 	// PutSnapshot adds a snapshot, which must not be changed afterwards.
 	PutSnapshot(site frontier.Site, s *robots.Snapshot) error
-	// License returns the last snapshot of the license document at u, or nil if there is none.
+	// License returns the last snapshot of the license document at u, or nil.
 	License(u frontier.URL) (*robots.Snapshot, error)
 	// PutLicense adds a snapshot, which must not be changed afterwards.
 	PutLicense(u frontier.URL, s *robots.Snapshot) error
@@ -197,7 +197,7 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page of which the caller has a copy: the server is asked to send
+// Revalidate is Get for a page whose earlier copy the caller has: the server is asked to send
 // the page only if it has changed (RFC 9110, section 13.1). If it has not, the Exchange has
 // status 304 and no body. A server may also send that status without having been asked.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {

@@ -38,7 +38,7 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 			}
 		}
 		if len(f.sites) != 3 || f.unused.Len() != 3 || asked != 8 {
-			t.Errorf("%d hosts are remembered, %d unused; robots.txt was asked for %d times", len(f.sites), f.unused.Len(), asked)
+			t.Errorf("%d hosts are remembered, %d unused; robots.txt was requested %d times", len(f.sites), f.unused.Len(), asked)
 		}
 	})
 }

@@ -133,7 +133,7 @@ func TestAConditionalRequestBehindARobotsRedirect(t *testing.T) {
 			time.Sleep(25 * time.Hour)
 		}
 		if got := fmt.Sprintf("%q", asked); got != `["/robots.txt " "/rules.txt " "/robots.txt " "/rules.txt \"rules\""]` {
-			t.Errorf("asked %s", got)
+			t.Errorf("requests %s", got)
 		}
 	})
 }

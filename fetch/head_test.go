@@ -46,7 +46,7 @@ func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 					res.Release()
 				}
 				if all := []string{"HEAD /0", "HEAD /1"}; !slices.Equal(asked, all) || len(w.dialed) != 1 {
-					t.Errorf("asked %q over %v, want %q over one connection", asked, w.dialed, all)
+					t.Errorf("requests %q over %v, want %q over one connection", asked, w.dialed, all)
 				}
 				if took := time.Since(began); took > 10*time.Second {
 					t.Errorf("it took %v", took)
@@ -102,11 +102,11 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 				res, all := v.visit("http://a.example/")
 				want := append([]string{"HEAD"}, slices.Repeat([]string{"GET"}, 1+busy)...)
 				if !slices.Equal(asked, want) || res.Page == nil || string(res.Page.Body) != "whole" || res.Page.Head {
-					t.Fatalf("%d: asked with %q, want %q: %+v", status, asked, want, last(all))
+					t.Fatalf("%d: requested with %q, want %q: %+v", status, asked, want, last(all))
 				}
 				refused, got := all[1], all[2]
 				if refused.Status != status || !refused.Head || refused.Err != nil || got.Started.Sub(refused.Ended) < time.Second || got.Asked.By != frontier.OwnClock || got.Asked.For > 2*time.Second {
-					t.Errorf("%d: GET after %v, asked for %+v", status, got.Started.Sub(refused.Ended), got.Asked)
+					t.Errorf("%d: GET after %v, with the pause %+v", status, got.Started.Sub(refused.Ended), got.Asked)
 				}
 			})
 		}
@@ -121,7 +121,7 @@ func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 			asked := 0
 			w := &wire{serve: answers(noRobots(func(r *request, n int) string {
 				if asked++; r.method != "HEAD" {
-					t.Errorf("%d: asked with %s", status, r.method)
+					t.Errorf("%d: requested with %s", status, r.method)
 				}
 				return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: 9\r\n\r\n", status, http.StatusText(status))
 			}))}
@@ -129,7 +129,7 @@ func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 			v.head = true
 			res, all := v.visit("http://a.example/")
 			if tries := map[bool]int{true: 1, false: frontier.MaxTries}[want == frontier.Fetched]; res.Outcome.Fate.Code != want || asked != tries {
-				t.Errorf("%d: asked %d times, want %d: %+v", status, asked, tries, last(all))
+				t.Errorf("%d: requested %d times, want %d: %+v", status, asked, tries, last(all))
 			}
 		})
 	}

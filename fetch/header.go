@@ -24,10 +24,10 @@ var ownFields = map[string]string{
 	"Transfer-Encoding":   perConnection,
 	"Upgrade":             perConnection,
 	"Http2-Settings":      perConnection,
-	"Content-Length":      noBody,
-	"Content-Type":        noBody,
-	"Content-Encoding":    noBody,
-	"Expect":              noBody,
+	"Content-Length":      noContent,
+	"Content-Type":        noContent,
+	"Content-Encoding":    noContent,
+	"Expect":              noContent,
 	"Range":               onlyWhole,
 	"If-Range":            onlyWhole,
 	"If-Match":            onlyWhole,
@@ -45,7 +45,7 @@ var ownFields = map[string]string{
 
 const (
 	perConnection = "it concerns the connection, not the page (RFC 9110, section 7.6.1)"
-	noBody        = "requests have no content"
+	noContent     = "requests have no content"
 	onlyWhole     = "pages are always requested whole; the crawler sends its own conditions"
 	secret        = "every site of the crawl would get it; this crawler logs in nowhere"
 	disguise      = "it would name another client"

@@ -88,7 +88,7 @@ func TestRevalidate(t *testing.T) {
 				w := &wire{serve: answers(noRobots(func(r *request, n int) string {
 					match, at := r.header.Get("If-None-Match"), r.header.Get("If-Modified-Since")
 					if match != tc.match || at != tc.at {
-						t.Errorf("asked with %q and %q", match, at)
+						t.Errorf("requested with %q and %q", match, at)
 					}
 					if match+at == "" {
 						return page("hello")

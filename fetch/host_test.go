@@ -71,7 +71,7 @@ func TestNobodyVisitsOutsideOfTheVisitTime(t *testing.T) {
 			}
 		}
 		if asked["/"] != 2*time.Hour || asked[rulesTarget] != 0 {
-			t.Errorf("asked at %v", asked)
+			t.Errorf("requests at %v", asked)
 		}
 	})
 }
@@ -121,7 +121,7 @@ func TestRulesThatWereFetchedForAnEntryCountForIt(t *testing.T) {
 				time.Sleep(late)
 			}
 			if asked != want {
-				t.Errorf("%v late: robots.txt was asked for %d times, want %d", late, asked, want)
+				t.Errorf("%v late: robots.txt was requested %d times, want %d", late, asked, want)
 			}
 		})
 	}
@@ -216,7 +216,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("started after %v at %v", x.Started.Sub(begin), x.Addr)
 		}
 		if x := all[1]; x.Asked.For != time.Second || x.Asked.By != frontier.OwnClock {
-			t.Errorf("asked for %+v", x.Asked)
+			t.Errorf("pause %+v", x.Asked)
 		}
 	})
 	// The pauses that sites at one address share are kept, too.
@@ -246,7 +246,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 		}
 		for i, p := range asked {
 			if i > 0 && (p.For != 7*time.Second || p.By != frontier.IPClock) {
-				t.Errorf("request %d was asked to wait for %+v", i, p)
+				t.Errorf("request %d had the pause %+v", i, p)
 			}
 		}
 		if len(asked) != 4 {
@@ -273,7 +273,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 				t.Fatal(err)
 			}
 			if x := res.Exchanges[0]; x.Started.Sub(begin) != started || x.Asked != turn.Asked() || i > 0 && x.Asked.For < want || stage(x) != StageDNS {
-				t.Errorf("started after %v, asked for %+v, stage %q", x.Started.Sub(begin), x.Asked, stage(x))
+				t.Errorf("started after %v, pause %+v, stage %q", x.Started.Sub(begin), x.Asked, stage(x))
 			}
 			if res.Outcome.Gone {
 				t.Error("a resolver that fails does not say that there is no such name")

@@ -42,9 +42,9 @@ type license struct {
 	key     string
 	fetched time.Time // end of the last attempt; zero if there was none
 	expires time.Time
-	known   bool         // that attempt fetched the document or a redirect, or found that there is none
+	known   bool         // that attempt fetched the document or a redirect, or found no document
 	next    frontier.URL // target of its redirect
-	terms   *robots.RSL  // of the last good copy; nil if there is none, or if it was too long
+	terms   *robots.RSL  // of the last good copy; nil without one, or if it was too long
 	size    int          // approximate bytes in memory
 
 	wanted time.Time // since when it could not be requested from its site; zero if it could
@@ -99,7 +99,7 @@ func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	return nil
 }
 
-// read returns the state of the document with the copy s, which is nil if there is none.
+// read returns the state of the document with the copy s, which may be nil.
 func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license {
 	one := &license{key: key, size: 512 + len(key)}
 	if s == nil {

@@ -115,7 +115,7 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 				w := &wire{serve: answers(func(r *request, n int) string {
 					switch {
 					case r.target == "/page":
-						t.Errorf("%s: the page is asked for", name)
+						t.Errorf("%s: the page is requested", name)
 					case r.target == "/robots.txt" && r.header.Get("Host") == "a.example":
 						return page("License: " + license + "\n")
 					}
@@ -196,7 +196,7 @@ func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 				want = "a.example/robots.txt a.example/page"
 			}
 			if got := strings.Join(asked, " "); got != want {
-				t.Errorf("asked for %s, want %s", got, want)
+				t.Errorf("requested %s, want %s", got, want)
 			}
 		})
 	}

@@ -159,8 +159,8 @@ func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier
 	return h.licenseLater(u, nil, res)
 }
 
-// closeLicense records that the robots.txt of this site forbids the request for u, until that
-// robots.txt expires, but for at least licensePatience.
+// closeLicense records that the robots.txt of this site forbids the request for u, until
+// that robots.txt expires, and for at least licensePatience.
 func (h *host) closeLicense(u frontier.URL) {
 	until := time.Now().Add(licensePatience)
 	if end := h.snapshot.Expires(h.settings.policy); end.After(until) {

@@ -7,8 +7,8 @@ import (
 
 // A MediaType is the meaning of the Content-Type fields of an answer.
 type MediaType struct {
-	Type    string // lower case, without parameters; empty if there is none
-	Charset string // as written; empty if there is none
+	Type    string // lower case, without parameters; empty if it is missing
+	Charset string // as written; empty if it is missing
 }
 
 // String returns m as an unambiguous Content-Type field.

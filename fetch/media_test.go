@@ -63,7 +63,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if isToken("") {
-		t.Error("nothing is one")
+		t.Error("an empty string is a token")
 	}
 }
 

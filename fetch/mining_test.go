@@ -54,7 +54,7 @@ func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 		}
 		slices.Sort(asked)
 		if slices.Sort(want); !slices.Equal(asked, want) {
-			t.Errorf("asked for %q, want %q", asked, want)
+			t.Errorf("requested %q, want %q", asked, want)
 		}
 		if n := v.fetcher.unused.Len(); n > 1 || len(v.fetcher.sites) != n {
 			t.Errorf("%d hosts are remembered, %d of them unused", len(v.fetcher.sites), n)
@@ -106,7 +106,7 @@ func TestATDMRepOnTheOptOutListIsNotRequested(t *testing.T) {
 				}
 			}
 			if got := strings.Join(asked, " "); got != test.want {
-				t.Errorf("%s is listed: asked for %s, want %s", test.listed, got, test.want)
+				t.Errorf("%s is listed: requested %s, want %s", test.listed, got, test.want)
 			}
 		})
 	}

@@ -164,7 +164,7 @@ func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
 		}
 		for i, ctx := range contexts {
 			if ctx.Err() == nil {
-				t.Errorf("the context of look-up %d goes on", i)
+				t.Errorf("the context of look-up %d was not cancelled", i)
 			}
 		}
 	})

@@ -43,7 +43,7 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 		turn, err := front.Next(t.Context())
 		if errors.Is(err, frontier.ErrEnd) {
 			if !slices.Equal(told, urls) {
-				t.Errorf("told of %v, asked for %v", told, urls)
+				t.Errorf("exchanges %v, requests %v", told, urls)
 			}
 			waiting := 0
 			for _, l := range v.fetcher.sites {
@@ -64,7 +64,7 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 		}
 		if h := v.fetcher.sites["http://a.example"].host; h.chain != nil && h.chain.at.Site() != h.site && len(last.Exchanges) > 0 &&
 			last.Exchanges[len(last.Exchanges)-1].URL.Site() == h.site && !last.Outcome.Defer.After(time.Now()) {
-			t.Errorf("another site could not be asked, and nothing says how long to wait: %+v", last.Outcome)
+			t.Errorf("another site was not available, and the outcome does not say how long to wait: %+v", last.Outcome)
 		}
 		for _, x := range last.Exchanges {
 			told = append(told, x.URL.String())
@@ -97,7 +97,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules},
 			want:  "+0s a/robots.txt +0s b/robots.txt +1s b/rules", access: robots.Disallow,
 		}, {
-			name:  "to a file that is allowed, after a pause that is asked for",
+			name:  "to a file that is allowed, after the pause that it demands",
 			files: map[string]string{a: redirectTo("http://b.example/rules"), "http://b.example/rules": rules, b: status(200, "User-agent: *\nCrawl-delay: 10\nDisallow: /x")},
 			want:  "+0s a/robots.txt +0s b/robots.txt +10s b/rules", access: robots.Disallow,
 		}, {
@@ -156,7 +156,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 				asked, last := journey(t, tc.files, tc.opts, snapshots)
 				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
 				if got != tc.want || last.Verdict.Access != tc.access || last.Snapshot.Failure != tc.failure {
-					t.Errorf("asked %s, verdict %v, failure %q", got, last.Verdict.Access, last.Snapshot.Failure)
+					t.Errorf("requests %s, verdict %v, failure %q", got, last.Verdict.Access, last.Snapshot.Failure)
 				}
 			})
 		})

@@ -46,7 +46,7 @@ func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 			}
 		}
 		if asked != 3 {
-			t.Errorf("asked %d times for three sites", asked)
+			t.Errorf("called %d times for three sites", asked)
 		}
 	})
 	store := NewMemorySnapshots()
@@ -85,7 +85,7 @@ func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 			"a.example/robots.txt secret all text/plain,*/*;q=0.8", "b.example/robots.txt none all text/plain,*/*;q=0.8",
 			"a.example/ secret all text/html", "b.example/robots.txt none all text/plain,*/*;q=0.8", "b.example/ none all " + usual,
 		}; !slices.Equal(got, want) {
-			t.Errorf("asked\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("requests\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := &wire{serve: answers(func(r *request, n int) string {
 						if frontier.Site("http://"+r.header.Get("Host")) == bad {
-							t.Errorf("%s was asked for %s", bad, r.target)
+							t.Errorf("%s got a request for %s", bad, r.target)
 						}
 						return redirectTo("http://b.example/rules")
 					})}

@@ -65,7 +65,7 @@ func TestAProxyForwardsWhatHasNoTLS(t *testing.T) {
 			t.Errorf("address %v, proxy %q", x.Addr, x.Proxy)
 		}
 		if got[1].target != "http://a.example/%zz?b=2" || got[1].header.Get("Host") != "a.example" {
-			t.Errorf("the proxy was asked for %s of %s", got[1].target, got[1].header.Get("Host"))
+			t.Errorf("the proxy got a request for %s of %s", got[1].target, got[1].header.Get("Host"))
 		}
 		if auth := got[1].header.Get("Proxy-Authorization"); auth != "Basic bWU6cGFzcyB3b3Jk" {
 			t.Errorf("Proxy-Authorization: %q", auth)
@@ -157,13 +157,13 @@ func TestTunnels(t *testing.T) {
 					t.Fatalf("%v", last(all).Err)
 				}
 				if asked != tc.asked {
-					t.Errorf("the proxy was asked for %q, want %q", asked, tc.asked)
+					t.Errorf("the proxy got a request for %q, want %q", asked, tc.asked)
 				}
 				if len(w.dialed) != 1 || res.Page.Addr.IsValid() || res.Page.TLSVersion != "TLS 1.3" {
 					t.Errorf("dialled %v, address %v, %s", w.dialed, res.Page.Addr, res.Page.TLSVersion)
 				}
 				if r := got[1]; r.target != "/x" || r.header.Get("Proxy-Authorization") != "" {
-					t.Errorf("the site was asked for %s with %v", r.target, r.header)
+					t.Errorf("the site got a request for %s with %v", r.target, r.header)
 				}
 			})
 		})

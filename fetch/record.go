@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// readHead reads as much as possible of a head: the status, or 0 if there is none, and the
+// readHead reads as much as possible of a head: the status, or 0 without one, and the
 // fields that are complete lines with a name.
 func readHead(head []byte) (int, http.Header) {
 	header := http.Header{}

@@ -62,7 +62,7 @@ func TestWhatAnAnswerAsksForCountsBeforeWhatBreaksBehindIt(t *testing.T) {
 							t.Errorf("trouble %v, Retry-After %v after the end", x.Trouble(), x.RetryAfter().Sub(x.Ended))
 						}
 						if gap := next.Started.Sub(x.Ended); gap < 77*time.Second {
-							t.Errorf("asked again after %v, by %s", gap, next.Asked.By)
+							t.Errorf("requested again after %v, by %s", gap, next.Asked.By)
 						}
 					})
 				}

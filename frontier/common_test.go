@@ -97,11 +97,11 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 		}
 		for i := 1; i < len(log); i++ {
 			if gap := log[i].start.Sub(log[i-1].end); gap < time.Second || gap > 2*time.Second {
-				t.Errorf("%s was asked %v after the last answer of its host", log[i].site, gap)
+				t.Errorf("%s got a request %v after the last answer of its host", log[i].site, gap)
 			}
 			// Asked says when the pause began.
 			if p := log[i].asked; log[i].site != log[i-1].site && (p.By != HostClock || p.For != time.Second || !p.Since.Equal(log[i-1].end)) {
-				t.Errorf("%s was asked to wait for %v by %q since %v; the last answer of the host ended at %v", log[i].site, p.For, p.By, p.Since, log[i-1].end)
+				t.Errorf("%s had a pause of %v by %q since %v; the last answer of the host ended at %v", log[i].site, p.For, p.By, p.Since, log[i-1].end)
 			}
 		}
 	})
@@ -132,7 +132,7 @@ func TestARestThatAServiceAsksForCountsForItsHost(t *testing.T) {
 		}
 		for _, s := range log {
 			if s.start.Before(until) {
-				t.Errorf("%s was asked %v before its host wanted", s.site, until.Sub(s.start))
+				t.Errorf("%s got a request %v before its host was due", s.site, until.Sub(s.start))
 			}
 		}
 	})
@@ -146,7 +146,7 @@ func TestServicesOfAPrivateHostStayApart(t *testing.T) {
 		})
 		for _, s := range log {
 			if !s.start.Equal(begin) {
-				t.Errorf("%s was asked after %v", s.site, s.start.Sub(begin))
+				t.Errorf("%s got a request after %v", s.site, s.start.Sub(begin))
 			}
 		}
 	})

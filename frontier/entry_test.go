@@ -112,7 +112,7 @@ func TestTheKeyOfAnEntry(t *testing.T) {
 	}
 	e := Entry{URL: url("http://a.example/x"), Same: url("http://a.example/y"), Apart: true}
 	if f := e.Found(url("http://a.example/z"), HopRedirect); !f.Same.IsZero() || f.Apart {
-		t.Errorf("what is found on it is taken for %s", f.Same)
+		t.Errorf("an entry found on it has the Same %s", f.Same)
 	}
 	e.Apart = false
 	if n := testing.AllocsPerRun(100, func() { _ = e.Key() }); n > 0 {

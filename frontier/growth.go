@@ -132,7 +132,7 @@ func (f *Frontier) absorb(g Growth) {
 // current clocks.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
-	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.suitors > 0 || s.given() {
+	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.wantedBy > 0 || s.given() {
 		return
 	}
 	due, _ := s.ownDue()

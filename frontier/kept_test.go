@@ -40,7 +40,7 @@ func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
 						f := opened(t, b, Options{})
 						for _, s := range serve(t, f, true, always) {
 							if after := s.start.Sub(begin); after < 3*time.Hour || after > 4*time.Hour {
-								t.Errorf("asked after %v, want three hours", after)
+								t.Errorf("requested after %v, want three hours", after)
 							}
 							if kept := f.Stats().Polite.RetryAfter; kept == 1 != named {
 								t.Errorf("a Retry-After was kept %d times", kept)
@@ -50,7 +50,7 @@ func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
 						b.Forget()
 						time.Sleep(time.Hour)
 					}
-					t.Error("never asked")
+					t.Error("never requested")
 				})
 			})
 		}
@@ -73,7 +73,7 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 				want = PublicFloor
 			}
 			if got := s.start.Sub(begin); got != want || s.asked.By != RestartClock || s.asked.For != want {
-				t.Errorf("%s was asked after %v, by %+v; want %v", s.site, got, s.asked, want)
+				t.Errorf("%s got a request after %v, by %+v; want %v", s.site, got, s.asked, want)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 			<-b.Grown() // by an earlier run
 			log := serve(t, opened(t, b, Options{Patience: 48 * time.Hour}), true, always)
 			if len(log) != 1 || log[0].start.Sub(begin) != want {
-				t.Errorf("%v: asked %v after %v, want %v", wait, log, begin, want)
+				t.Errorf("%v: requests %v after %v, want %v", wait, log, begin, want)
 			}
 		})
 	}

@@ -144,7 +144,7 @@ func (s *site) recall(st SiteState, now time.Time) {
 	}
 }
 
-// begun returns the past of s for changes, and makes one if there is none.
+// begun returns the past of s for changes, and makes one if s has none.
 func (s *site) begun() *past {
 	switch {
 	case s.past == nil:

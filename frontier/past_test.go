@@ -46,12 +46,12 @@ func TestAPastKeepsEachFieldOfTheClocksByItself(t *testing.T) {
 		}
 	}
 	if s.fate() != gone || s.spent() != (Spent{1, 2, 3}) {
-		t.Errorf("clocks have changed what is beside them: %+v, %+v", s.fate(), s.spent())
+		t.Errorf("setClocks has changed other fields: %+v, %+v", s.fate(), s.spent())
 	}
 	s.setClocks(all)
 	s.give(Fate{})
 	if got := s.clocks(); got != all || s.given() {
-		t.Errorf("what is beside clocks has changed them: %+v, given %v", got, s.fate())
+		t.Errorf("setting other fields has changed the clocks: %+v, given %v", got, s.fate())
 	}
 }
 
@@ -67,7 +67,7 @@ func TestEachClockThatHasANameIsKeptWithoutIt(t *testing.T) {
 		}
 	}
 	if len(clocksByCode) > int(noCode) || slices.Contains(clocksByCode[:], "of its own") {
-		t.Error("no code is left for what has none")
+		t.Error("there is no code left for unknown clocks")
 	}
 	s := &site{}
 	s.setClocks(Clocks{By: BackOffClock, GapBy: CrawlDelayClock, Strikes: math.MaxInt, Good: 3})
@@ -139,7 +139,7 @@ func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testi
 		s := f.newSite("http://c.example")
 		f.restart(s)
 		if change(s); s.past == f.unasked || s.past.shared || *s.past == kept {
-			t.Errorf("%s has changed nothing of the site itself: %+v", what, s.past)
+			t.Errorf("%s has not changed the site: %+v", what, s.past)
 		}
 		if *f.unasked != kept {
 			t.Fatalf("%s has changed all sites: %+v", what, *f.unasked)

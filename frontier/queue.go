@@ -87,7 +87,7 @@ func (q *queues) readyOf(s *site) *siteHeap {
 	return &q.unsureReady
 }
 
-// head returns the first of all sites that are ready, or nil if there is none.
+// head returns the first of all sites that are ready, or nil if no site is.
 func (q *queues) head() *site {
 	switch quick, others := q.ready.sites, q.unsureReady.sites; {
 	case len(quick) == 0 && len(others) == 0:
@@ -254,10 +254,10 @@ func (s *site) want(o *site) {
 	}
 	s.atWork().wants = o
 	if o != nil {
-		o.atWork().suitors++
+		o.atWork().wantedBy++
 	}
 	if old != nil {
-		if old.atWork().suitors--; old.place != placeOut {
+		if old.atWork().wantedBy--; old.place != placeOut {
 			old.rest()
 		}
 	}

@@ -56,7 +56,7 @@ func drained(t *testing.T, h *siteHeap, belongs func(*site) bool) {
 	for last := (*site)(nil); len(h.sites) > 0; {
 		s := heap.Pop(h).(*site)
 		if last != nil && h.before(s, last) {
-			t.Errorf("%+v, %d comes behind %+v, %d", s.spot, s.head, last.spot, last.head)
+			t.Errorf("%+v, %d comes after %+v, %d", s.spot, s.head, last.spot, last.head)
 		}
 		last = s
 	}

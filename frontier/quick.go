@@ -51,8 +51,7 @@ func (f *Frontier) unsureAfter(now time.Time) time.Duration {
 	return f.reserve.slow.Add(f.reserve.took).Sub(now)
 }
 
-// upNext returns the first of the sites that are ready and may have a turn, or nil if there
-// is none.
+// upNext returns the first of the sites that are ready and may have a turn, or nil.
 func (f *Frontier) upNext(now time.Time) *site {
 	if len(f.unsureReady.sites) > 0 && f.unsureMay(now) {
 		return f.head()

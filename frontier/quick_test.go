@@ -210,7 +210,7 @@ func TestGoodHostsAloneLoseNothing(t *testing.T) {
 	for _, visits := range []int{1, 2, 3, 8, 64} {
 		with, without := simulate(t, hosts, visits, true, time.Hour), simulate(t, hosts, visits, false, time.Hour)
 		if with.took > without.took+without.took/100 {
-			t.Errorf("with %d visits it takes %v, and %v where none is kept back", visits, with.took, without.took)
+			t.Errorf("with %d visits it takes %v, and %v if none are kept back", visits, with.took, without.took)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func TestWhichSitesAreQuick(t *testing.T) {
 		"a slow page":                     {robots(0, false, true), page(30*time.Second, false), page(30*time.Second, false), page(time.Second, true)},
 		"an exception":                    {page(time.Second, true), page(5*time.Second, true), page(time.Second, true)},
 		"it becomes slow":                 {page(time.Second, true), page(5*time.Second, true), page(10*time.Second, false), page(4*time.Second, false)},
-		"a robots.txt of then":            {page(time.Second, true), robots(time.Second, true, false), robots(40*time.Second, false, false)},
+		"an earlier robots.txt":           {page(time.Second, true), robots(time.Second, true, false), robots(40*time.Second, false, false)},
 		"a page that is refused":          {{0, false, true, false, false}, page(time.Second, true), {0, false, true, true, false}},
 		"a name that is not found":        {{30 * time.Second, false, true, false, false}},
 		"the bound":                       {page(quickVisit-time.Millisecond, true), page(time.Hour, false)},

@@ -80,8 +80,9 @@ func (s *site) mustSearch() bool {
 	return s.firstAhead(true) < 0 && !w.requisites.searched && (s.mayHaveRequisite() || !w.kept.IsZero())
 }
 
-// takeUnsearched marks a site whose backlog must be searched as out and returns it, or nil if there
-// is none, or if no turn could be handed out now. It requires that mu is held.
+// takeUnsearched marks a site whose backlog must be searched as out and returns it. It
+// returns nil if no site needs that, or if no turn could be handed out now. It requires
+// that mu is held.
 func (f *Frontier) takeUnsearched() *site {
 	if full, _ := f.full(); full || f.err != nil || len(f.unsearched.sites) == 0 {
 		return nil
@@ -103,8 +104,8 @@ func (f *Frontier) search(s *site) {
 	f.kickLocked()
 }
 
-// firstAhead returns the index in ahead of the first entry that may be requested, or -1 if
-// there is none. shut says that pages are not permitted.
+// firstAhead returns the index in ahead of the first entry that may be requested, or -1.
+// shut says that pages are not permitted.
 func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }

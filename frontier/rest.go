@@ -61,7 +61,7 @@ type Rest struct {
 	Pending  int       // submits to the backlog that have not settled: their links may be new
 	Held     int       // held entries, whose Done was not called
 	Activity uint64    // increases with each turn, each Add and each growth of the backlog
-	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if there is none
+	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if no site has one
 	NextBy   Clock     // for which that site waits
 }
 

@@ -78,8 +78,7 @@ func (s *seenSet) part(hash uint64) *seenPart { return &s.parts[hash>>56] }
 // part and the first slot.
 func tag(hash uint64) uint64 { return hash >> 32 << placeBits }
 
-// likely returns the place of the first key whose slot has the tag of a hash, or 0 if there
-// is none.
+// likely returns the place of the first key whose slot has the tag of a hash, or 0.
 func (p *seenPart) likely(hash uint64) uint64 {
 	if len(p.slots) == 0 {
 		return 0

@@ -34,7 +34,7 @@ const renewal = 10 * time.Second
 
 // refused says that another process uses a site or its address.
 type refused struct {
-	since time.Time // the first refusal of those in a row; zero if there is none
+	since time.Time // the first refusal of those in a row; zero without a refusal
 	until time.Time // the next attempt
 }
 

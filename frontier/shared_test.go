@@ -169,7 +169,7 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 			t.Errorf("asked in the order %v", urls)
 		}
 		if starts[0].Sub(begin) < 10*time.Second || starts[1].Sub(begin) < time.Minute {
-			t.Errorf("asked %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
+			t.Errorf("requests %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
 		}
 		// The rest after the last answer is released to the other processes.
 		if free := shared.taken["host a.example"]; free.Lease || free.Until.Before(starts[1].Add(2*time.Second)) {
@@ -179,13 +179,13 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 		shared.taken["site http://private.example"] = frontier.Taken{Until: begin.Add(time.Minute)}
 		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://private.example/")
 		if starts, _ := crawl(t, f, privateAddr, false, 0); len(starts) != 1 || starts[0].Sub(begin) != time.Minute {
-			t.Errorf("a private site was asked at %v, %v", starts, begin)
+			t.Errorf("a private site got requests at %v, %v", starts, begin)
 		}
 		// A service of this machine is not reserved.
 		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://loopback.example/")
 		begin = time.Now()
 		if starts, _ := crawl(t, f, netip.MustParseAddr("127.0.0.1"), false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
-			t.Errorf("a site of this machine was asked at %v, %v", starts, begin)
+			t.Errorf("a site of this machine got requests at %v, %v", starts, begin)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestAnotherCrawlOfTheMachineIsNotWaitedForBeyondThePatience(t *testing.T) {
 				shared := &table{taken: map[string]frontier.Taken{"host a.example": taken}}
 				f := open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/")
 				if starts, _ := crawl(t, f, publicAddr, true, 0); len(starts) > 0 {
-					t.Errorf("asked at %v", starts)
+					t.Errorf("requests at %v", starts)
 				}
 				if took := time.Since(begin); took > 2*time.Minute {
 					t.Errorf("the run took %v, its patience is two minutes", took)
@@ -290,7 +290,7 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 		}
 		starts, _ := crawl(t, f, publicAddr, false, 0)
 		if len(starts) != 1 || starts[0].Sub(asked) < 59*time.Second || f.Stats().Sites != len(urls) {
-			t.Errorf("asked again %v later; %d sites are known", starts, f.Stats().Sites)
+			t.Errorf("requested again %v later; %d sites are known", starts, f.Stats().Sites)
 		}
 	})
 }
@@ -303,7 +303,7 @@ func TestALeaseIsNotWaitedFor(t *testing.T) {
 		begin := time.Now()
 		starts, _ := crawl(t, open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://a.example/"), publicAddr, true, 0)
 		if len(starts) != 1 || starts[0].Sub(begin) > 5*time.Second {
-			t.Errorf("asked at %v, began %v", starts, begin)
+			t.Errorf("requests at %v, began %v", starts, begin)
 		}
 	})
 }

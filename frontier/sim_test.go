@@ -96,10 +96,10 @@ func (r *referee) asks(s Site, addr netip.Addr) {
 	now := time.Now()
 	for what, j := range r.judges(s) {
 		if j.busy {
-			r.t.Errorf("%s asked while %s answers", s, what)
+			r.t.Errorf("%s got a request while %s answers", s, what)
 		}
 		if now.Before(j.not) {
-			r.t.Errorf("%s asked %v before %s wanted", s, j.not.Sub(now), what)
+			r.t.Errorf("%s got a request %v before %s was due", s, j.not.Sub(now), what)
 		}
 		j.busy = true
 	}
@@ -107,7 +107,7 @@ func (r *referee) asks(s Site, addr netip.Addr) {
 		r.t.Errorf("%d requests at %s at once", r.busy[addr], addr)
 	}
 	if last := r.start[addr]; !last.IsZero() && now.Sub(last) < 250*time.Millisecond {
-		r.t.Errorf("%s asked %v after its last start", addr, now.Sub(last))
+		r.t.Errorf("%s got a request %v after its last start", addr, now.Sub(last))
 	}
 	r.start[addr] = now
 	if err := r.in.asked(); err != nil {

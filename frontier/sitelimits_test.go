@@ -46,7 +46,7 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 		close(release)
 		<-ended
 		if len(log) != 6 || len(asked) != 3 || asked[slow] != 1 || asked["http://a.example"] != 1 {
-			t.Errorf("%d requests; asked for limits %v", len(log), asked)
+			t.Errorf("%d requests; limits were requested %v", len(log), asked)
 		}
 	})
 }
@@ -84,10 +84,10 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 				}
 				for _, s := range log {
 					if before := ended[s.site]; !before.IsZero() && s.start.Sub(before) < last[s.site] {
-						t.Errorf("seed %d, run %d: %s was asked %v after its last answer, want at least %v", seed, run, s.site, s.start.Sub(before), last[s.site])
+						t.Errorf("seed %d, run %d: %s got a request %v after its last answer, want at least %v", seed, run, s.site, s.start.Sub(before), last[s.site])
 					}
 					if !o.Restarted.IsZero() && s.start.Sub(o.Restarted) < last[s.site] {
-						t.Errorf("seed %d: %s was asked %v after the restart, want at least %v", seed, s.site, s.start.Sub(o.Restarted), last[s.site])
+						t.Errorf("seed %d: %s got a request %v after the restart, want at least %v", seed, s.site, s.start.Sub(o.Restarted), last[s.site])
 					}
 					ended[s.site] = s.end
 				}

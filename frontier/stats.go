@@ -65,8 +65,8 @@ type SiteStatus struct {
 	Parked   bool          // it waits for the end of another turn: of its address, domain or host, or of a site that it needs
 	Excluded string        // why Exclude ended its requests; empty: they were not ended
 
-	// NextAgain is the earliest Due of the entries of Again that are not being fetched. The
-	// site itself may rest for longer. Zero if there is none.
+	// NextAgain is the earliest Due of the entries of Again that are not being fetched, or
+	// zero. The site itself may rest for longer.
 	NextAgain time.Time
 }
 

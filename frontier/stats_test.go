@@ -26,13 +26,13 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	})
 	for _, raw := range urls {
 		if n := told[mustParse(t, raw).Site()]; n != 1 {
-			t.Errorf("%s was told of %d times", raw, n)
+			t.Errorf("Each returned %s %d times", raw, n)
 		}
 	}
 	n := 0
 	f.Each(func(SiteStatus) bool { n++; return n < 2*somePage })
 	if n != 2*somePage {
-		t.Errorf("told of %d sites after an end at %d", n, 2*somePage)
+		t.Errorf("Each returned %d sites after an end at %d", n, 2*somePage)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		"it is out":                  func(s *site) { s.place = placeOut },
 		"it is parked":               func(s *site) { s.place = placeParked },
 		"it wants another":           func(s *site) { s.want(&site{}) },
-		"another wants it":           func(s *site) { s.atWork().suitors = 1 },
+		"another wants it":           func(s *site) { s.atWork().wantedBy = 1 },
 		"it was given up":            func(s *site) { s.give(Fate{Code: SiteDead}) },
 		"it has ended since":         func(s *site) { s.setClocks(Clocks{Ended: now.Add(1), Due: now.Add(1)}) },
 		"it is due at another time":  func(s *site) { s.setClocks(Clocks{Ended: now, Due: now.Add(2)}) },

@@ -27,7 +27,7 @@ func (e *FasterError) Error() string {
 	if of == "" {
 		of = "every site"
 	}
-	return fmt.Sprintf("frontier: %s is left in peace for %v already, %v would be less", of, e.Least, e.Delay)
+	return fmt.Sprintf("frontier: %s has a pause of %v already, %v would be shorter", of, e.Least, e.Delay)
 }
 
 // Errors of Exclude and Hop.

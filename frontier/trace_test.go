@@ -88,7 +88,7 @@ func TestTraces(t *testing.T) {
 				}
 			}
 			if got.String() != string(text) {
-				t.Fatalf("%s goes on after what happens", file)
+				t.Fatalf("%s has lines after the end of the trace", file)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func (r *tracer) next(args []string) string {
 	return r.took(turn)
 }
 
-// option returns the value of NAME=VALUE, or "" if there is none.
+// option returns the value of NAME=VALUE, or "".
 func option(args []string, name string) string {
 	for _, arg := range args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {

@@ -49,7 +49,7 @@ type Turn struct {
 	leased   time.Time     // when they were reserved or renewed
 	received int64         // bytes of the answer that is being read
 	finished bool
-	end      Fate         // held by Finish, for Done; Undecided: there is none
+	end      Fate         // held by Finish, for Done; Undecided: nothing is held
 	visit    visitOutcome // of the entry
 
 	requested bool      // the Outcome had a Request

@@ -128,7 +128,7 @@ func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
 				}
 				visit(t, f, again(200, true))
 				if after := time.Since(begin); after != 3*deadRest {
-					t.Errorf("it was asked again after %v", after)
+					t.Errorf("it got the next request after %v", after)
 				}
 				if st := f.Stats(); st.Polite.Early != 0 {
 					t.Errorf("%+v", st.Polite)
@@ -197,7 +197,7 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 			t.Errorf("after a visit that has failed it is at %+v", e.Visits.Body)
 		}
 		if e, _ := visit(t, f, fetched); e.Visits.Body != (Place{}) {
-			t.Errorf("after one that has archived none it is at %+v", e.Visits.Body)
+			t.Errorf("after a visit without an archived body it is at %+v", e.Visits.Body)
 		}
 	})
 }

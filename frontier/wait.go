@@ -54,8 +54,8 @@ func (f *Frontier) more() bool {
 }
 
 // kickLocked wakes a goroutine in Next after a change: the leader, so that it computes its
-// wait again, or if there is none a follower, which leads if there is no turn for it. It
-// requires that mu is held.
+// wait again, or, without a leader, a follower, which leads if it gets no turn. It requires
+// that mu is held.
 func (f *Frontier) kickLocked() {
 	kick := f.follow
 	if f.led {

@@ -21,11 +21,11 @@ type work struct {
 	asked uint64    // the entry that was handed out last, if it may be handed out again
 	first time.Time // when asked was handed out, the first time of several in a row
 
-	starts  [kinds]time.Time // promised starts: see part
-	machine refused          // by another process
-	wants   *site            // to which its robots.txt redirects; only want sets it
-	suitors int              // sites that want this one
-	wanted  []*site          // parked until this site is released
+	starts   [kinds]time.Time // promised starts: see part
+	machine  refused          // by another process
+	wants    *site            // to which its robots.txt redirects; only want sets it
+	wantedBy int              // sites that want this one
+	wanted   []*site          // parked until this site is released
 }
 
 // noWork is the work of all sites without one. It is never changed.
@@ -39,7 +39,7 @@ func (s *site) work() *work {
 	return s.doing
 }
 
-// atWork returns the work of s for changes, and makes one if there is none.
+// atWork returns the work of s for changes, and makes one if s has none.
 func (s *site) atWork() *work {
 	if s.doing == nil {
 		s.doing = &work{}
@@ -58,7 +58,7 @@ func (s *site) rest() {
 func (w *work) over() bool {
 	return w.retry.IsZero() && w.kept.IsZero() && w.requisites == requisites{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
 		w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
-		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.suitors == 0 && len(w.wanted) == 0
+		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.wantedBy == 0 && len(w.wanted) == 0
 }
 
 // setRetry sets the earliest Due of the waiting entries of s, and the same as stored in the

@@ -13,10 +13,10 @@ import (
 func TestASiteThatRestsTakesLittleMemory(t *testing.T) {
 	const pointers = 8 // with pointers of 64 bits: otherwise it is less
 	if size := unsafe.Sizeof(site{}); size > 10*pointers {
-		t.Errorf("a site that was never asked takes %d bytes", size)
+		t.Errorf("a site without a request takes %d bytes", size)
 	}
 	if size := unsafe.Sizeof(site{}) + unsafe.Sizeof(past{}); size > 224 {
-		t.Errorf("a site that was asked takes %d bytes", size)
+		t.Errorf("a site with a request takes %d bytes", size)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
 		}
 		hosted = append(hosted, string(turn.Entry().URL.String()))
 		if turn.site.doing == nil {
-			t.Fatal("nothing is going on with a site that is out")
+			t.Fatal("a site that is out has no work")
 		}
 		if _, err := turn.Finish(Outcome{Fate: Fate{Code: Fetched, Status: 200}}); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import "strings"
 // field line (RFC 9110, section 11.6.1), and reports whether one of their challenges has
 // the scheme License: the server wants the token of a bought license (RSL 1.0, Crawler
 // Authorization Protocol). code is the error parameter of the challenge, such as
-// "invalid_request"; it is empty if there is none or if it is not a valid error code.
+// "invalid_request"; it is empty if the challenge has no valid error code.
 func LicenseChallenge(values []string) (code string, asked bool) {
 	for _, value := range values {
 		ours := false

@@ -20,9 +20,9 @@ var joinedKeys = [...]struct {
 	{"crawl-delay", delayLine}, {"sitemap", sitemapLine},
 }
 
-// findJoined finds the first joined key, with its colon, in text[from:end], and
-// returns where the key and its value begin. If there is none it returns end
-// twice, and unknownLine.
+// findJoined finds the first joined key, with its colon, in text[from:end], and returns
+// where the key and its value begin. Without such a key it returns end twice, and
+// unknownLine.
 func findJoined(text string, from, end int) (key, value int, k kind) {
 	for i := from; i < end; {
 		n := strings.IndexByte(text[i:end], ':')

@@ -7,7 +7,7 @@ import "strings"
 type lines struct {
 	text   string
 	pos    int // where the next line begins
-	lf, cr int // the next LF and CR at or after pos; len(text) if there is none
+	lf, cr int // the next LF and CR at or after pos; len(text) if no more come
 	number int // of the line last returned, from 1
 	done   bool
 }

@@ -189,7 +189,7 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 }
 
 // longest returns the index of the longest literal that target begins with, or
-// -1 if there is none.
+// -1 if no literal matches.
 //
 // Every literal that target begins with is also a prefix of the last literal
 // that sorts at or before target, so the chain of that literal contains it.

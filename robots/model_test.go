@@ -16,7 +16,7 @@ type modelRule struct {
 	line     int
 	pattern  string // in normal form
 	length   int
-	disallow string // a second form that counts for Disallow; "" if there is none
+	disallow string // a second form that counts for Disallow, or ""
 }
 
 // modelMatch returns the verdict for one agent.

@@ -46,7 +46,7 @@ type rslScope struct {
 // rslLicense is a license element. If a scope has several, the user may choose any.
 type rslLicense struct {
 	permits, prohibits []string // usage; nil if there is no such element
-	condition          string   // the first condition; "" if there is none
+	condition          string   // the first condition, or ""
 }
 
 // demand sets the condition, unless there is one already.
@@ -101,9 +101,9 @@ type rslReader struct {
 	rooted   bool
 	embedded bool
 	own      bool        // the root is rsl: elements without a namespace count, too
-	scope    *rslScope   // the open content element; nil if there is none, or there are too many
-	terms    *rslLicense // the open license element; nil if there is none, or there are too many
-	element  string      // the open element whose text is collected; "" if none
+	scope    *rslScope   // the open content element; nil outside of one, or if there are too many
+	terms    *rslLicense // the open license element; nil outside of one, or if there are too many
+	element  string      // the open element whose text is collected, or ""
 	text     []byte      // of element
 }
 
@@ -356,7 +356,7 @@ func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the first word for a use that is in list, or "" if there is none.
+// wordIn returns the first word for a use that is in list, or "".
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

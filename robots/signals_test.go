@@ -209,7 +209,7 @@ func TestPatternsAreToldAsText(t *testing.T) {
 		s := Parse([]byte("User-agent: *\nNoindex: "+pattern), RFC9309).Group("wren").Signals("/a\xff")
 		_, by := s.Of(UseSearch)
 		if got := strings.TrimPrefix(by.String(), "line 2: "); got != want {
-			t.Errorf("%q is told as %q, want %q", pattern, got, want)
+			t.Errorf("%q is shown as %q, want %q", pattern, got, want)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func TestLocateIsStable(t *testing.T) {
 	}
 }
 
-// The target is the path and query of the raw string, as they are sent.
+// Target returns the path and query of the raw string, as they are sent.
 func TestTarget(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"https://example.com":                "/",

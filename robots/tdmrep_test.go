@@ -65,7 +65,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 		t.Errorf("%v by %v", stance, by)
 	}
 	if s := f.Signals("/c"); !s.IsZero() {
-		t.Errorf("%+v of what no rule is about", s)
+		t.Errorf("%+v for a target without a rule", s)
 	}
 	if s := (&TDMRep{}).Signals("/"); !s.IsZero() {
 		t.Errorf("%+v of no file", s)

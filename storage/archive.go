@@ -99,8 +99,8 @@ func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 }
 
 // repeated returns the answer of an earlier crawl that has the same payload digest as x, or
-// nil if there is none. The answer has been read and checked: a revisit never refers to a
-// body that cannot be read.
+// nil. The answer has been read and checked: a revisit never refers to a body that cannot
+// be read.
 func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	b := v.Before
 	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {

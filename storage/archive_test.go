@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The name of a WARC file keeps letters and digits, and what needs no quoting.
+// The name of a WARC file keeps letters, digits and characters that need no quoting.
 func TestNamesOfArchives(t *testing.T) {
 	for dir, want := range map[string]string{
 		"azAZ09-._.crawl": "azAZ09-._", "a`{@[/:b": "_b", "a b`{@[:é": "a_b______", "x.crawl.crawl": "x.crawl",
@@ -31,7 +31,7 @@ func TestNamesOfArchives(t *testing.T) {
 	}
 }
 
-// A long name loses what is in its middle: its end is the time.
+// A long name loses its middle: the end has the time.
 func TestLongNamesOfArchives(t *testing.T) {
 	a, b, end := strings.Repeat("a", 120), strings.Repeat("b", 120), "-19700101000000"
 	for name, want := range map[string]string{
@@ -49,7 +49,7 @@ func TestLongNamesOfArchives(t *testing.T) {
 	}
 }
 
-// Only what was committed can be lost of the log: what a kill left behind it stays.
+// Only committed bytes of the log can be lost: what a kill left after them stays.
 func TestOnlyCommittedLinesAreLost(t *testing.T) {
 	for name, damage := range map[string]func(path string, raw []byte) error{
 		"whole":   func(string, []byte) error { return nil },
@@ -86,7 +86,7 @@ func TestOnlyCommittedLinesAreLost(t *testing.T) {
 	}
 }
 
-// Which answers are known again by their payload.
+// Which answers become revisits, by their payload.
 func TestAPayloadThatIsKnownIsNotArchivedAgain(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestAPayloadThatIsKnownIsNotArchivedAgain(t *testing.T) {
 	}
 }
 
-// What a kill left of an archive gets its end and its name, or the crawl is refused.
+// Archive files that a kill left open are truncated and renamed, or the crawl is refused.
 func TestAnArchiveThatAKillHasLeft(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -205,14 +205,14 @@ func TestAnArchiveThatAKillHasLeft(t *testing.T) {
 				t.Errorf("%s: %+v", what, v)
 			}
 			if left, err := filepath.Glob(filepath.Join(dir, ArchiveDir, "*")); err != nil || len(left) != 1 || left[0] != path(dir) {
-				t.Errorf("%s: left are %q, %v", what, left, err)
+				t.Errorf("%s: left over: %q, %v", what, left, err)
 			}
 		}
 	}
 }
 
-// Nothing of what a kill left counts before it is on disk: each sync that fails when
-// the crawl is opened again refuses it.
+// Bytes that a kill left count only after they are on disk: each sync that fails while the
+// crawl is opened again refuses it.
 func TestASyncThatFailsRefusesWhatAKillHasLeft(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}, Links: true})
 	if err != nil {

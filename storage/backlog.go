@@ -95,7 +95,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 }
 
 // Position returns the position of the last group that was committed, as Options.Log or the
-// caller of Apply gave it; 0 if there is none.
+// caller of Apply gave it, or 0 if no group was committed.
 func (db *DB) Position() uint64 { return db.state.Position() }
 
 // Apply replays a group that Options.Log of another directory was given, with the position

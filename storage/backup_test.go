@@ -14,9 +14,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A copy of a crawl that runs, of state.db first and then of the other files, while pages come
-// between any two of them, is a crawl that was killed when state.db was copied: it is whole,
-// and a run goes on with it. Where WARC files have ended meanwhile, a repair cuts them, and
+// A copy of a running crawl (state.db first, then the other files, while pages are written
+// in between) is like a crawl that was killed when state.db was copied: it is whole, and a
+// run resumes it. If WARC files were finished meanwhile, a repair truncates them, and
 // nothing is lost.
 func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 	for seed := range uint64(6) {
@@ -24,7 +24,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 6))
 			dir, backup := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "a.crawl")
 			opts := Options{Gather: -1, Links: true, Archive: &Archive{}}
-			finished := seed%2 == 1 // WARC files end meanwhile: of these the copy has too much
+			finished := seed%2 == 1 // WARC files are finished meanwhile: the copy has too much of them
 			if finished {
 				opts.Archive.MaxSize = 3000
 			}
@@ -85,7 +85,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !again.Unclean() && !finished { // a repair gives it its end
+			if !again.Unclean() && !finished { // a repair closes it
 				t.Error("it is not one that was killed")
 			}
 			if err := again.Close(); err != nil {
@@ -99,7 +99,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 	}
 }
 
-// pagesOf is how many pages a crawl has.
+// pagesOf returns how many pages a crawl has.
 func pagesOf(t *testing.T, dir string) (n int) {
 	t.Helper()
 	if _, err := ReadPages(dir, func(*PageRecord) error { n++; return nil }); err != nil {
@@ -108,7 +108,7 @@ func pagesOf(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// filesOf are the files of a crawl, state.db first.
+// filesOf returns the files of a crawl, state.db first.
 func filesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	names := []string{StateFile}

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// watch ends the test with all stacks, if steps stands still: a wait for ever
-// would otherwise be told as a test that takes long.
+// watch ends the test with all stacks if steps does not change for long: a deadlock would
+// otherwise look like a slow test.
 func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 	t.Helper()
 	for last := int64(-1); ; {
@@ -29,14 +29,14 @@ func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 		now := steps.Load()
 		if now == last {
 			pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
-			t.Fatalf("nothing moves after %d steps", now)
+			t.Fatalf("no progress after %d steps", now)
 		}
 		last = now
 	}
 }
 
-// Every bound of what may wait for a commit is reached with everything that can
-// be put: whoever waits for room holds nothing that the committer needs.
+// Each bound on what may wait for a commit is reached with every kind of operation: a
+// goroutine that waits for room holds nothing that the committer needs.
 func TestSmallestBounds(t *testing.T) {
 	for name, bounds := range map[string]Bounds{"state.Usual": {}, "links": {Links: 1}, "all": {1, 1, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSmallestBounds(t *testing.T) {
 				})
 			}
 			done := make(chan struct{})
-			// It ends with the workers.
+			// It ends after the workers.
 			go func() { all.Wait(); close(done) }()
 			watch(t, &steps, done)
 			if err := db.Close(); err != nil {
@@ -75,7 +75,7 @@ func TestSmallestBounds(t *testing.T) {
 	}
 }
 
-// putWhole does what a visit of one page does with a DB.
+// putWhole puts everything that a visit of one page puts into a DB.
 func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 	url := fmt.Sprintf("http://h%d.example/%d", worker, page)
 	now := time.Now()

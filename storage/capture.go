@@ -250,7 +250,7 @@ func (b *wholeBody) Close() error {
 const FieldTextDigest = "textDigest"
 
 // textDigest returns the text digest in the metadata record that follows the answer and its
-// request; empty if there is none, or if it cannot be read.
+// request, or "" if the record has none or cannot be read.
 func (r *placedRecord) textDigest() string {
 	for range 2 {
 		rec, err := r.reader.Next()

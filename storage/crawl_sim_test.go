@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A referee watches a frontier over a DB for some virtual weeks, across kills.
-// It knows what was asked when, which no kill undoes.
+// A referee watches a frontier over a DB for some virtual weeks, across kills. It knows
+// when each request was made; a kill does not change that.
 type referee struct {
 	t     *testing.T
 	delay time.Duration
@@ -28,15 +28,15 @@ type referee struct {
 	run   int
 	out   map[frontier.Site]bool
 	ended map[frontier.Site]time.Time // end of the last request
-	not   map[frontier.Site]time.Time // as the site said, in an answer that is safe
+	not   map[frontier.Site]time.Time // no request before, by an answer that is on disk
 	rests map[frontier.Site]*rests    // what makes a site rest
 	asked map[string]int              // the last run in which a URL ended
 	links map[string][]frontier.URL   // of a page that was served once
-	known map[string]bool             // URLs that were seen in an answer, safe or not
+	known map[string]bool             // URLs that were seen in an answer, on disk or not
 	pages int
 
-	turns []*frontier.Turn // of this run, whose entries are held
-	held  map[string]bool  // URLs that were held, in any run, and that nobody has taken since
+	turns []*frontier.Turn // of this run, with held entries
+	held  map[string]bool  // URLs that were held, in any run, and not taken since
 }
 
 func (r *referee) intn(n int) int {
@@ -45,8 +45,8 @@ func (r *referee) intn(n int) int {
 	return r.rand.IntN(n)
 }
 
-// worker does with its turns what a crawl could do, until ctx is done, as by a
-// kill: then its turns are never given back.
+// worker does with its turns what a crawl can do, until ctx ends as by a kill: then its
+// turns are never given back.
 func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 	for {
 		turn, err := f.Next(ctx)
@@ -95,7 +95,7 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 	}
 }
 
-// changes say of the pages that are known that they were changed within the last two days.
+// changes returns changes of known pages, within the last two days.
 func (r *referee) changes() *frontier.Changes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +111,7 @@ func (r *referee) changes() *frontier.Changes {
 	return c
 }
 
-// take ends what is held: when nothing else is to be done, or sooner.
+// take ends held entries: at the latest when nothing else can be done.
 func (r *referee) take(ctx context.Context, f *frontier.Frontier) {
 	for {
 		select {
@@ -135,7 +135,7 @@ func (r *referee) take(ctx context.Context, f *frontier.Frontier) {
 	}
 }
 
-// ask makes one request. done is false if it never came back.
+// ask makes one request. done is false if the process was killed during it.
 func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outcome, done bool) {
 	site, key := turn.Site(), turn.Entry().URL.Key()
 	now := time.Now()
@@ -148,12 +148,12 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	pause := time.Duration(r.rand.IntN(3000)) * time.Millisecond
 	if kind > 0 {
 		if last, ok := r.ended[site]; ok && now.Sub(last) < r.delay {
-			r.t.Errorf("%s asked %v after its last answer", site, now.Sub(last))
+			r.t.Errorf("%s got a request %v after its last answer", site, now.Sub(last))
 		}
 		if until := r.not[site]; now.Before(until) {
-			r.t.Errorf("%s asked %v before it wanted", site, until.Sub(now))
+			r.t.Errorf("%s got a request %v before it was due", site, until.Sub(now))
 		}
-		// A request that never comes back has been asked all the same.
+		// A request during a kill was made, too.
 		r.ended[site] = now
 	}
 	r.mu.Unlock()
@@ -170,8 +170,8 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended[site] = end
-	// Twice the time to first byte counts at once; whether it is still known
-	// after a kill is for the acknowledged clocks to say.
+	// Twice the time to first byte counts at once. After a kill it counts only if the
+	// acknowledged clocks have it.
 	r.not[site] = end.Add(2 * pause)
 	r.restsOf(site).take(kind)
 	o.Fate = frontier.Fate{Code: frontier.Failed} // after the last try
@@ -211,7 +211,7 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	return o, true
 }
 
-// rests is how often a site asked for rest, and the good answers since.
+// rests counts how often a site needed a rest, and the good answers since.
 type rests struct{ strikes, good int }
 
 func (r *referee) restsOf(s frontier.Site) *rests {
@@ -243,10 +243,10 @@ func (r *referee) url() frontier.URL {
 	return u
 }
 
-// A crawl is killed again and again in virtual weeks, wherever its commits and
-// merges are, and between the end of a turn and that of its entry. What was
-// acknowledged is not asked for again, its clocks are kept, what was held and not
-// taken is, and in the end everything has ended.
+// A crawl is killed again and again in virtual weeks, at any point of its commits and
+// merges, and between the end of a turn and the end of its entry. What was acknowledged is
+// not requested again, its clocks are kept, held entries that were not taken are requested
+// again, and in the end every entry has ended.
 func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					log.all = log.all[:db.Position()] // what came after a kill never was
+					log.all = log.all[:db.Position()] // what was logged after the kill never happened
 					f, err := frontier.New(db, frontier.Options{Delay: r.delay, Patience: 30 * 24 * time.Hour, Revisits: true, Restarted: db.Restarted()})
 					if err != nil {
 						t.Fatal(err)
@@ -365,14 +365,14 @@ type groups struct{ all [][]byte }
 
 func (l *groups) Append(after uint64, group []byte) (uint64, error) {
 	if after != uint64(len(l.all)) {
-		return 0, fmt.Errorf("group %d comes behind %d", len(l.all)+1, after)
+		return 0, fmt.Errorf("group %d comes after %d", len(l.all)+1, after)
 	}
 	l.all = append(l.all, bytes.Clone(group))
 	return after + 1, nil
 }
 
-// compare applies the groups of the crawl in dir to a new one, which says the same
-// then.
+// compare applies the groups of the crawl in dir to a new one, which must then have the
+// same state.
 func (l *groups) compare(t *testing.T, dir string, opts Options) {
 	t.Helper()
 	second := t.TempDir()
@@ -388,7 +388,7 @@ func (l *groups) compare(t *testing.T, dir string, opts Options) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db, err = Open(dir, Options{NoPages: true, limits: opts.limits}) // merges what is left
+	db, err = Open(dir, Options{NoPages: true, limits: opts.limits}) // this merges the rest
 	if err == nil {
 		err = db.Close()
 	}
@@ -408,8 +408,8 @@ func (l *groups) compare(t *testing.T, dir string, opts Options) {
 	}
 }
 
-// acknowledged takes from a copy of a killed crawl what is safe: nobody may ask
-// for a URL again that has ended there, nor a site before its clock there.
+// acknowledged reads from a copy of a killed crawl what is on disk: a URL that has ended
+// there must not be requested again, nor a site before its clock there.
 func (r *referee) acknowledged(dir string, opts Options) {
 	r.t.Helper()
 	copied := crash(r.t, dir)
@@ -435,7 +435,7 @@ func (r *referee) acknowledged(dir string, opts Options) {
 			delete(r.asked, key)
 		}
 		if r.held[key] && fate.Ends() {
-			r.t.Errorf("%s has ended, and nobody has taken it", key)
+			r.t.Errorf("%s has ended, but was not taken", key)
 		}
 		if fate.Code != frontier.Fetched {
 			continue
@@ -457,8 +457,8 @@ func (r *referee) acknowledged(dir string, opts Options) {
 	}
 }
 
-// Of what was found before a kill nothing was merged yet. The run goes on with
-// it, and does not end because nothing is queued.
+// If nothing that was found before a kill is merged yet, the run continues with it and does
+// not end because the queue is empty.
 func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -471,7 +471,7 @@ func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(25 * time.Millisecond) // a commit, and no merge
+		time.Sleep(25 * time.Millisecond) // a commit, without a merge
 		synctest.Wait()
 		copied := crash(t, dir)
 		if err := db.Close(); err != nil {

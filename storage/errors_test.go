@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// The committer dies while others wait for room: they are told why, and so is
-// everybody later.
+// If the committer fails while callers wait for room, they get its error, and so does every
+// later caller.
 func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := state.Usual
@@ -33,14 +33,14 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // else there is nothing to sync
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // otherwise there is nothing to sync
 			t.Fatal(err)
 		}
 		stuck.Store(true)
 		var told, safe atomic.Int64
 		const workers = 6
 		for range workers {
-			go func() { // it ends when it is told
+			go func() { // it ends with the error
 				for range 100 {
 					if err := db.Submit(frontier.Completion{}); err != nil {
 						if errors.Is(err, broken) {
@@ -54,12 +54,12 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 		}
 		synctest.Wait()
 		if told.Load() > 0 || safe.Load() == 0 {
-			t.Errorf("%d were told, %d submitted, before anything happened", told.Load(), safe.Load())
+			t.Errorf("%d got the error, %d submitted, before the failure", told.Load(), safe.Load())
 		}
 		close(dies)
 		synctest.Wait()
 		if told.Load() != workers {
-			t.Errorf("%d of %d were told", told.Load(), workers)
+			t.Errorf("%d of %d got the error", told.Load(), workers)
 		}
 		if err := db.Submit(frontier.Completion{}); !errors.Is(err, broken) {
 			t.Errorf("Submit: %v", err)
@@ -73,7 +73,7 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	})
 }
 
-// Another layout is no damage, whoever opens the file.
+// Another layout is not damage, for any function that opens the file.
 func TestAnotherLayoutIsNoDamage(t *testing.T) {
 	for _, relative := range []int{-1, 1} {
 		dir := filled(t)
@@ -94,7 +94,7 @@ func TestAnotherLayoutIsNoDamage(t *testing.T) {
 	}
 }
 
-// What the file system says is no damage either.
+// An error of the file system is not damage either.
 func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, StateFile)
@@ -108,10 +108,10 @@ func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
 	}
 }
 
-// Where an index cannot be made nothing of it stays.
+// If making an index fails, no part of it is left.
 func TestAnIndexThatFailsLeavesNothing(t *testing.T) {
 	dir := filled(t)
-	// A directory where the file is to be made.
+	// A directory has the name of the file to make.
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, IndexFile+newSuffix, "x"), 0o755), os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// setVersion says that the state in dir has another layout, relative to its own.
+// setVersion changes the layout version of the state in dir by relative.
 func setVersion(dir string, relative int) (v uint64, err error) {
 	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
 	if err != nil {
@@ -22,7 +22,7 @@ func setVersion(dir string, relative int) (v uint64, err error) {
 	return v, errors.Join(err, b.Close())
 }
 
-// PutPage writes a page of which no answer is archived.
+// PutPage writes a page without an archived answer.
 func (db *DB) PutPage(p *PageRecord) error {
 	_, err := db.PutVisit(&Visit{Page: p})
 	return err

@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// readOnly makes every write to f fail while what runs.
+// readOnly makes each write to f fail while what runs.
 func readOnly(t *testing.T, f *os.File, what func()) {
 	t.Helper()
 	replaced(t, int(f.Fd()), f.Name(), syscall.O_RDONLY, what)
 }
 
-// replaced lets a descriptor stand for another file while what runs.
+// replaced makes a descriptor refer to another file while what runs.
 func replaced(t *testing.T, fd int, path string, flags int, what func()) {
 	t.Helper()
 	kept, err := syscall.Dup(fd)
@@ -49,7 +49,7 @@ func replaced(t *testing.T, fd int, path string, flags int, what func()) {
 	what()
 }
 
-// What fills the buffer is written at once; a write that failed counts for ever.
+// A full buffer is written at once; an error of that write is permanent.
 func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -69,21 +69,21 @@ func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 		}
 	})
 	if err := put(10); err != nil {
-		t.Errorf("what is only kept in memory: %v", err)
+		t.Errorf("a record that is only in memory: %v", err)
 	}
 	if err := db.Close(); err == nil {
-		t.Error("Close says that all is well")
+		t.Error("Close returns no error")
 	}
 	db = open(t, dir)
 	defer db.Close()
 	if n := db.state.Marks()[PagesFile].Length; n > 500 {
-		t.Errorf("%d bytes are said to be written", n)
+		t.Errorf("%d bytes are marked as written", n)
 	}
 	verified(t, crash(t, dir))
 }
 
-// A line that could not be written to the log is that of a page which does not count: the
-// disk may have had room for the page.
+// If the line of a page cannot be written to the log, the page is not committed, even if
+// there was room for the page itself.
 func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -110,7 +110,7 @@ func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
 		t.Error("it is acknowledged")
 	}
 	if err := db.Close(); err == nil {
-		t.Error("Close says that all is well")
+		t.Error("Close returns no error")
 	}
 	verified(t, dir)
 	db = open(t, dir)
@@ -120,7 +120,7 @@ func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
 	}
 }
 
-// descriptor is that of the file at path in this process.
+// descriptor returns the descriptor of this process for the file at path.
 func descriptor(t *testing.T, path string) int {
 	t.Helper()
 	path, err := filepath.EvalSymlinks(path)
@@ -144,12 +144,12 @@ func descriptor(t *testing.T, path string) int {
 	return -1
 }
 
-// A commit fails in every way in which it is not known whether it reached the
-// disk. The crawl goes on, and everything is there once.
+// A commit fails in each way that leaves unknown whether it is on disk. The crawl
+// continues, and everything is there exactly once.
 func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	lose := func(path string, flags int) func(*testing.T, *DB, *error) {
 		return func(t *testing.T, db *DB, _ *error) {
-			// What is lost cannot be kept to be put back: to keep it would keep the lock.
+			// A lost descriptor cannot be kept to restore it: that would keep the lock.
 			state := filepath.Join(db.Dir(), StateFile)
 			fd := descriptor(t, state)
 			other, err := syscall.Open(cmp.Or(path, state), flags|syscall.O_CLOEXEC, 0)
@@ -164,7 +164,7 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	}
 	for name, fail := range map[string]func(*testing.T, *DB, *error){
 		"nothing can be written": lose("", syscall.O_RDONLY),
-		"nothing reached it": func(t *testing.T, db *DB, err *error) { // takes all, syncs nothing
+		"nothing reached it": func(t *testing.T, db *DB, err *error) { // accepts all writes, syncs nothing
 			lose(devtest.Device(t, "null"), syscall.O_RDWR)(t, db, err)
 		},
 		"all reached it": func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
@@ -229,8 +229,8 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A full disk ends a crawl with an error that says so. Once there is room, it
-// goes on where it was.
+// A full disk ends a crawl with an error that says so. Once there is room, it resumes where
+// it was.
 func TestAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// openFiles is how many files this process has open.
+// openFiles returns how many files this process has open.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
@@ -24,9 +24,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// No file stays open, neither where all is well nor where it is not.
+// No file stays open, with and without errors.
 func TestFilesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
 	broken := errors.New("no sync")
 	failing := disk.Disk{Before: func(string) error { return broken }}
 	whole, all := indexed(t), Options{Gather: -1, Archive: &Archive{}, Links: true}
@@ -118,8 +118,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// An index for which there is no room is told, and nothing of it stays: it may be
-// what fills the disk.
+// If the disk has no room for an index, that is reported, and no part of the index is left:
+// it may be what fills the disk.
 func TestAnIndexOnAFullDisk(t *testing.T) {
 	full := devtest.Device(t, "full")
 	whole := indexed(t)

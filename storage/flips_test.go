@@ -20,8 +20,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// everything makes a crawl with rows of every kind in every bucket, some of
-// them in the journal alone, as a kill leaves it.
+// everything makes a crawl with rows of every kind in every bucket, some of them only in
+// the journal, as after a kill.
 func everything(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func everything(t *testing.T) string {
 	for i := range 9 {
 		site := frontier.Site(fmt.Sprintf("http://h%d.example", i%3))
 		f := frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"}
-		if i == 0 { // of the URL that page is about
+		if i == 0 { // of the URL that the page is about
 			f.Answer = visit.Place
 		}
 		if i%2 == 1 {
@@ -89,7 +89,7 @@ func everything(t *testing.T) string {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// In the journal alone: there was a commit, and no time to merge.
+	// Only in the journal: after a commit, before a merge.
 	l.SmallPending, l.SomeMerge = 0, 0
 	copied := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func archivedPage(at time.Time, text byte) *warc.Exchange {
 	}}
 }
 
-// A row is one of a bucket in a state file.
+// A row is a row of a bucket in a state file.
 type row struct {
 	bucket     string
 	kind       byte // of an entry
@@ -160,9 +160,9 @@ func rows(t *testing.T, dir string) []row {
 	return all
 }
 
-// answers is everything that a DB says; err is the first error.
+// answers returns everything that a DB says; err is the first error.
 func answers(t *testing.T, dir string) (said map[string]string, err error) {
-	// Time stands still, so that nothing is merged meanwhile.
+	// In virtual time nothing is merged meanwhile.
 	synctest.Test(t, func(*testing.T) { said, err = ask(dir) })
 	return said, err
 }
@@ -220,8 +220,8 @@ func ask(dir string) (said map[string]string, err error) {
 	return said, err
 }
 
-// A bit flips, in the key or the value of any row: Verify says so, and what is
-// read is right or an error.
+// A flipped bit in the key or value of any row is reported by Verify, and what is read is
+// correct or an error.
 func TestAFlippedBitIsNoticed(t *testing.T) {
 	dir := everything(t)
 	var problems []error
@@ -233,7 +233,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := rows(t, dir)
-	// With all that the state speaks of beside it: else Verify would miss that.
+	// The files that the state mentions are copied, too: otherwise Verify would report them
+	// as missing.
 	path := filepath.Join(crash(t, dir), StateFile)
 	write := func(b []byte) {
 		t.Helper()
@@ -251,8 +252,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	kinds, reads := map[byte]bool{}, map[string]int{}
 	flip := func(row row, at int, what string) {
 		t.Helper()
-		// bbolt keeps a key and its value side by side. Pages that are not in
-		// use any more may have them, too; there it does no harm.
+		// bbolt stores a key and its value next to each other. Unused pages may have the
+		// same bytes; a flip there is harmless.
 		was := append(bytes.Clone(row.key), row.value...)
 		is := bytes.Clone(was)
 		is[at] ^= 1 << r.IntN(8)
@@ -268,7 +269,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		if what == "value" {
 			reads[row.bucket+string(row.kind)]++
 		}
-		// What is not there any more cannot be noticed by looking for it.
+		// A lost row cannot be found by looking for it.
 		if what == "key" || reads[row.bucket+string(row.kind)] > 3 {
 			return
 		}
@@ -291,7 +292,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		flip(row, r.IntN(len(row.key)), "key")
 		at := r.IntN(len(row.value))
 		if row.bucket == "bodies" && at > 3 && at < 10 {
-			at = 0 // the time, level and system in a gzip header mean nothing
+			at = 0 // the time, level and system in a gzip header have no effect
 		}
 		flip(row, len(row.key)+at, "value")
 	}
@@ -300,8 +301,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	}
 }
 
-// The newest of the two heads of the state file is torn: the crawl opens as it
-// was one commit before, whole.
+// If the newer meta page of the state file is torn, the crawl opens as of the commit
+// before.
 func TestATornHead(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

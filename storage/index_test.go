@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// indexed is a crawl that has ended, with three answers in one WARC file.
+// indexed makes a crawl that has ended, with three answers in one WARC file.
 func indexed(t *testing.T) string {
 	t.Helper()
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}, Links: true})
@@ -32,7 +32,7 @@ func indexed(t *testing.T) string {
 	return db.Dir()
 }
 
-// indexes are index.cdxj, and the lines of index.part in order.
+// indexes returns index.cdxj, and the sorted lines of index.part.
 func indexes(t *testing.T, dir string) (index, part string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, IndexFile))
@@ -45,7 +45,7 @@ func indexes(t *testing.T, dir string) (index, part string) {
 	return string(raw), strings.Join(all, "")
 }
 
-// passing are the files in dir that are there while an index is made.
+// passing returns the temporary files of an index in dir.
 func passing(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"index.*" + newSuffix, "*.tmp"} {
@@ -58,7 +58,7 @@ func passing(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// reopened opens a crawl as it is and closes it.
+// reopened opens a crawl without changes and closes it.
 func reopened(t *testing.T, dir string, opts Options) {
 	t.Helper()
 	db, err := Open(dir, opts)
@@ -70,8 +70,8 @@ func reopened(t *testing.T, dir string, opts Options) {
 	}
 }
 
-// An index of which anything is gone is made again, of the archive: by the run that
-// writes more of it, by one that does not, and by hand.
+// An index with a missing part is rebuilt from the archive: by a run that extends it, by a
+// run that does not, and by MakeIndex.
 func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 	whole := indexed(t)
 	wantIndex, wantPart := indexes(t, whole)
@@ -122,15 +122,14 @@ func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 			}
 			after, err := os.Stat(filepath.Join(dir, IndexFile))
 			if err != nil || name == "nothing" && strings.HasPrefix(way, "a run") && !os.SameFile(before, after) {
-				t.Errorf("%s, %s: what was whole was made again, %v", name, way, err)
+				t.Errorf("%s, %s: an undamaged index was rebuilt, %v", name, way, err)
 			}
 			verified(t, dir)
 		}
 	}
 }
 
-// Lines that are there as they were written are sorted: the archive is not read for
-// them, whatever became of it.
+// Undamaged lines are sorted without reading the archive, even if that was changed.
 func TestAnIndexIsSortedWithoutTheArchive(t *testing.T) {
 	dir := indexed(t)
 	before, _ := indexes(t, dir)
@@ -163,7 +162,7 @@ func TestAnIndexIsSortedWithoutTheArchive(t *testing.T) {
 	}
 }
 
-// Where there is no state, the archive alone says what is in the index.
+// Without a state, the index is made from the archive alone.
 func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	dir := indexed(t)
 	want, _ := indexes(t, dir)
@@ -182,8 +181,8 @@ func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	}
 }
 
-// Whatever cannot be brought to disk while an index is made again, or sorted when
-// the run ends, is told, and the next run makes up for it.
+// An error while an index is rebuilt, or sorted at the end of a run, is reported, and the
+// next run makes the index.
 func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 	whole := indexed(t)
 	wantIndex, _ := indexes(t, whole)
@@ -206,7 +205,7 @@ func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 			}}}
 			db, err := Open(dir, opts)
 			if err == nil {
-				if !lost { // else the index is there before Close
+				if !lost { // otherwise the index exists before Close
 					visitOf(t, db, 3)
 				}
 				err = db.Close()
@@ -233,8 +232,8 @@ func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 	}
 }
 
-// A state that speaks of another index, or of one that was being made, is told by
-// Verify, as what MakeIndex mends.
+// Verify reports an index that differs from the state's, or that was being made, as
+// something that MakeIndex repairs.
 func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(known state.Marks, made *state.IndexMarks)
@@ -284,8 +283,8 @@ func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 	}
 }
 
-// What stands in the way of an index is told, nothing half made stays, and the crawl
-// is not held any more.
+// An obstacle to making an index is reported, no incomplete file is left, and the crawl is
+// released.
 func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 	whole := indexed(t)
 	files, err := ArchiveFiles(whole)
@@ -322,18 +321,18 @@ func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 			}
 			_, err := MakeIndex(dir, func(error) {})
 			if err == nil || !strings.Contains(err.Error(), c.name) {
-				t.Errorf("%s is not what it was, alone %v: %v", c.name, alone, err)
+				t.Errorf("%s has changed, alone %v: %v", c.name, alone, err)
 			}
 			left := slices.DeleteFunc(passing(t, dir), func(name string) bool { return name == c.name })
 			if len(left) > 0 {
-				t.Errorf("%s is not what it was, alone %v: left are %q", c.name, alone, left)
+				t.Errorf("%s has changed, alone %v: left over: %q", c.name, alone, left)
 			}
 			if alone {
 				continue
 			}
 			r, err := OpenReader(dir)
 			if err != nil {
-				t.Errorf("%s is not what it was: the state is held: %v", c.name, err)
+				t.Errorf("%s has changed: the state is still held: %v", c.name, err)
 				continue
 			}
 			if err := r.Close(); err != nil {
@@ -368,7 +367,7 @@ func TestAnIndexIsMadeOfACrawlThatIsThere(t *testing.T) {
 	}
 }
 
-// What is left of the archive is indexed, and what is damaged told.
+// The readable part of an archive is indexed, and damage is reported.
 func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 	dir := indexed(t)
 	files, err := ArchiveFiles(dir)
@@ -393,17 +392,17 @@ func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 	var told []string
 	done, err := MakeIndex(dir, func(err error) { told = append(told, err.Error()) })
 	if err != nil || done.Lines != 2 || len(done.Moved) > 0 || len(told) != 1 || !strings.HasPrefix(told[0], files[0]+": ") {
-		t.Errorf("%+v, %v, told %q", done, err, told)
+		t.Errorf("%+v, %v, reported %q", done, err, told)
 	}
 	if got := entriesOf(t, dir); len(got) != 2 {
 		t.Errorf("%d lines", len(got))
 	}
 	if done, err := MakeIndex(dir, nil); err != nil || done.Lines != 2 {
-		t.Errorf("and nobody is told: %+v, %v", done, err)
+		t.Errorf("and this is not reported: %+v, %v", done, err)
 	}
 }
 
-// entriesOf are the lines of index.cdxj.
+// entriesOf returns the entries of index.cdxj.
 func entriesOf(t *testing.T, dir string) (all []*cdxj.Entry) {
 	t.Helper()
 	index, _ := indexes(t, dir)
@@ -417,8 +416,8 @@ func entriesOf(t *testing.T, dir string) (all []*cdxj.Entry) {
 	return all
 }
 
-// Of a WARC file that was moved away each line is taken over once, however many say
-// it, and nothing that is no line of an index.
+// Lines about a WARC file that was moved away are copied once each, even if several indexes
+// have them; lines that are not index lines are not copied.
 func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	dir := indexed(t)
 	e := entriesOf(t, dir)[0]
@@ -427,7 +426,7 @@ func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The longest line that can be, and one that is longer by a byte.
+	// The longest possible line, and one that is longer by a byte.
 	e.Filename = "long.warc.gz"
 	short, err := e.Append(nil)
 	if err != nil {
@@ -463,7 +462,7 @@ func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	}
 }
 
-// Of a file that grows as much is indexed as was committed.
+// Of a growing file, the committed part is indexed.
 func TestAnIndexIsOfWhatWasCommitted(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -484,7 +483,7 @@ func TestAnIndexIsOfWhatWasCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All of it once more: as good as anything that was not committed.
+	// The same bytes again, as if written without a commit.
 	if err := os.WriteFile(grows[0], append(raw, raw...), 0o644); err != nil {
 		t.Fatal(err)
 	}

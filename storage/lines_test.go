@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
-// holed makes the end of a file a hole, of which the state does not know.
+// holed appends a hole to a file. The state does not know about it.
 func holed(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -34,7 +34,7 @@ func holed(t *testing.T, path string) {
 	}
 }
 
-// A file with a hole in it is one line for whoever does not bound lines.
+// A hole in a file is one line for a reader without a limit on lines.
 func TestVerifyReadsOverHoles(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -52,7 +52,7 @@ func TestVerifyReadsOverHoles(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holed(t, filepath.Join(killed, LogFile)) // what a kill left of the log counts
+	holed(t, filepath.Join(killed, LogFile)) // after a kill, the log is read to its end
 	var problems []string
 	if _, err := Verify(killed, func(err error) { problems = append(problems, err.Error()) }); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestVerifyReadsOverHoles(t *testing.T) {
 	}
 }
 
-// What is left of an index is taken over, whatever stands between its lines.
+// The valid lines of an old index are copied, with any bytes between them.
 func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	dir := filled(t)
 	db, err := Open(dir, Options{Archive: &Archive{}})
@@ -89,7 +89,7 @@ func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	}
 }
 
-// A page is compared without its body, however large that is.
+// A page is compared without its body, so a large body takes no memory.
 func TestVerifyOfALargeBody(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

@@ -16,8 +16,7 @@ import (
 
 var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
 
-// open opens a crawl whose commits are made one by one, when settle waits for
-// them.
+// open opens a crawl whose commits are made one by one, when settle waits for them.
 func open(t testing.TB, dir string) *DB {
 	t.Helper()
 	db, err := Open(dir, Options{Gather: -1})
@@ -27,8 +26,8 @@ func open(t testing.TB, dir string) *DB {
 	return db
 }
 
-// A script does the same random things to a DB and to the model, and compares
-// what they answer.
+// A script does the same random operations on a DB and on the model, and compares the
+// results.
 type script struct {
 	t     *testing.T
 	rand  *rand.Rand
@@ -36,12 +35,12 @@ type script struct {
 	model *frontier.Memory
 	now   time.Time
 	out   []read // not ended
-	held  []read // of these, done with but for their ends
+	held  []read // of these, with an outcome whose end is held
 
 	forward int // entries that were brought forward
 }
 
-// A read is an entry that was read from both, each with its own ID.
+// A read is an entry that was read from both; each has its own ID for it.
 type read struct{ db, model frontier.Entry }
 
 func (s *script) url() frontier.URL {
@@ -71,7 +70,7 @@ func (s *script) submit(c frontier.Completion, id uint64) {
 	}
 }
 
-// same compares states: b is what the model says.
+// same compares states: b is that of the model.
 func same(a, b frontier.SiteState) bool {
 	return a.Site == b.Site && a.Queued == b.Queued && a.Again == b.Again && a.NextAgain.Equal(b.NextAgain) && a.Ready == b.Ready && (!a.Ready || a.Head <= b.Head) && a.Spent == b.Spent &&
 		a.Waiting.Equal(b.Waiting) && a.Clocks.Due.Equal(b.Clocks.Due) && a.Clocks.Strikes == b.Clocks.Strikes && a.Fate.Code == b.Fate.Code
@@ -82,7 +81,7 @@ func (s *script) add() {
 	for range s.rand.IntN(5) {
 		e := frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: []string{"L", "LE", "ER"}[s.rand.IntN(3)], Via: "http://via.example/", Head: s.rand.IntN(4) == 0}
 		if s.rand.IntN(3) == 0 {
-			e.Same = s.url() // of another site it counts for nothing
+			e.Same = s.url() // ignored if it is of another site
 		}
 		e.Apart = s.rand.IntN(6) == 0
 		links = append(links, e)
@@ -95,7 +94,7 @@ func (s *script) read() {
 	got, want := make([]frontier.Entry, n), make([]frontier.Entry, n)
 	reads := frontier.Backlog.Read
 	if s.rand.IntN(2) == 0 {
-		var waiting [2]time.Time // by the one, and by the other
+		var waiting [2]time.Time // of the DB and of the model
 		of := waiting[:]
 		reads = func(b frontier.Backlog, site frontier.Site, now time.Time, entries []frontier.Entry) (n int, err error) {
 			if len(entries)%2 == 0 { // none of those that wait
@@ -178,8 +177,8 @@ func (s *script) finish() {
 	s.submit(c, id)
 }
 
-// change says of some pages that they were changed. What is in hand stays as it is, in
-// either.
+// change reports changes of some pages. Entries that were handed out must stay unchanged in
+// both.
 func (s *script) change() {
 	before := s.queue()
 	c := &frontier.Changes{Told: s.now, Least: time.Duration(s.rand.IntN(20)) * time.Second}
@@ -201,7 +200,7 @@ func (s *script) change() {
 	}
 }
 
-// queue are the entries that the model has, which are those of the DB.
+// queue returns the entries of the model, which are those of the DB.
 func (s *script) queue() (all []frontier.Entry) {
 	for h := range 4 {
 		site := frontier.Site(fmt.Sprintf("http://h%d.example", h))
@@ -222,8 +221,8 @@ func (s *script) queue() (all []frontier.Entry) {
 	return all
 }
 
-// kill goes on with a copy of the directory, and with a model that has
-// forgotten, too, what was out: those entries are offered again.
+// kill continues with a copy of the directory, and with a model that has forgotten which
+// entries were out: both offer them again.
 func (s *script) kill() {
 	dir := crash(s.t, s.db.Dir())
 	if err := s.db.Close(); err != nil {
@@ -265,7 +264,7 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 			t.Parallel()
 			s := &script{
 				t: t, rand: rand.New(rand.NewPCG(seed, 2)), db: open(t, t.TempDir()), model: frontier.NewMemory(),
-				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local(), // as what is read has it
+				now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local(), // in the form that is read
 			}
 			for range 150 {
 				switch n := s.rand.IntN(21); {
@@ -291,8 +290,8 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 	}
 }
 
-// Whatever a group had been when the process was killed: what was acknowledged
-// is there, and the rest is there whole or not at all.
+// After a kill, with groups of any kind, what was acknowledged is there, and each other
+// operation is there completely or not at all.
 func TestKillBetweenAnyTwoCommits(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -312,7 +311,7 @@ func TestKillBetweenAnyTwoCommits(t *testing.T) {
 		if i%5 > 0 {
 			continue
 		}
-		// Something more is written, that is never committed.
+		// One more operation is written, and never committed.
 		copied := crash(t, dir)
 		f, err := os.OpenFile(filepath.Join(copied, PagesFile), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// A directory whose name could be taken for a pattern is one like any other.
+// A directory may have a name that is a pattern.
 func TestNamesOfDirectoriesAreNoPatterns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*?.crawl")
 	archive := filepath.Join(dir, ArchiveDir)
 	if err := os.MkdirAll(archive, 0o755); err != nil {
-		t.Skip(err) // not everywhere
+		t.Skip(err) // not on every system
 	}
 	whole := filepath.Join(archive, "x-00000"+archiveFile)
 	if err := os.WriteFile(whole, []byte("x"), 0o644); err != nil {
@@ -42,6 +42,6 @@ func TestNamesOfDirectoriesAreNoPatterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(begun); err == nil {
-		t.Error("a file of which nothing was committed is still there")
+		t.Error("a file without committed bytes is still there")
 	}
 }

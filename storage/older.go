@@ -75,8 +75,8 @@ func (db *DB) PutPrevious(dir string) error {
 	return db.Put(keyPrevious, dir)
 }
 
-// Previous returns the path that the crawl in dir has recorded as its previous crawl; "" if
-// there is none, or if it cannot be read. The path need not exist: see LocatePrevious.
+// Previous returns the path that the crawl in dir has recorded as its previous crawl, or ""
+// if it has none or it cannot be read. The path need not exist: see LocatePrevious.
 func Previous(dir string) string {
 	r, err := openPurging(dir)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The crawl before is where it was, or beside the later one, however that is named; a crawl is
-// never the one before itself.
+// The previous crawl is found at its path, or beside the later one, with any name; a crawl
+// is never its own previous one.
 func TestThePreviousCrawlIsFoundBesideTheLaterOne(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"now/is.crawl", "now/was.crawl", "then/old.crawl"} {

@@ -259,7 +259,7 @@ func remains(dir string) error {
 	return &DamagedError{Path: path, Err: errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }
 
-// Remains returns the path of an output of a crawl in dir, or "" if there is none.
+// Remains returns the path of an output of a crawl in dir, or "".
 func Remains(dir string) string {
 	// dir may contain characters that have a meaning in a pattern.
 	names, _ := fs.Glob(os.DirFS(dir), ArchiveDir+"/*"+archiveFile+"*")

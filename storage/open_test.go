@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk was full when the crawl was begun: the same command begins it.
+// After a disk was full when the crawl was begun, the same command begins it.
 func TestAStateFileThatWasNeverWhole(t *testing.T) {
 	for size := 0; size < 4*os.Getpagesize(); size += os.Getpagesize() / 2 {
 		dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestAStateFileThatWasNeverWhole(t *testing.T) {
 	}
 }
 
-// A state file without buckets is a new one only where it stands alone.
+// A state file without buckets is a new one only if there are no outputs beside it.
 func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
 	dir := t.TempDir()
 	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
@@ -64,7 +64,7 @@ func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
 	}
 }
 
-// Outputs beside a state of which nothing is left are no crawl that was never begun.
+// Outputs beside a state file without contents are not a crawl that was never begun.
 func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 	for size, want := range map[int]string{-1: PagesFile, 0: PagesFile, 1: StateFile, 4096: StateFile} {
 		dir := t.TempDir()
@@ -88,7 +88,7 @@ func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 	}
 }
 
-// Where there can be no crawl, that is told.
+// If no crawl can be created in a directory, Open says why.
 func TestACrawlWantsADirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -113,7 +113,7 @@ func TestACrawlWantsADirectory(t *testing.T) {
 	}
 }
 
-// From Hasten on nobody waits for room.
+// After Hasten no goroutine waits for room.
 func TestHastenLetsGoWhoWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := state.Usual
@@ -129,14 +129,14 @@ func TestHastenLetsGoWhoWaitsForRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // else there is nothing to sync
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // otherwise there is nothing to sync
 			t.Fatal(err)
 		}
 		stuck.Store(true)
 		var given atomic.Int64
 		const workers = 6
 		for range workers {
-			go func() { // it ends with Hasten
+			go func() { // it ends after Hasten
 				if err := db.Submit(frontier.Completion{}); err != nil {
 					t.Error(err)
 				}

@@ -19,10 +19,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// What counts of a file is there, and nothing is made up for what is not.
+// An output has its committed bytes, and a missing file with committed bytes is not
+// created.
 func TestAnOutputIsOpenedAsItWasCommitted(t *testing.T) {
 	for _, c := range []struct {
-		has    string // "-": there is no file
+		has    string // "-": the file is missing
 		length int64
 		want   string // "": a *DamagedError
 	}{
@@ -64,15 +65,15 @@ func TestAnOutputIsOpenedAsItWasCommitted(t *testing.T) {
 	var damaged *DamagedError
 	for _, length := range []int64{0, 1} {
 		if _, err := openOutput(dir, state.Mark{Length: length}, disk.Disk{}); err == nil || errors.As(err, &damaged) {
-			t.Errorf("a directory, of which %d bytes count: %v", length, err)
+			t.Errorf("a directory with %d committed bytes: %v", length, err)
 		}
 	}
 }
 
-// A file that is appended to must end where a line does.
+// A file to append to must end with a whole line.
 func TestALineThatIsNotWholeIsDamage(t *testing.T) {
 	for _, c := range []struct {
-		has    string // "-": there is no file
+		has    string // "-": the file is missing
 		length int64
 		want   string
 	}{
@@ -93,7 +94,7 @@ func TestALineThatIsNotWholeIsDamage(t *testing.T) {
 	}
 }
 
-// A mark is of what has passed, however it ended.
+// A mark covers the bytes that have passed, also after an error.
 func TestAMarkIsOfWhatHasPassed(t *testing.T) {
 	broken := errors.New("broken")
 	whole := state.Mark{}.Plus([]byte("abc"))
@@ -112,12 +113,12 @@ func TestAMarkIsOfWhatHasPassed(t *testing.T) {
 	}
 }
 
-// failing is a writer that takes nothing.
+// failing is a writer that always fails.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Only what counts is left of a file that is not written any more.
+// Of a file that is not written any more the committed bytes are left.
 func TestATailIsCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "output")
 	broken := errors.New("no sync")
@@ -151,7 +152,7 @@ func TestATailIsCut(t *testing.T) {
 	}
 }
 
-// What cannot be opened refuses the crawl, by its name, and holds nothing.
+// If an output cannot be opened, Open fails, names it, and leaves nothing open.
 func TestAnOutputThatCannotBeOpenedRefusesTheCrawl(t *testing.T) {
 	all := Options{Gather: -1, Archive: &Archive{}, Links: true}
 	whole, err := Open(t.TempDir(), all)
@@ -205,13 +206,13 @@ func TestAnOutputThatCannotBeOpenedRefusesTheCrawl(t *testing.T) {
 	}
 }
 
-// Of a visit that cannot be written as a page or an edge nothing is said elsewhere.
+// If the page or a link of a visit cannot be encoded, no part of the visit is written.
 func TestAPageThatCannotBeWrittenIsRefused(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Links: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	beyond := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) // RFC 3339 has no such year
+	beyond := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC) // RFC 3339 has four digits for the year
 	v := &Visit{Page: &PageRecord{URL: "http://a.example/", Time: beyond}, Links: []LinkRecord{{From: "http://a.example/", To: "http://a.example/1"}}}
 	if _, err := db.PutVisit(v); err == nil {
 		t.Error("a page of the year 10000 is written")
@@ -263,7 +264,7 @@ func TestAnExchangeThatCannotBeArchivedIsNamed(t *testing.T) {
 	if v.Place.File == "" || v.Place.File != v.Page.WARC || v.Place.Offset != v.Page.Offset || v.Page.Length == 0 {
 		t.Errorf("%+v, page %+v", v.Place, v.Page)
 	}
-	// Nobody must want a page of it.
+	// Without a page, too.
 	alone := &Visit{Exchanges: []*warc.Exchange{{URL: "http://a.example/2", Date: now, Response: good()}}}
 	alone.Answer = alone.Exchanges[0]
 	if refused, err := db.PutVisit(alone); err != nil || len(refused) > 0 || alone.Place.File != v.Place.File || alone.Place.Offset <= v.Place.Offset {
@@ -272,12 +273,12 @@ func TestAnExchangeThatCannotBeArchivedIsNamed(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if v := verified(t, db.Dir()); v.Records != 4 { // with the warcinfo record
+	if v := verified(t, db.Dir()); v.Records != 4 { // including the warcinfo record
 		t.Errorf("%+v", v)
 	}
 }
 
-// After a commit that failed, and after Close, no visit is taken for written.
+// After a failed commit, and after Close, a visit is refused.
 func TestAVisitThatComesTooLateIsRefused(t *testing.T) {
 	broken := errors.New("no sync")
 	var fail atomic.Bool
@@ -313,8 +314,8 @@ func TestAVisitThatComesTooLateIsRefused(t *testing.T) {
 	}
 }
 
-// The next name of a file is one that nobody has, whole or growing, and the archive
-// says what keeps it from one.
+// A new WARC file gets a name that no file has, finished or open; without such a name, the
+// error says why.
 func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	now := time.Unix(0, 0)
 	a, err := newArchive(filepath.Join(t.TempDir(), "c"), Archive{}, disk.Disk{}, now)
@@ -335,7 +336,7 @@ func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	}
 	a.abandon()
 
-	a.files, a.prefix = nil, strings.Repeat("x", 300) // no file system takes that
+	a.files, a.prefix = nil, strings.Repeat("x", 300) // too long for any file system
 	if file, at, err := a.append(nil); err == nil || errors.Is(err, fs.ErrNotExist) || file != "" || at != 0 {
 		t.Errorf("a name that is too long: %q, %d, %v", file, at, err)
 	}
@@ -353,7 +354,7 @@ func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	}
 }
 
-// Where a file of the archive cannot get its end or its name, that is told.
+// If a WARC file cannot be truncated or renamed, the error says so.
 func TestAWARCFileThatCannotGetItsNameIsTold(t *testing.T) {
 	for what, spoil := range map[string]func(a *archive, path string) error{
 		"":                nil,

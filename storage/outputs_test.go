@@ -24,7 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// visitOf is the n-th page of a site, with two links and a line of crawl.log.
+// visitOf puts the n-th page of a site, with two links and a line of crawl.log.
 func visitOf(t testing.TB, db *DB, n int) {
 	t.Helper()
 	now, url := time.Now().UTC().Truncate(time.Millisecond), fmt.Sprintf("http://a.example/%d", n)
@@ -43,14 +43,14 @@ func visitOf(t testing.TB, db *DB, n int) {
 	}
 }
 
-// fits compares the outputs in dir, as long as their marks say, with each other, and
-// returns the URLs of the pages. WARC files that have none are whole.
+// fits compares the marked parts of the outputs in dir with each other, and returns the
+// URLs of the pages. WARC files without a mark are whole.
 func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	t.Helper()
 	read := func(name string) []byte {
 		raw, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || int64(len(raw)) < known[name].Length {
-			t.Errorf("%s: %d bytes where %d count, %v", name, len(raw), known[name].Length, err)
+			t.Errorf("%s: %d bytes, want at least %d, %v", name, len(raw), known[name].Length, err)
 			return nil
 		}
 		return raw[:known[name].Length]
@@ -85,7 +85,7 @@ func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 			end = info.Size()
 		}
 		if p.Offset+p.Length > end {
-			t.Errorf("%s stands at %d+%d of %s, of which %d bytes count", p.URL, p.Offset, p.Length, p.WARC, end)
+			t.Errorf("%s is at %d+%d of %s, which has %d committed bytes", p.URL, p.Offset, p.Length, p.WARC, end)
 		}
 		if !bytes.Contains(index, []byte(p.URL+`"`)) {
 			t.Errorf("%s is not in the index", p.URL)
@@ -105,8 +105,7 @@ func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	return pages
 }
 
-// A run that goes on after a kill, with other outputs, cuts those that it does not
-// write any more, too.
+// A run after a kill also truncates outputs that it does not write itself.
 func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
 	all := Options{Archive: &Archive{}, Links: true}
 	db, err := Open(t.TempDir(), all)
@@ -147,7 +146,7 @@ func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
 	}
 }
 
-// A crawl may have any name that a directory has.
+// A crawl may have any name that a directory can have.
 func TestLongNamesOfCrawls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("a", 249)+".crawl")
 	db, err := Open(dir, Options{Archive: &Archive{}, Links: true})
@@ -163,7 +162,7 @@ func TestLongNamesOfCrawls(t *testing.T) {
 	}
 }
 
-// Of a WARC file that cannot be begun nothing is left.
+// If a WARC file cannot be begun, nothing of it is left.
 func TestAnArchiveThatCannotBegin(t *testing.T) {
 	a, err := newArchive(t.TempDir(), Archive{Info: warc.Info{Software: "a\nb"}}, disk.Disk{}, time.Now())
 	if err != nil {
@@ -177,7 +176,7 @@ func TestAnArchiveThatCannotBegin(t *testing.T) {
 	}
 }
 
-// visited are the URLs of visitOf.
+// visited returns the URLs of visitOf.
 func visited(t testing.TB, n int) (all []frontier.Entry) {
 	for i := range n {
 		all = append(all, entry(t, fmt.Sprintf("http://a.example/%d", i+1)))
@@ -185,8 +184,8 @@ func visited(t testing.TB, n int) (all []frontier.Entry) {
 	return all
 }
 
-// Between any two steps of a commit somebody writes a visit: the commit holds all
-// of it, or nothing.
+// While visits are written between any two steps of a commit, the commit holds all of a
+// visit or nothing.
 func TestACommitHoldsWholeVisits(t *testing.T) {
 	var db *DB
 	var n, commits atomic.Int64
@@ -224,7 +223,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	verified(t, db.dir)
 }
 
-// Visits of many workers stand in the same order in all outputs.
+// The visits of many workers are in the same order in all outputs.
 func TestOutputsHaveOneOrder(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Archive: &Archive{}, Links: true})
 	if err != nil {
@@ -247,17 +246,17 @@ func TestOutputsHaveOneOrder(t *testing.T) {
 	}
 }
 
-// A forgetful disk keeps of a directory what was synced.
+// A forgetful disk keeps of a directory only what was synced.
 type forgetful struct {
 	t     *testing.T
 	mu    sync.Mutex
 	files []*syncedFile
-	names map[string]map[string]fs.FileInfo // of directories, by path
-	held  []fs.FileInfo                     // files that are open, so that no other one is taken for them
+	names map[string]map[string]fs.FileInfo // names in directories, by path
+	held  []fs.FileInfo                     // open files, so that no new file is taken for one of them
 }
 
-// hold keeps the system from giving a new file the place of this one, whatever becomes
-// of its name. Windows gives each place once.
+// hold keeps the system from reusing the inode of this file for a new one, even if its name
+// is removed. Windows never reuses them.
 func (d *forgetful) hold(path string, info fs.FileInfo) error {
 	if runtime.GOOS == "windows" || info.IsDir() || slices.ContainsFunc(d.held, func(h fs.FileInfo) bool { return os.SameFile(h, info) }) {
 		return nil
@@ -271,7 +270,7 @@ func (d *forgetful) hold(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// A syncedFile is a file, whatever its name, as it was synced last.
+// A syncedFile is a file as of its last sync, under any name.
 type syncedFile struct {
 	info fs.FileInfo
 	raw  []byte
@@ -288,7 +287,7 @@ func (d *forgetful) file(info fs.FileInfo) *syncedFile {
 	return f
 }
 
-// before notes what is safe from the sync of path on.
+// before records what is on disk after the sync of path.
 func (d *forgetful) before(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -313,7 +312,8 @@ func (d *forgetful) before(path string) error {
 	return err
 }
 
-// cut is a copy of dir as it is after a power cut. What bbolt syncs is safe.
+// cut returns a copy of dir as it is after a power cut. Everything that bbolt syncs is on
+// disk.
 func (d *forgetful) cut(dir string) string {
 	d.t.Helper()
 	d.mu.Lock()
@@ -346,8 +346,8 @@ func (d *forgetful) cut(dir string) string {
 	return to
 }
 
-// The power is cut after each commit: what the commit says is there, the evidence
-// of it too, and the next run knows that there was a cut.
+// After a power cut that follows any commit, everything that the commit refers to is on
+// disk, evidence included, and the next run knows about the cut.
 func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	dir := t.TempDir()
@@ -421,7 +421,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	verified(t, cut)
 }
 
-// A file cannot be synced: no commit counts what was written to it.
+// If a file cannot be synced, no commit counts what was written to it.
 func TestNoLengthWithoutASync(t *testing.T) {
 	broken := errors.New("no sync")
 	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile, ArchiveDir, archiveFile + openSuffix} {
@@ -440,7 +440,7 @@ func TestNoLengthWithoutASync(t *testing.T) {
 			}
 			armed.Store(true)
 			visitOf(t, db, 1)
-			if err := db.Submit(frontier.Completion{}); err != nil && !errors.Is(err, broken) { // else it is told later
+			if err := db.Submit(frontier.Completion{}); err != nil && !errors.Is(err, broken) { // otherwise a later call returns it
 				t.Fatal(err)
 			}
 			if g := <-db.Grown(); !errors.Is(g.Err, broken) {

@@ -11,8 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The lines are what is promised to those who read them: plain JSON, which escapes
-// nothing that it need not.
+// The lines are as promised to their readers: plain JSON, without needless escapes.
 func TestLinesOfPagesAndLinks(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Links: true})
 	if err != nil {
@@ -45,7 +44,7 @@ func TestLinesOfPagesAndLinks(t *testing.T) {
 	verified(t, db.Dir())
 }
 
-// Large pages are made into lines one after the other, and each is let in.
+// Large pages are encoded one after the other, and none waits forever.
 func TestLargePagesFollowEachOther(t *testing.T) {
 	db := open(t, t.TempDir())
 	for range 3 {
@@ -61,7 +60,7 @@ func TestLargePagesFollowEachOther(t *testing.T) {
 	}
 }
 
-// However lines are written, each comes whole, and once.
+// Lines come whole and once, however the bytes are split.
 func TestALineWriterCutsLines(t *testing.T) {
 	const text = "one\n\ntwo and\nthree\n"
 	for step := 1; step <= len(text); step++ {
@@ -82,7 +81,7 @@ func TestALineWriterCutsLines(t *testing.T) {
 	told := 0
 	w := &lineWriter{each: func([]byte) error { told++; return stop }}
 	if n, err := w.Write([]byte(text)); n != 0 || err != stop || told != 1 {
-		t.Errorf("%d bytes, %v, told %d times", n, err, told)
+		t.Errorf("%d bytes, %v, called %d times", n, err, told)
 	}
 }
 
@@ -101,7 +100,7 @@ func TestWhetherPagesAreKept(t *testing.T) {
 	}
 }
 
-// A line is put together of three parts, as it would be encoded at once.
+// The three parts of a line together are the line as it would be encoded at once.
 func TestTheLineOfAPageIsWholeWhereverItsAnswerStands(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, p := range []*PageRecord{
@@ -123,7 +122,7 @@ func TestTheLineOfAPageIsWholeWhereverItsAnswerStands(t *testing.T) {
 	}
 }
 
-// What a record says of its place before it is written holds only where no record is.
+// The place in a page that is passed to PutVisit counts only if no record is written.
 func TestAPageThatHasAPlaceAlreadyIsGivenTheNewOne(t *testing.T) {
 	for _, archive := range []*Archive{nil, {}} {
 		db, err := Open(t.TempDir(), Options{Gather: -1, Archive: archive})

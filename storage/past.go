@@ -30,8 +30,8 @@ type Past struct {
 }
 
 // OpenPast opens the crawl in dir. It fails with an *InUseError if a process runs the
-// crawl, with an error that wraps ErrNoCrawl if there is none, or with an error of the file
-// system.
+// crawl, with an error that wraps ErrNoCrawl if dir has no crawl, or with an error of the
+// file system.
 func OpenPast(dir string) (*Past, error) {
 	if run, held := state.Holder(dir); held {
 		return nil, &InUseError{Dir: dir, Run: run}
@@ -63,10 +63,10 @@ func (p *Past) Remembers() bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Capture returns the last capture of u, or nil if there is none, or if a Purge has removed
-// its body. It fails if the index or a record cannot be read, or if the record with the
-// body is missing, with a *warc.Error, an error of the file system, or another. It does not
-// check the body.
+// Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge
+// has removed its body. It fails if the index or a record cannot be read, or if the record
+// with the body is missing, with a *warc.Error, an error of the file system, or another. It
+// does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
@@ -84,7 +84,7 @@ func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 }
 
 // find looks for the record of an answer, in this crawl and in those beside it. It returns
-// the error of the first damaged record, or an error that says that there is none.
+// the error of the first damaged record, or an error that says that no record was found.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -130,8 +130,8 @@ func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
 	return fate, errors.Join(err, r.Close())
 }
 
-// lastLine returns the last line about a URL in the index of a crawl; nil if there is none,
-// or if there is no index.
+// lastLine returns the last line about a URL in the index of a crawl; nil without such a
+// line, or without an index.
 func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	err = eachLine(dir, url, func(e *cdxj.Entry) {
 		if last == nil || after(e, last) {
@@ -144,9 +144,8 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf returns the answer of a time in the index of a crawl; nil if there is none.
-// Lines have times to the second. If a record of that second cannot be read, its error is
-// returned.
+// answerOf returns the answer of a time in the index of a crawl, or nil. Lines have times
+// to the second. If a record of that second cannot be read, its error is returned.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)

@@ -18,10 +18,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// day is when the n-th crawl of a series is made.
+// day returns the time of the n-th crawl of a series.
 func day(n int) time.Time { return time.Date(2030, 1, n, 3, 0, 0, 123456000, time.UTC) }
 
-// answered is an answer with a body.
+// answered returns an exchange with a body.
 func answered(url string, at time.Time, status int, header http.Header, body string) *warc.Exchange {
 	return &warc.Exchange{
 		URL: url, Date: at,
@@ -29,7 +29,7 @@ func answered(url string, at time.Time, status int, header http.Header, body str
 	}
 }
 
-// snapshot makes a crawl that has archived answers, behind another one, "" for none.
+// snapshot makes a crawl with archived answers, after the crawl before; "" for none.
 func snapshot(t *testing.T, dir, before string, answers ...*warc.Exchange) {
 	t.Helper()
 	db, err := Open(dir, Options{Gather: -1, Archive: &Archive{}})
@@ -55,7 +55,7 @@ func snapshot(t *testing.T, dir, before string, answers ...*warc.Exchange) {
 	}
 }
 
-// lookedUp is the last capture of a URL in a crawl.
+// lookedUp returns the last capture of a URL in a crawl.
 func lookedUp(t *testing.T, dir, url string) (*Capture, error) {
 	t.Helper()
 	p, err := OpenPast(dir)
@@ -89,7 +89,7 @@ func bodyOf(c *Capture) (string, error) {
 	return string(b), err
 }
 
-// notModified is a 304 to a request for what a capture has.
+// notModified returns a 304 that confirms a capture.
 func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
 	x := answered(c.URL, at, http.StatusNotModified, header, "")
 	x.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: c.OfURL, Date: c.OfDate, PayloadDigest: c.Digest}
@@ -98,8 +98,7 @@ func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
 
 var long = strings.Repeat("a body that is worth a record ", 20)
 
-// A crawl looks up in its own archive what it has fetched before: by where the last answer
-// is, and where its body.
+// A crawl finds its own earlier captures, by the places of the answer and of its body.
 func TestACrawlFindsItsOwnCaptures(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -155,7 +154,7 @@ func TestACrawlFindsItsOwnCaptures(t *testing.T) {
 	}
 }
 
-// The last answer to a URL is found with its header and its body, as it was sent.
+// The last answer to a URL is found with its header and its body, as sent.
 func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
 	dir := t.TempDir()
 	const url = "http://a.example/x"
@@ -182,12 +181,12 @@ func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c := captured(t, dir, "http://a.example/other"); c != nil {
-		t.Errorf("%+v of a URL that was not asked for", c)
+		t.Errorf("%+v for a URL that was not fetched", c)
 	}
 }
 
-// What repeats an answer is followed to the body: of a 304 and of the same bytes, over any
-// number of crawls, beside each other or elsewhere; verify finds them all, too.
+// A repeated answer (a 304, or the same bytes) is followed to its body over any number of
+// crawls, beside each other or elsewhere; Verify finds all bodies, too.
 func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 	for name, dirs := range map[string][3]string{
 		"beside each other": {"1.crawl", "2.crawl", "3.crawl"}, "elsewhere": {"a/1.crawl", "b/2.crawl", "c/[3].crawl"},
@@ -234,7 +233,7 @@ func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 	}
 }
 
-// A crawl that is copied with the one before it finds that beside it.
+// A crawl that is copied together with its previous crawl finds that beside it.
 func TestCrawlsThatWereMovedFindEachOther(t *testing.T) {
 	root := t.TempDir()
 	first, second := filepath.Join(root, "a", "1.crawl"), filepath.Join(root, "b", "2.crawl")
@@ -255,7 +254,7 @@ func TestCrawlsThatWereMovedFindEachOther(t *testing.T) {
 	}
 }
 
-// What was cut is told to be; what repeats it, too.
+// A truncated capture says so, and one that repeats it does, too.
 func TestACaptureThatWasCutSaysSo(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")
 	const url = "http://a.example/"
@@ -275,8 +274,8 @@ func TestACaptureThatWasCutSaysSo(t *testing.T) {
 	}
 }
 
-// Damage costs the captures that it hits, and is told: none of them comes back otherwise
-// than it was.
+// Damage makes only the affected captures fail, with an error: no capture is returned in
+// another form.
 func TestDamageOfThePastIsTold(t *testing.T) {
 	const url = "http://a.example/x"
 	rewrite := func(t *testing.T, path string, change func([]byte) []byte) {
@@ -297,7 +296,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, dir string)
-		found  bool // its head can be read
+		found  bool // its header can be read
 	}{
 		"no file": {func(t *testing.T, dir string) { os.Remove(archive(t, dir)) }, false},
 		"a cut file": {func(t *testing.T, dir string) {
@@ -315,7 +314,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 		}, false},
 	} {
 		dir := t.TempDir()
-		noise := make([]byte, 200<<10) // that cannot be compressed
+		noise := make([]byte, 200<<10) // incompressible
 		for i, n := range noise {
 			noise[i] = n ^ byte(i*i*7919>>5)
 		}
@@ -333,7 +332,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 	}
 }
 
-// Which directory can be a memory.
+// OpenPast accepts any directory of a crawl that is not running.
 func TestWhatCanBeThePast(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := OpenPast(dir); !errors.Is(err, ErrNoCrawl) {
@@ -366,8 +365,8 @@ func TestWhatCanBeThePast(t *testing.T) {
 	}
 }
 
-// Of a 304 those fields count that are about the answer, and not those about its content or
-// the connection.
+// Of a 304 the fields about the answer replace the stored ones, but not those about the
+// content or the connection.
 func TestAHeaderIsBroughtUpToDate(t *testing.T) {
 	kept := http.Header{"Etag": {`"1"`}, "Content-Type": {"text/html"}, "Content-Length": {"9"}, "Content-Encoding": {"br"}, "X-A": {"1", "2"}, "X-B": {"1"}}
 	by := http.Header{
@@ -382,11 +381,11 @@ func TestAHeaderIsBroughtUpToDate(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if len(kept["X-A"]) != 2 || UpdatedHeader(nil, http.Header{"A": {"1"}}).Get("A") != "1" {
-		t.Error("a header that was kept is changed, or none is no header")
+		t.Error("a kept header is changed, or a missing one is not empty")
 	}
 }
 
-// A line of another crawl that has the second of an answer, and not its time, is not it.
+// An index line of another answer within the same second is not taken for the answer.
 func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 	root := t.TempDir()
 	first, second := filepath.Join(root, "1"), filepath.Join(root, "2")
@@ -412,8 +411,8 @@ func cdxTime(t time.Time) time.Time {
 	return at
 }
 
-// What is noted beside an answer of its text comes with the capture: behind the body, or, of
-// an answer that repeats one, at once. Where it cannot be read, there is none.
+// A capture has the text digest that was recorded after its body or, for a repeated answer,
+// in its own record. A digest that cannot be read is empty.
 func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
 	const url = "http://a.example/"
 	with := func(x *warc.Exchange, digest string) *warc.Exchange {
@@ -470,8 +469,8 @@ func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
 	}
 }
 
-// A record is read from the disk once, but for the end of a long one; a capture that has let
-// go of it reads it again.
+// A record is read from the disk once, except for the end of a long one; after Release it
+// is read again.
 func TestARecordIsReadOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -510,7 +509,7 @@ func TestARecordIsReadOnce(t *testing.T) {
 	}
 }
 
-// A body that was closed is not read on: what it was read with reads another one by then.
+// A body is not read after it was closed: its buffers are used for another one.
 func TestABodyThatWasClosedIsNotRead(t *testing.T) {
 	const url = "http://a.example/"
 	dir := t.TempDir()
@@ -532,7 +531,7 @@ func TestABodyThatWasClosedIsNotRead(t *testing.T) {
 	}
 }
 
-// noise is text that cannot be compressed much.
+// noise returns text that hardly compresses.
 func noise(n int) string {
 	b := make([]byte, n)
 	state := uint32(7)

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
-// What stands where files of a crawl should, and never ends or begins, is told of, and
-// nobody waits for it.
+// A named pipe, a directory or an endless device in place of a file of a crawl is an error, and does not
+// block.
 func TestWhatIsNoFileIsNotReadAsThePast(t *testing.T) {
 	const url = "http://a.example/x"
 	for name, put := range map[string]func(t *testing.T, path string) error{

@@ -150,8 +150,8 @@ func (e *PurgeError) Error() string {
 	return fmt.Sprintf("%s: a purge that began at %s was interrupted and must be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
 }
 
-// UnfinishedPurge returns the interrupted purge of the crawl in dir; nil if there is none.
-// It fails with a *DamagedError, or an error of the file system.
+// UnfinishedPurge returns the interrupted purge of the crawl in dir, or nil. It fails with
+// a *DamagedError, or an error of the file system.
 func UnfinishedPurge(dir string) (*PurgeError, error) {
 	head, _, err := readPurge(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -24,19 +24,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outBody is what only pages of out.example have in them; sameBody is that of several.
+// outBody is the body of pages of out.example only; sameBody is that of pages of several
+// sites.
 const (
 	outBody  = "the words of out.example"
 	sameBody = "what several sites say "
 )
 
-// mixed is a crawl of URLs of several sites, that went on after it ended.
+// mixed is a crawl of URLs of several sites that was resumed after its end.
 type mixed struct {
 	dir  string
 	urls []string
 }
 
-// mixedCrawl makes one, of n URLs. Its last run was killed, where killed says so.
+// mixedCrawl makes a mixed of n URLs. With killed, its last run was killed.
 func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixed {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -85,7 +86,7 @@ func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixe
 	return c
 }
 
-// mixedVisit fetches a URL, at the second try. Some are to be fetched again.
+// mixedVisit fetches a URL, at the second try. Some URLs will be fetched again.
 func mixedVisit(t *testing.T, db *DB, r *rand.Rand, e frontier.Entry) {
 	t.Helper()
 	url, now := e.URL.String(), time.Now().UTC().Truncate(time.Millisecond)
@@ -125,7 +126,7 @@ func mixedExchange(url string, at time.Time, body []byte) *warc.Exchange {
 	}
 }
 
-// purgeOf takes out what is of out.example and the hosts below it.
+// purgeOf removes the captures of out.example and of the hosts below it.
 func purgeOf(d disk.Disk) *Purge {
 	return &Purge{
 		Places: []string{"out.example"}, Time: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), disk: d,
@@ -138,7 +139,7 @@ func purgeOf(d disk.Disk) *Purge {
 	}
 }
 
-// holds is all that the outputs of a crawl hold of each URL, in their order.
+// holds returns what the outputs of a crawl have about each URL, in their order.
 func holds(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -188,8 +189,8 @@ func holds(t *testing.T, dir string) map[string][]string {
 	return all
 }
 
-// purged fails the test unless of the URLs of out.example nothing is left, and of the
-// others all that there was.
+// purged fails the test unless nothing is left about URLs of out.example, and everything
+// about the others.
 func purged(t *testing.T, dir string, before map[string][]string) {
 	t.Helper()
 	p, after := purgeOf(disk.Disk{}), holds(t, dir)
@@ -221,7 +222,7 @@ func purged(t *testing.T, dir string, before map[string][]string) {
 	})
 }
 
-// recordIDs are the IDs of all records of the archive, by file and offset.
+// recordIDs returns the IDs of all records of the archive, by file and offset.
 func recordIDs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -242,7 +243,7 @@ func recordIDs(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// inEvery calls f with each file of a crawl, without its compression.
+// inEvery calls f with each file of a crawl, uncompressed.
 func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -268,9 +269,9 @@ func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 	}
 }
 
-// Whatever a crawl holds of some hosts goes, and of the others everything stays, at its
-// place. What was planned is what is done, a second purge finds nothing, and the crawl
-// goes on.
+// A purge removes all that a crawl has about some hosts; everything about other hosts stays
+// at its place. Run does what Plan says, a second purge finds nothing, and the crawl can be
+// resumed.
 func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -321,8 +322,8 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	}
 }
 
-// An answer may also be known of the visit before the last: of an entry that ended since,
-// that was put aside, or that came back.
+// The state may also have an answer of the visit before the last: of an entry that ended
+// since, was put aside, or was requeued.
 func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Gather: -1, Archive: &Archive{}}
@@ -398,7 +399,8 @@ func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 	}
 }
 
-// What is archived later is no revisit of what was purged; what was one of it is told.
+// A later answer is no revisit of a purged one; records that repeat a purged one are
+// counted.
 func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Gather: -1, Archive: &Archive{}}
@@ -435,15 +437,15 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	if put("http://b.example/") || !put("http://c.example/") {
-		t.Error("what is archived next refers to what was purged, or nothing refers to that")
+		t.Error("a later record refers to a purged one, or an earlier one does not")
 	}
 	if v := verified(t, dir); v.Bodiless != 1 {
 		t.Errorf("%+v", v)
 	}
 }
 
-// While a purge is under way, and where it was broken off, the index may still name what
-// is gone: to who remembers the crawl that was never captured.
+// While a purge runs, and after it was interrupted, the index may still name purged
+// captures: a lookup returns no capture for them.
 func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 	c := mixedCrawl(t, 3, 14, disk.Disk{}, false)
 	p := purgeOf(disk.Disk{})
@@ -464,7 +466,7 @@ func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 			}
 		}
 	}
-	// The state is locked meanwhile: the waits of Capture are virtual.
+	// The state is locked meanwhile: Capture waits in virtual time.
 	synctest.Test(t, func(t *testing.T) {
 		if _, err := p.Run(c.dir); err != nil || seen == 0 || gone == 0 {
 			t.Error(seen, gone, err)
@@ -472,7 +474,7 @@ func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 	})
 }
 
-// Files that were moved away cannot be changed: it is said how much is in them.
+// WARC files that were moved away cannot be changed: Purged counts the captures in them.
 func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 	c := mixedCrawl(t, 1, 12, disk.Disk{}, false)
 	files, err := ArchiveFiles(c.dir)
@@ -497,7 +499,7 @@ func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 	}
 }
 
-// Lines of any length are judged by their beginning, whatever the order of their members.
+// A line of any length is judged by its beginning, with its members in any order.
 func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	long := strings.Repeat("x", 3*lineStart)
 	about := func(url, body string) string {
@@ -517,11 +519,11 @@ func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	f.dropped = func(_, _ string, n int64) { lines, size = lines+1, size+n }
 	err := f.copy(&out, strings.NewReader(all))
 	if err != nil || out.String() != kept || lines != 4 || size != int64(len(all)-len(kept)) || unreadable != 2 {
-		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay where %d are wanted", lines, size, unreadable, err, out.Len(), len(kept))
+		t.Errorf("%d lines, %d bytes, %d unreadable, %v; %d bytes stay, want %d", lines, size, unreadable, err, out.Len(), len(kept))
 	}
 }
 
-// However many places are purged, what is noted can be read; what has no end cannot.
+// The file of a purge can be read, with any number of places, unless its end is missing.
 func TestWhatIsToBePurgedIsReadAsItWasNoted(t *testing.T) {
 	dir := t.TempDir()
 	var places []string

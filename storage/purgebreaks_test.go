@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
-// killedPurge checks a copy of a crawl, as a kill in the midst of a purge has left it:
-// Verify says nothing but that, nobody can go on, and another Run finishes it.
+// killedPurge checks a copy of a crawl whose purge was killed: Verify reports only that,
+// the crawl cannot be resumed, and another Run finishes the purge.
 func killedPurge(t *testing.T, dir string, before map[string][]string) {
 	t.Helper()
 	broken, err := UnfinishedPurge(dir)
@@ -63,8 +63,8 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 	}
 }
 
-// A kill and a power cut between any two steps of a purge, and in the midst of a record:
-// the next one finishes it.
+// After a kill or a power cut between any two steps of a purge, or within a record, the
+// next Run finishes it.
 func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
 	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	c := mixedCrawl(t, 1, 10, disk.Disk{Before: d.before}, false)
@@ -105,8 +105,8 @@ func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
 	}
 }
 
-// tearRecords writes nonsense into half of each record that a purge is at: so a disk may
-// leave what was not synced.
+// tearRecords overwrites half of each record that a purge is changing: a disk may leave
+// that of unsynced writes.
 func tearRecords(t *testing.T, dir string) {
 	t.Helper()
 	if _, _, err := readPurge(dir, func(r *purgeRecord) error {
@@ -121,7 +121,7 @@ func tearRecords(t *testing.T, dir string) {
 	}
 }
 
-// What was damaged before is told of afterwards, too, and what cannot be read stays.
+// Earlier damage is still reported after a purge, and what cannot be read stays.
 func TestAPurgeDoesNotHideDamage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		PagesFile: func(t *testing.T, dir string) {
@@ -157,14 +157,14 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 				return n
 			}
 			if problems() == 0 {
-				t.Fatal("the damage is none")
+				t.Fatal("this is no damage")
 			}
 			told := 0
 			p := purgeOf(disk.Disk{})
 			p.Problem = func(error) { told++ }
 			done, err := p.Run(c.dir)
 			if err != nil || done.Problems != told || (told == 0) != (name == LinksFile) {
-				t.Errorf("%+v, %d problems were told, %v", done, told, err)
+				t.Errorf("%+v, %d problems were reported, %v", done, told, err)
 			}
 			if problems() == 0 {
 				t.Error("the damage is hidden")
@@ -173,7 +173,7 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 	}
 }
 
-// patch puts one text in the place of another of the same length, once.
+// patch replaces a text by another of the same length, once.
 func patch(t *testing.T, path string, was, is []byte) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -185,7 +185,7 @@ func patch(t *testing.T, path string, was, is []byte) {
 	}
 }
 
-// While somebody runs a crawl, or reads it, nothing is purged.
+// While a process runs or reads a crawl, it cannot be purged.
 func TestNothingIsPurgedUnderARun(t *testing.T) {
 	c := mixedCrawl(t, 1, 4, disk.Disk{}, false)
 	db, err := Open(c.dir, Options{})

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Pages and links are read line by line, without bodies; what is none is counted.
+// Pages and links are read line by line, without bodies; other lines are counted.
 func TestPagesAndLinksAreReadPastWhatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ReadPages(dir, nil); !errors.Is(err, fs.ErrNotExist) {

@@ -111,7 +111,7 @@ func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error
 }
 
 // Snapshot returns the last copy of a site's robots.txt, or failed attempt to fetch one,
-// that was put; nil if there is none.
+// that was put; nil if nothing was put.
 func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return r.state.Snapshot(site)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// What a crawl that nobody runs still has to ask for.
+// List the entries that a crawl has not fetched yet, while it is not running.
 func ExampleOpenReader() {
 	temp, err := os.MkdirTemp("", "")
 	if err != nil {

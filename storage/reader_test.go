@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Reader says what the crawl says, of one that was killed, too.
+// A Reader returns what the DB would return, also after a kill.
 func TestAReaderSaysWhatIsThere(t *testing.T) {
 	dir := everything(t)
 	r, err := OpenReader(dir)

@@ -96,7 +96,7 @@ func (r *Repair) forgetIndex() error {
 // A gap is a part of a WARC file in which no record can be read.
 type gap struct {
 	at, end int64
-	next    int64 // end of the record that follows; 0 if there is none
+	next    int64 // end of the record that follows, or 0
 }
 
 // warc repairs one WARC file: it corrects a flipped bit, and replaces a record that cannot

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
-// Each single bit of a file is found by the mark of the file, and of other damage no bit is.
+// Each flipped bit of a file is found by its mark; for other damage no bit is found.
 func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	text := bytes.Repeat([]byte("a line of a file\n"), 5)
@@ -46,7 +46,7 @@ func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 	}
 }
 
-// spoiltCrawl is one with a record that cannot be read.
+// spoiltCrawl makes a crawl with a record that cannot be read.
 func spoiltCrawl(t *testing.T) string {
 	t.Helper()
 	c := mixedCrawl(t, 4, 10, disk.Disk{}, false)
@@ -65,8 +65,9 @@ func spoiltCrawl(t *testing.T) string {
 	return c.dir
 }
 
-// Bytes that were put between records are taken out, and the file is as it was written. If
-// another record is damaged, too, they go with the record after them: they are too few for one.
+// Bytes that were inserted between records are removed, and the file is as it was written.
+// If another record is damaged, too, they are replaced together with the record after them:
+// they are too few for a record of their own.
 func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 	for name, spoilt := range map[string]bool{"alone": false, "and a record": true} {
 		t.Run(name, func(t *testing.T) {
@@ -102,15 +103,15 @@ func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 	}
 }
 
-// A kill between any two renames of a repair leaves what no command goes on with, and the
-// next repair finishes it: all files are those of a repair that was not killed.
+// After a kill between any two renames of a repair no command uses the crawl, and the next
+// repair finishes it: the files are the same as without the kill.
 func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 	dir := spoiltCrawl(t)
 	r, err := NewRepair(dir, RepairOptions{Beside: []string{LogFile + ".no"}})
 	if err != nil || len(r.Changed) < 2 || len(r.Left) > 0 {
 		t.Fatal(r, err)
 	}
-	if copied := crash(t, dir); true { // before it is ready nothing has happened
+	if copied := crash(t, dir); true { // until it is ready nothing has changed
 		var damaged bool
 		if _, err := Verify(copied, func(error) { damaged = true }); err != nil || !damaged {
 			t.Error(damaged, err)
@@ -126,7 +127,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The steps of swap, one by one.
+	// Each step of swap in turn.
 	stage := crash(t, dir)
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 		if again, err := FinishRepair(killed); again != "" || err != nil {
 			t.Error(again, err)
 		}
-		// A kill while the directory is removed: its plan is gone, and some files are not.
+		// A kill while the directory is removed: its plan is gone, and some files are left.
 		if err := errors.Join(os.Mkdir(ready, 0o755), os.WriteFile(filepath.Join(ready, StateFile), nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 			t.Fatal(sound, err)
 		}
 		if _, err := os.Lstat(ready); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("step %d: what a kill has left is still there", n)
+			t.Errorf("step %d: files that a kill has left are still there", n)
 		}
 		if err := sound.Discard(); err != nil {
 			t.Error(err)

@@ -8,12 +8,12 @@ import "github.com/permesso-crawler/permesso/storage/internal/state"
 type Run = state.Run
 
 // ReadRun returns the process that holds the crawl in dir, or that held it when it was
-// killed. The error is fs.ErrNotExist if there is none.
+// killed. The error is fs.ErrNotExist if no such process is recorded.
 func ReadRun(dir string) (*Run, error) { return state.ReadRun(dir) }
 
 // NameControl writes into run.json where the process that holds the crawl in dir listens.
 // Only that process may call it.
 func NameControl(dir, path string) error { return state.NameControl(dir, path) }
 
-// Holder returns the process that holds the crawl in dir; ok is false if there is none.
+// Holder returns the process that holds the crawl in dir; ok is false if no process does.
 func Holder(dir string) (run *Run, ok bool) { return state.Holder(dir) }

@@ -14,10 +14,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Three seeds have each delay, and a purge of a crawl that was killed.
+// Three seeds cover each delay, and a purge of a crawl that was killed.
 var sims = flag.Int("sims", 3, "seeds of each simulation; .ci/run has more")
 
-// small are limits with which a few links make several rows, blocks and slices.
+// small returns limits with which a few links make several rows, blocks and slices.
 func small(r *rand.Rand) *state.Limits {
 	return &state.Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
@@ -26,7 +26,7 @@ func small(r *rand.Rand) *state.Limits {
 	}
 }
 
-// verified fails the test for each thing in dir that is not as it should be.
+// verified fails the test for each problem in dir.
 func verified(t testing.TB, dir string) Verified {
 	t.Helper()
 	v, err := Verify(dir, func(err error) { t.Errorf("Verify: %v", err) })
@@ -36,8 +36,8 @@ func verified(t testing.TB, dir string) Verified {
 	return v
 }
 
-// Whatever is merged when, and whenever the process is killed: the DB says what
-// the completions that were committed mean, all of them, once.
+// With any merges and kills, the DB has the result of all committed completions, each
+// applied once.
 func TestWhatIsCommittedIsNeitherLostNorDoneTwice(t *testing.T) {
 	var forward atomic.Int64
 	t.Cleanup(func() { // after all seeds

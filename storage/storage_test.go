@@ -106,7 +106,7 @@ func TestAnEmptyStateFileIsANewCrawl(t *testing.T) {
 	}
 }
 
-// The names of the fields are a promise to those who read the file.
+// The names of the fields are promised to readers of the file.
 func TestPageRecordFields(t *testing.T) {
 	raw, err := json.Marshal(PageRecord{
 		URL: "u", Status: 200, Type: "t", Charset: "c", Size: 1, Digest: "d", Truncated: "length", Title: "T", Location: "l",
@@ -126,7 +126,7 @@ func TestPageRecordFields(t *testing.T) {
 	}
 }
 
-// Without its state file nobody knows what of a crawl counts: it is left alone.
+// Without the state file the committed lengths are unknown: the outputs are not changed.
 func TestOutputsWithoutTheirStateAreKept(t *testing.T) {
 	for _, name := range []string{PagesFile, LinksFile, indexPart, "warc/x.warc.gz.open", "warc/x.warc.gz"} {
 		dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Close comes while many submit and others read: whoever was not told
-// ErrClosed is safe.
+// Close comes while many goroutines submit and read: a Submit that did not return ErrClosed
+// is on disk.
 func TestCloseWhileManySubmit(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, Options{Gather: time.Millisecond})
@@ -77,7 +77,7 @@ func TestCloseWhileManySubmit(t *testing.T) {
 	}
 }
 
-// What is as large as it can be comes back as it was.
+// The largest possible values are stored and read unchanged.
 func TestTheLargestOfEverything(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -119,7 +119,7 @@ func TestTheLargestOfEverything(t *testing.T) {
 	if last.ID = 0; last != long {
 		t.Errorf("the largest entry is not what it was: %.100q", fmt.Sprintf("%+v", last))
 	}
-	waits := 3000 // and all of these wait for another try, at the same time
+	waits := 3000 // all of these wait for another try, at the same time
 	for _, e := range buf[:waits] {
 		if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Waiting, Until: time.Unix(100, 0)}}); err != nil {
 			t.Fatal(err)

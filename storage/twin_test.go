@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
-// An act is one thing that was given to a DB, as the twin remembers it.
+// An act is one operation on a DB, as the twin remembers it.
 type act struct {
 	completion *frontier.Completion
 	url        string // of the entry that ended
@@ -30,12 +30,11 @@ type act struct {
 	forward    map[string]forward // of a completion: the entries that its changes bring forward
 }
 
-// A forward is when an entry was due, and when it is.
+// A forward is the old and the new due time of an entry.
 type forward struct{ from, to time.Time }
 
-// A twin is a DB and what ought to be in it. Unlike the script's model it takes
-// into account that a DB merges late: between two times when all is settled it
-// knows only what must not happen.
+// A twin is a DB together with its expected contents. Unlike the script's model it allows
+// for late merges: while something is unsettled it only knows what must not happen.
 type twin struct {
 	t     *testing.T
 	rand  *rand.Rand
@@ -62,7 +61,7 @@ type twinURL struct {
 	order int            // of its entry, within the site
 	fate  frontier.Fate
 	out   bool
-	was   time.Time // when it was due, if it was brought forward since
+	was   time.Time // its due time before it was brought forward
 }
 
 type twinSite struct {
@@ -83,7 +82,7 @@ func (w *twin) forget() {
 	w.out, w.held, w.submitted, w.settled = nil, nil, 0, 0
 }
 
-// apply is what an act means.
+// apply applies an act to the expected contents.
 func (w *twin) apply(i int) {
 	a := &w.acts[i]
 	switch {
@@ -127,7 +126,7 @@ func (w *twin) apply(i int) {
 	}
 }
 
-// do gives an act to both.
+// do does an act on both.
 func (w *twin) do(a act) {
 	w.t.Helper()
 	a.pages = len(w.pages)
@@ -149,7 +148,7 @@ func (w *twin) do(a act) {
 	w.apply(i)
 }
 
-// url is one of a few: of one site many.
+// url returns one of a few URLs; one site has many of them.
 func (w *twin) url() frontier.URL {
 	h := w.rand.IntN(6)
 	n := 12
@@ -183,7 +182,7 @@ func (w *twin) links(n int) []frontier.Entry {
 	return links
 }
 
-// readable is what a Read with enough room must return, in order, once all is
+// readable returns what a Read with enough room must return, in order, after all is
 // settled.
 func (w *twin) readable(site frontier.Site, now time.Time) (ready, waiting []*twinURL) {
 	for _, u := range w.urls {
@@ -260,13 +259,12 @@ func (w *twin) read() {
 	}
 }
 
-// change says of some pages that they were changed, which is known to count where all
-// is settled.
+// change reports changes of some pages; the effect is known only if all is settled.
 func (w *twin) change() {
 	w.settle()
 	c := &frontier.Changes{Told: w.now, Least: time.Duration(w.rand.Int64N(2e10))}
 	a := act{completion: &frontier.Completion{Changes: c, Links: w.links(3)}, forward: map[string]forward{}}
-	entries := []frontier.Entry{{URL: w.url(), Apart: true}, {URL: w.url()}} // which nobody may know
+	entries := []frontier.Entry{{URL: w.url(), Apart: true}, {URL: w.url()}} // which may be unknown
 	for _, key := range slices.Sorted(maps.Keys(w.urls)) {
 		if w.rand.IntN(3) > 0 {
 			entries = append(entries, w.urls[key].entry)
@@ -357,7 +355,7 @@ func (w *twin) finish() {
 	w.do(a)
 }
 
-// news takes in what the DB has told.
+// news takes in the growths of the DB.
 func (w *twin) news() {
 	for {
 		select {
@@ -377,7 +375,7 @@ func (w *twin) news() {
 	}
 }
 
-// settle waits until everything has had its effect, and compares all of it.
+// settle waits until everything has taken effect, and compares everything.
 func (w *twin) settle() {
 	w.t.Helper()
 	for range 2000 {
@@ -399,10 +397,10 @@ func (w *twin) settle() {
 		}
 		h := w.hint(site)
 		if len(ready) > 0 && !h.more {
-			w.t.Fatalf("%s has %d entries to read and the frontier was never told", site, len(ready))
+			w.t.Fatalf("%s has %d entries to read, but no growth was sent", site, len(ready))
 		}
 		if len(waiting) > 0 && !h.more && (h.retry.IsZero() || h.retry.After(waiting[0].entry.Due)) {
-			w.t.Fatalf("%s has an entry due %v, the frontier was told of %v", site, waiting[0].entry.Due, h.retry)
+			w.t.Fatalf("%s has an entry due %v, the growth says %v", site, waiting[0].entry.Due, h.retry)
 		}
 	}
 }
@@ -418,8 +416,8 @@ func (w *twin) queued() int {
 	return put
 }
 
-// handed are the entries of a site that somebody has, and how many of these are to be fetched
-// again.
+// handed returns how many entries of a site were handed out, and how many of these will be
+// fetched again.
 func (w *twin) handed(site frontier.Site) (out, again int) {
 	for _, e := range slices.Concat(w.out, w.held) {
 		if e.URL.Site() == site {
@@ -431,8 +429,8 @@ func (w *twin) handed(site frontier.Site) (out, again int) {
 	return out, again
 }
 
-// compare compares everything but the queue itself. It may be called at any
-// time when everything is committed, merged or not.
+// compare compares everything except the queue itself. It may be called whenever everything
+// is committed, merged or not.
 func (w *twin) compare() {
 	w.t.Helper()
 	for site, s := range w.sites {
@@ -472,7 +470,7 @@ func (w *twin) compare() {
 			name = u.entry.Same
 		}
 		if apart := (&frontier.Entry{URL: name, Apart: true}).Key(); w.urls[apart] != nil && w.urls[apart] != u {
-			continue // the name is that one's
+			continue // the name is that of another one
 		}
 		fate, ok, err := w.db.Fate(name)
 		if err != nil || !ok || fate.Code != u.fate.Code || fate.Status != u.fate.Status || fate.Digest != u.fate.Digest || fate.Detail != u.fate.Detail {
@@ -507,8 +505,8 @@ func (w *twin) compare() {
 	}
 }
 
-// kill goes on with a copy of the directory as it is now, between two
-// transactions, and with a twin that knows what was committed.
+// kill continues with a copy of the current directory, between two transactions, and with a
+// twin of what was committed.
 func (w *twin) kill() {
 	w.t.Helper()
 	synctest.Wait() // the committer waits, too: nothing is half written
@@ -570,7 +568,7 @@ func (w *twin) kill() {
 	w.hear()
 }
 
-// hear is what a frontier hears when it opens.
+// hear takes in what a frontier learns when it opens the DB.
 func (w *twin) hear() {
 	seen := map[frontier.Site]bool{}
 	if err := w.db.Sites(func(st frontier.SiteState) error {

@@ -2,8 +2,7 @@ package storage
 
 import "testing"
 
-// What a metadata record says of a use is read as it was written, and nothing
-// else is taken for it.
+// ParseUsage reads what String has written, and nothing else.
 func TestUsageIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range []UsageRecord{{"ai-train", false, "line 5: Content-Signal: ai-train=no"}, {"search", true, "x by y"}} {
 		if got, ok := ParseUsage(want.String()); got != want || !ok {

@@ -25,7 +25,7 @@ func TestFactsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Millions of pages may repeat one answer, that of a page that is not there.
+// Millions of pages may repeat one answer, such as that for missing pages.
 func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 	for what, absent := range map[string]map[string]int{"an answer": {}, "a file that was moved": {"x.warc.gz": 1}} {
 		var problems []string
@@ -47,14 +47,14 @@ func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.group(); most > 1 || len(problems) > 0 {
-			t.Errorf("%s: %d are held, %.100q", what, most, fmt.Sprint(problems))
+			t.Errorf("%s: %d are in memory, %.100q", what, most, fmt.Sprint(problems))
 		}
 		v.facts.close()
 	}
 }
 
-// What the files say of one thing is compared, and what does not fit is told with the
-// place where it stands.
+// What several files say of one thing is compared, and a contradiction is reported with its
+// position.
 func TestFactsAreCompared(t *testing.T) {
 	const u = "http://a.example/"
 	url, capture, answer := urlKey(u), captureKey("x.warc.gz", 5), referredKey(u, time.Unix(1, 0))
@@ -81,7 +81,7 @@ func TestFactsAreCompared(t *testing.T) {
 	}{
 		"a page":                 {fetched, nil, nil},
 		"another's crawl":        {[]fact{page("2 7 200 d")}, func(v *verifier) { v.crawled = false }, nil},
-		"a URL nobody knows":     {but(fetched, ofFate), nil, []string{"/c/crawl.log:4: " + u + " was asked for, and state.db does not", "/c/pages.jsonl:3: " + u + " has this page, and state.db does not"}},
+		"an unknown URL":         {but(fetched, ofFate), nil, []string{"/c/crawl.log:4: " + u + " was asked for, and state.db does not", "/c/pages.jsonl:3: " + u + " has this page, and state.db does not"}},
 		"another request":        {but(fetched, ofLog, log("8")), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log for the request"}},
 		"the second request":     {but(fetched, ofLog, log("8"), log("7")), nil, nil},
 		"no request":             {but(fetched, ofLog), nil, []string{"/c/pages.jsonl:3: " + u + " has no line in crawl.log", "state.db: " + u + " was fetched, and crawl.log has no line"}},
@@ -157,7 +157,8 @@ func TestFactsAreCompared(t *testing.T) {
 	}
 }
 
-// Facts that found no room are not compared: the first error is that of the check.
+// If the facts do not fit on the disk, they are not compared: the check ends with the first
+// error.
 func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "none")
 	v := &verifier{dir: "/c", facts: &facts{sorter: cdxj.NewSorter(temp, 1)}, crawled: true}
@@ -173,7 +174,7 @@ func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	if v.facts.err != first {
 		t.Errorf("%v, the first was %v", v.facts.err, first)
 	}
-	// With as many runs as are merged at a time it is the merging that needs room.
+	// With as many runs as are merged at a time, the merge needs the room.
 	temp = t.TempDir()
 	v.facts = &facts{sorter: cdxj.NewSorter(temp, 1)}
 	defer v.facts.close()
@@ -188,7 +189,7 @@ func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	}
 }
 
-// A file of which nothing can be read is no problem of the crawl, but ends the check.
+// A file that cannot be read at all is not a problem of the crawl, but ends the check.
 func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
 	whole := indexed(t)
 	files, err := ArchiveFiles(whole)
@@ -216,7 +217,7 @@ func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
 	}
 }
 
-// Which lines of the log speak of a URL that the state must know.
+// Some lines of the log are about URLs that the state need not know.
 func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 	const url = "http://a.example/x"
 	run := crawllog.Line{URL: crawllog.RunURL, Size: -1}
@@ -229,7 +230,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 		"a request of no crawl":   {[]crawllog.Line{{URL: url}}, 0},
 		"a site that is given up": {[]crawllog.Line{run, {URL: url, Annotations: []string{"queued:7"}}}, 0},
 		"a request for a file":    {[]crawllog.Line{run, {URL: url, Hops: "LP"}}, 0},
-		"behind a prerequisite":   {[]crawllog.Line{run, {URL: url, Hops: "PL"}}, 1},
+		"after a prerequisite":    {[]crawllog.Line{run, {URL: url, Hops: "PL"}}, 1},
 		"runs":                    {[]crawllog.Line{run, run}, 0},
 	} {
 		db := open(t, t.TempDir())
@@ -255,7 +256,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 	}
 }
 
-// What each file says becomes facts, with the line where it stands.
+// Each file becomes facts, with the numbers of its lines.
 func TestFilesBecomeFacts(t *testing.T) {
 	dir := t.TempDir()
 	v := &verifier{dir: dir, facts: newFacts(t.TempDir())}
@@ -315,8 +316,8 @@ func TestFilesBecomeFacts(t *testing.T) {
 	}
 }
 
-// A run that wrote no pages has fetched what has none, and a crawl whose runs all did
-// has a page of each.
+// If a run wrote no pages, its pages are not missed; if all runs did, each fetched URL has
+// a page.
 func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 	fetch := func(db *DB, path string) {
 		t.Helper()
@@ -365,7 +366,7 @@ func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 	}
 }
 
-// A page is that of the answer at its place.
+// A page belongs to the answer at its place.
 func TestAPageIsThatOfItsAnswer(t *testing.T) {
 	const url = "http://a.example/"
 	now := time.Now().UTC().Truncate(time.Microsecond)
@@ -399,7 +400,7 @@ func TestAPageIsThatOfItsAnswer(t *testing.T) {
 	}
 }
 
-// What damage brings into a fact does not make it two.
+// Separators that damage puts into a fact do not split it.
 func TestFactsArePlain(t *testing.T) {
 	var got []string
 	v := &verifier{dir: "/c", facts: newFacts(t.TempDir()), crawled: true}
@@ -415,7 +416,7 @@ func TestFactsArePlain(t *testing.T) {
 	}
 }
 
-// A page is that of the request that began then, to the microsecond.
+// A page belongs to the request that began at its time, to the microsecond.
 func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
 	start := time.Date(2030, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	l := &crawllog.Line{Start: start.Truncate(time.Millisecond)}
@@ -428,8 +429,8 @@ func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
 	}
 }
 
-// What became of a file beside the state is told, with its name and, where there is
-// one, its line.
+// A file beside the state that has changed is reported with its name and, if possible, its
+// line.
 func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 	whole := t.TempDir()
 	db, err := Open(whole, Options{Gather: -1, Archive: &Archive{}, Links: true})
@@ -503,7 +504,7 @@ func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 		}
 		for _, want := range c.want {
 			if !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, want) }) {
-				t.Errorf("%s: %q is not said, but %q", c.file, want, got)
+				t.Errorf("%s: %q is not reported, but %q", c.file, want, got)
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func checkArchived(path string, m state.Mark) error {
 	return canWrite(path + openSuffix)
 }
 
-// canWrite returns the error of opening the file at path for writing; nil if there is none.
+// canWrite returns the error of opening the file at path for writing, or nil.
 func canWrite(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// everyFile is what the files of a directory hold, by path.
+// everyFile returns the contents of the files of a directory, by path.
 func everyFile(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -28,8 +28,8 @@ func everyFile(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A crawl that is refused stays as it is, byte for byte, for each fault of each file
-// and whether its last run ended by itself.
+// A crawl that Open refuses is unchanged, byte for byte, for each fault of each file, after
+// a clean or an unclean end.
 func TestARefusedOpenChangesNothing(t *testing.T) {
 	all := Options{Gather: -1, Archive: &Archive{}, Links: true}
 	whole, err := Open(t.TempDir(), all)
@@ -73,7 +73,7 @@ func TestARefusedOpenChangesNothing(t *testing.T) {
 				opts := all
 				path := filepath.Join(dir, name)
 				switch name {
-				case "admit": // with a fault that costs nothing
+				case "admit": // with a fault that is harmless
 					opts.Admit = func(Values) error { return refused }
 				case "warc":
 					files, err := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"))
@@ -111,7 +111,7 @@ func TestARefusedOpenChangesNothing(t *testing.T) {
 	}
 }
 
-// A crawl that is refused before it begins makes no directory.
+// If a crawl is refused before it begins, no directory is made.
 func TestARefusedBeginMakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	refused := errors.New("refused")

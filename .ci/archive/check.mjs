@@ -1,7 +1,7 @@
 // node check.mjs FILE.warc.gz... [--index FILE.cdxj]
-// Reads WARC files with warcio. Every record must parse, and its digests be
-// right; every gzip member must hold one record, from where it says; what an
-// index lists must be there, under the keys that warcio makes.
+// Reads WARC files with warcio. Every record must parse and have correct digests; every
+// gzip member must hold one record; each line of an index must name an existing record,
+// under the key that warcio makes.
 import { createHash } from "node:crypto";
 import { createReadStream, openSync, readSync, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
@@ -75,7 +75,7 @@ async function check(file) {
   }
   if (at !== statSync(file).size) fail(`${file}: the last record ends at ${at} of ${statSync(file).size}`);
 
-  // Once more with the blocks decoded, as replay does.
+  // Once more with decoded blocks, as a replay does.
   for await (const record of new WARCParser(createReadStream(file))) {
     const cut = record.warcHeader("WARC-Truncated");
     try {

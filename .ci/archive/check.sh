@@ -1,9 +1,9 @@
 #!/bin/bash
 # check.sh DIR
-# Has readers that are not ours accept the archive in DIR: every *.warc.gz below
-# it, and index.cdxj beside them if there is one. warcio lists and decodes the
-# records, computes their digests, and makes the index's keys; js-wacz packs
-# the files. Installs both, and Node.js from Debian's packages if need be.
+# Checks with independent readers the archive in DIR: every *.warc.gz below it, and
+# index.cdxj beside them if it exists. warcio lists and decodes the records, computes their
+# digests, and makes the keys of the index; js-wacz packs the files. Installs both, and
+# Node.js from Debian's packages if necessary.
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: check.sh DIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

@@ -1,7 +1,6 @@
 #!/bin/bash
 # install.sh node|chromium...
-# Installs Node.js with npm, or Chromium, from Debian's packages if they are not
-# there.
+# Installs Node.js with npm, or Chromium, from Debian's packages if they are missing.
 set -euo pipefail
 missing=()
 for what; do

@@ -1,14 +1,13 @@
 // node pages.mjs live PORT URLS DIR
 // node pages.mjs replay REPLAYWEBPAGE_DIR FILE.wacz URLS DIR
 // Opens each of the pages in URLS, one to a line, in a headless Chromium: first as the
-// server on PORT shows them, then as ReplayWeb.page replays them from a WACZ, where no
-// other host can be reached. What one of them asks for in vain in the replay, or does
-// not ask for any more, is a hole: "missing" or "not asked for"; "new" is what only the
-// replay asks for in vain. A line of URLS may name behind a tab, separated by commas, how
-// else the page is opened (see ways), and "shot", where the pictures of both are
-// compared. Lines of DIR/explained.txt are regular expressions of holes that are known,
-// as they are told of; DIR/archived.txt has the URLs that are in the archive. Run by
-// pages.sh.
+// server on PORT shows them, then as ReplayWeb.page replays them from a WACZ, while no
+// other host can be reached. A live request that fails in the replay, or is not made any
+// more, is a hole: "missing" or "not asked for"; "new" is a failed request that only the
+// replay makes. A line of URLS may have, after a tab and separated by commas, other ways
+// to open the page (see ways), and "shot" to compare the pictures of both. Lines of
+// DIR/explained.txt are regular expressions that match the reports of known holes;
+// DIR/archived.txt has the URLs in the archive. Run by pages.sh.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -54,11 +53,11 @@ if (server) {
   await tab.goto(home);
   await tab.evaluate("opened");
 }
-// What one page was shown with is asked for again for the next one.
+// Each page requests its requisites again, without a cache.
 await session.send("Network.enable");
 await session.send("Network.setCacheDisabled", { cacheDisabled: true });
 
-// serveReplay serves what it takes to replay an archive.
+// serveReplay serves the files of the replay.
 function serveReplay(viewer, wacz) {
   const page = `<!doctype html><script>
     const ready = navigator.serviceWorker.register("/sw.js", { scope: "/" }).then(() => navigator.serviceWorker.ready);
@@ -70,18 +69,18 @@ function serveReplay(viewer, wacz) {
       return added;
     });
     </script>`;
-  // A replayed page that is in no frame leads to the viewer.
+  // A replayed page outside of a frame opens the viewer.
   const frame = (query) => `<!doctype html><body style="margin: 0"><iframe style="display: block; border: 0; width: 100vw; height: 100vh"
     src="/w/crawl/mp_/${decodeURIComponent(query).replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"></iframe>`;
   return serve({ "/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz }, { "/": () => page, "/frame": frame });
 }
 
-// original is the URL that a request of the replay stands for; null for what belongs to
+// original returns the archived URL of a request in the replay, or null for a request of
 // the replay itself.
 function original(url) {
   if (/^(data|blob|about):/.test(url)) return null;
   if (!server) return url;
-  if (!url.startsWith(home)) return url; // it tried to get out
+  if (!url.startsWith(home)) return url; // a request to another place
   const path = url.slice(home.length);
   const archived = /^w\/crawl\/(?::[0-9a-f]+\/)?\d*[a-z]+_\/(.*)$/.exec(path);
   if (!archived) return path.startsWith("w/") ? url : null;
@@ -90,9 +89,9 @@ function original(url) {
 
 const bare = (url) => url.replace(/#.*/, "");
 
-// traffic follows what the tab asks for.
+// traffic records the requests of the tab.
 function traffic() {
-  const asked = new Map(); // original URL: what became of it
+  const asked = new Map(); // original URL: its result
   const busy = new Set();
   const begin = (r) => busy.add(r);
   const end = (request, state) => {
@@ -116,8 +115,8 @@ function traffic() {
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// quiet waits until nothing was asked for, for a moment, and some seconds more for what
-// is expected: a machine that is busy has longer moments.
+// quiet waits until there was no request for a moment, and some seconds longer for expected
+// ones: on a busy machine moments are longer.
 async function quiet({ asked, busy }, expected) {
   let calm = 0;
   const limit = Date.now() + 20_000;
@@ -126,7 +125,7 @@ async function quiet({ asked, busy }, expected) {
   if (expected.length > 0 && calm === 3) await quiet({ asked, busy }, []);
 }
 
-// scroll shows a reader's way down the page, and up again.
+// scroll scrolls down the page and up again, as a reader does.
 const scroll = (frame) =>
   frame.evaluate(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -142,7 +141,7 @@ const scroll = (frame) =>
     await frame();
   });
 
-// visit opens a page, and tells what it asked for.
+// visit opens a page and returns its requests.
 async function visit({ url, way, shot }, name, expected) {
   const { density = 1, width = 1000, scheme = "light", media = "screen", scripts = true } = ways[way];
   await tab.goto("about:blank");
@@ -163,7 +162,7 @@ async function visit({ url, way, shot }, name, expected) {
   return { url, way, asked: Object.fromEntries(seen.asked), file };
 }
 
-// difference is the part of the pixels that differ between two pictures.
+// difference returns the share of pixels that differ between two pictures.
 async function difference(a, b) {
   const pictures = [a, b].map((file) => "data:image/png;base64," + readFileSync(file).toString("base64"));
   return tab.evaluate(async (pictures) => {
@@ -184,7 +183,7 @@ async function difference(a, b) {
   }, pictures);
 }
 
-// holes are what is missing in a replayed page: of what the live one was shown with.
+// holes returns what a replayed page lacks of what the live one was shown with.
 function holes(live, replayed) {
   const found = [];
   for (const [url, { state, type }] of Object.entries(replayed.asked)) {
@@ -197,11 +196,11 @@ function holes(live, replayed) {
   return found;
 }
 
-// hole is what is said of one: what lacks at which URL.
+// hole returns the text about one hole: its kind and its URL.
 const hole = (kind, url) => `${archived.has(url) ? "archived, but " : ""}${kind}: ${url}`;
 const isExplained = (text) => explained.some((e) => e.test(text));
 
-// compare tells of the holes of all pages, and returns how many are not explained.
+// compare reports the holes of all pages, and returns how many are not explained.
 async function compare(lives, replays) {
   await session.send("Emulation.setScriptExecutionDisabled", { value: false });
   await tab.goto(home);

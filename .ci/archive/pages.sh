@@ -1,10 +1,10 @@
 #!/bin/bash
 # pages.sh CRAWL_BINARY WORKDIR
-# Crawls real documentation, and pages of ours that are shown with all that there is
-# (shown), from a real nginx with what they are shown with, exports the crawl as WACZ,
-# and opens them in a headless Chromium, first live, and then, with the nginx gone, from
-# the WACZ. Nothing that was shown may be missing, and pictures of both must be alike.
-# PAGES is how many pages of each documentation are opened (10); 110 take some minutes.
+# Crawls real documentation and our own pages (shown), with all their requisites, from a
+# real nginx, and exports the crawl as WACZ. Opens the pages in a headless Chromium, first
+# live, and then, without the nginx, from the WACZ. The replay must show everything that was
+# shown live, and the pictures must be alike. PAGES is the number of pages of each
+# documentation to open (10); 110 take some minutes.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 [ $# = 2 ] || { echo "usage: pages.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
@@ -33,8 +33,8 @@ for ((i = 0; i < 100; i++)); do
 	sleep 0.1
 done
 
-# Each of our pages, and so many of each documentation, from all over it; but not what
-# robots.txt of these hosts refuses. Each of ours is compared as a picture, and every
+# All of our pages, and so many of each documentation, evenly spread, except those that
+# robots.txt of these hosts forbids. Each of our pages is compared as a picture, and every
 # tenth of the others.
 ways() { # URL
 	case $1 in
@@ -48,7 +48,7 @@ spread() { # HOST DIR
 	(cd "$2" && find . -name '*.html' ! -path './whatsnew/*' ! -path './library/*xml*' -printf 'http://'"$1"'/%P\n') | sort |
 		awk -v most="$pages" '{ all[NR] = $0 } END { for (i = 0; i < most && i < NR; i++) print all[1 + int(i * NR / most)] (i % 10 ? "" : "\tshot") }'
 }
-newest() { # the last of the existing directories that a pattern names
+newest() { # the last of the existing directories that match a pattern
 	compgen -G "$1" | sort -V | tail -n 1
 }
 {

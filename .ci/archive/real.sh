@@ -1,9 +1,8 @@
 #!/bin/bash
 # real.sh CRAWL_BINARY WORKDIR
-# Crawls a part of the Apache documentation from a real nginx with what its
-# pages are shown with, exports it as WACZ, and replays a page of it in a
-# headless Chromium: its text, an image and a stylesheet must be shown. The
-# screenshot is WORKDIR/replay.png.
+# Crawls a part of the Apache documentation with page requisites from a real nginx, exports
+# it as WACZ, and replays a page of it in a headless Chromium: its text, an image and a
+# stylesheet must be shown. The screenshot is WORKDIR/replay.png.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 [ $# = 2 ] || { echo "usage: real.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }

@@ -15,7 +15,7 @@ const attribute = (s) => s.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
 const page = `<!doctype html><html style="height:100%"><body style="height:100%;margin:0"><script src="/ui.js"></script>
 <replay-web-page source="/archive.wacz" url="${attribute(url)}" replayBase="/replay/" embed="replayonly"></replay-web-page></body></html>`;
 
-// The frame of the viewer asks for a ui.js of its own.
+// The frame of the viewer requests a ui.js of its own.
 const ui = join(viewer, "ui.js");
 const files = { "/ui.js": ui, "/replay/ui.js": ui, "/replay/sw.js": join(viewer, "sw.js"), "/archive.wacz": wacz };
 
@@ -28,20 +28,20 @@ const browser = await chromium.launch({
 const shown = (seen) => seen.text && seen.image && seen.style;
 const pause = () => new Promise((done) => setTimeout(done, 200));
 
-// until asks what again and again, until it says yes or so many seconds are over.
+// until calls what until it returns true, for at most so many seconds.
 async function until(seconds, what) {
   for (const limit = Date.now() + seconds * 1000; Date.now() < limit; await pause()) if (await what()) return true;
   return false;
 }
 
-// ready says whether the service worker serves what is below /replay/: a frame
-// that is loaded before is empty, and stays so.
+// ready reports whether the service worker serves /replay/: a frame that is loaded earlier
+// stays empty.
 const ready = (tab) =>
   tab
     .evaluate(async () => (await navigator.serviceWorker.getRegistration("/replay/"))?.active?.state === "activated")
     .catch(() => false);
 
-// look says what is shown in a frame: the replayed page is one within the viewer's.
+// look returns what a frame shows: the replayed page is a frame of the viewer.
 const look = (frame, text) =>
   frame
     .evaluate((text) => {
@@ -77,7 +77,7 @@ try {
   };
   worker = await until(180, () => ready(tab));
   if (!(await until(30, page))) {
-    // The frame was there before the worker was.
+    // The frame was loaded before the worker was ready.
     loads++;
     await tab.reload();
     await until(180, page);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # replay.sh FILE.wacz URL TEXT SCREENSHOT.png
-# Replays a page of a WACZ with ReplayWeb.page in a headless Chromium: TEXT, an
-# image and a stylesheet must be shown. Installs Chromium and Node.js from
-# Debian's packages if need be, and ReplayWeb.page and playwright-core.
+# Replays a page of a WACZ with ReplayWeb.page in a headless Chromium: TEXT, an image and a
+# stylesheet must be shown. Installs Chromium and Node.js from Debian's packages if
+# necessary, and ReplayWeb.page and playwright-core.
 set -euo pipefail
 [ $# = 4 ] || { echo "usage: replay.sh FILE.wacz URL TEXT SCREENSHOT.png" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

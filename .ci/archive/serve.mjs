@@ -1,9 +1,9 @@
-// A server on loopback for what a browser replays an archive with.
+// A server on loopback for the replay of an archive in a browser.
 import { createReadStream, existsSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 
-// serve serves files, and pages, which are made of the query, by their paths. It answers requests for
-// ranges: a WACZ is read in parts.
+// serve serves files, and pages that are computed from the query, by their paths. It
+// answers requests for ranges: a WACZ is read in parts.
 export async function serve(files, pages) {
   const server = createServer((req, res) => {
     const { pathname: path, search } = new URL(req.url, "http://localhost");

@@ -22,7 +22,7 @@ const flag = (v) => (v === "" ? null : v === "true");
 const millis = (v) => (v === "" ? null : new Date(v.replace(/(\.\d{3})\d*Z$/, "$1Z")).getTime());
 const hex = (v) => text(v.replace("urn:uuid:", "").replaceAll("-", ""));
 
-// What each column of Parquet must be, by the row of CSV.
+// The expected value of each column of Parquet, by the row of CSV.
 const columns = {
   url_surtkey: (r) => r.surt,
   url: (r) => r.url,
@@ -100,7 +100,7 @@ function compare(reader, got, want) {
   same(`${reader}: segment of ${want.url}`, got.warc_segment !== null && got.warc_segment !== undefined, want.warc_file !== "");
 }
 
-// Rows of CSV, and the same of JSON lines.
+// Rows of CSV, and the same rows of JSON lines.
 const csv = createReadStream(csvFile).pipe(parse({ columns: true, record_delimiter: "\r\n" }));
 const json = createInterface({ input: createReadStream(jsonlFile) })[Symbol.asyncIterator]();
 const rows = [];

@@ -1,9 +1,9 @@
 #!/bin/bash
 # table.sh CRAWL DIR
-# Has readers that are not ours read what the program CRAWL exports of the crawl
-# in DIR: hyparquet and DuckDB the Parquet file, csv-parse the CSV file. Every cell
-# of the one must be in the other, and the parts of each URL those of Node.js.
-# Installs them, and Node.js from Debian's packages if need be.
+# Reads with independent readers what the program CRAWL exports of the crawl in DIR: the
+# Parquet file with hyparquet and DuckDB, the CSV file with csv-parse. Every cell of one
+# must be in the other, and the parts of each URL must be those of Node.js. Installs the
+# readers, and Node.js from Debian's packages if necessary.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: table.sh CRAWL DIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

@@ -1,5 +1,5 @@
-// Command colly follows all links of one site with colly, as it is without settings, on as
-// many goroutines as it takes. It is run by record.sh, within the module of crawlbench.
+// Command colly follows all links of one site with colly and its default settings, on many
+// goroutines. record.sh runs it within the module of crawlbench.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 	}
 	c := colly.NewCollector(colly.Async(true), colly.AllowedDomains(seed.Hostname()))
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		_ = e.Request.Visit(e.Attr("href")) // what was visited is an error there
+		_ = e.Request.Visit(e.Attr("href")) // an error for a URL that was visited before
 	})
 	if err := c.Visit(seed.String()); err != nil {
 		log.Fatal(err)

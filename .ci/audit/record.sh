@@ -1,15 +1,16 @@
 #!/bin/bash
 # record.sh
-# Records what crawlers leave in the log of a real nginx: the logs in cmd/crawl/testdata/audit,
-# of which the tests of crawl audit --access-log say what is wrong. Three are as rude as they
-# are without further settings (colly, wget2 with threads, Scrapy), and one is permesso. .ci/run
-# does not call it. Installs what is missing from Debian's packages. Takes two minutes.
+# Records what crawlers leave in the log of a real nginx: the logs in
+# cmd/crawl/testdata/audit. The tests of crawl audit --access-log name the violations in
+# them. Three crawlers run with their default settings (colly, wget2 with threads, Scrapy),
+# and one is permesso. .ci/run does not call it. Installs missing programs from Debian's
+# packages. Takes two minutes.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 house=$here/../..
 to=$house/cmd/crawl/testdata/audit
 dir=$(mktemp -d)
-chmod 755 "$dir" # nginx is somebody else
+chmod 755 "$dir" # nginx runs as another user
 PATH=$PATH:/usr/sbin
 trap 'kill "$(cat "$dir/nginx.pid")" 2>/dev/null || true; rm -rf "$dir"' EXIT
 
@@ -23,7 +24,7 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >&2
 fi
 
-# Forty pages in a tree, of which each links to a page that is forbidden, too.
+# Forty pages in a tree; each also links to a page that is forbidden.
 mkdir -p "$dir/www/private" "$dir/tmp"
 cp "$to/robots.txt" "$dir/www"
 for i in $(seq 1 40); do
@@ -33,7 +34,7 @@ for i in $(seq 1 40); do
 done
 cp "$dir/www/1.html" "$dir/www/index.html"
 
-# The second one is asked by its name, and writes that first; the third one asks for rest.
+# The second host has its name in each line of its log; the third one asks for rest.
 cat >"$dir/nginx.conf" <<END
 pid $dir/nginx.pid;
 error_log $dir/error.log;

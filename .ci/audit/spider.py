@@ -1,4 +1,4 @@
-"""Follows all links of one site with Scrapy, as it is without settings."""
+"""Follows all links of one site with Scrapy and its default settings."""
 import scrapy
 
 

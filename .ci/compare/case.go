@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// address is where the shop is, on the loopback device of a network namespace: one that
-// counts as public, so that no program needs to be told otherwise.
+// address is the address of the shop, on the loopback device of a network namespace: one
+// that counts as public, so that no program needs a setting for it.
 const address = "11.22.33.44"
 
-// A run is what came of a program that was started, and started again if it was killed.
+// A run is the result of a program that was started, and started again if it was killed.
 type run struct {
 	figures
-	Items map[string]int // by URL, how often it was told
+	Items map[string]int // by URL, how often it was reported
 	Took  time.Duration
 }
 
-// isolate makes shop.test known, and nothing else, in the namespaces of this process.
+// isolate makes only shop.test resolve in the namespaces of this process.
 func isolate(dir string) error {
 	hosts := filepath.Join(dir, "hosts")
 	err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"+address+" shop.test\n"), 0o644)
@@ -44,9 +44,8 @@ func isolate(dir string) error {
 	return err
 }
 
-// all runs a program again and again in a namespace of its own: undisturbed, and killed
-// when it has made a quarter, a half and three quarters of its requests. The runs are
-// printed as JSON.
+// all runs a program several times in a namespace of its own: undisturbed, and killed after
+// a quarter, a half and three quarters of its requests. It prints the runs as JSON.
 func all(dir string, program []string) error {
 	if err := isolate(dir); err != nil {
 		return err
@@ -66,8 +65,8 @@ func all(dir string, program []string) error {
 	return json.NewEncoder(os.Stdout).Encode(runs)
 }
 
-// once runs a program in a directory, against a new shop. Where it is killed with its
-// strike-th request it is started again.
+// once runs a program in a directory, against a new shop. If it is killed at its strike-th
+// request, it is started again.
 func once(dir string, program []string, strike int) (r run, err error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return r, err
@@ -94,8 +93,8 @@ func once(dir string, program []string, strike int) (r run, err error) {
 	return r, err
 }
 
-// start runs the program until it ends, and reports whether it was killed. What it
-// prints is appended to a file.
+// start runs the program until it ends, and reports whether it was killed. It appends the
+// program's output to a file.
 func start(dir string, program []string, s *shop) (killed bool, err error) {
 	var files [2]*os.File
 	for i, name := range []string{"out", "err"} {
@@ -117,7 +116,7 @@ func start(dir string, program []string, s *shop) (killed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var exit *exec.ExitError
-	if killed || errors.As(err, &exit) && exit.ExitCode() == 1 { // as linkcheck does, too
+	if killed || errors.As(err, &exit) && exit.ExitCode() == 1 { // linkcheck also exits with 1
 		err = nil
 	}
 	return killed, err
@@ -125,7 +124,7 @@ func start(dir string, program []string, s *shop) (killed bool, err error) {
 
 var firstURL = regexp.MustCompile(`http://shop\.test/[^\s",]*`)
 
-// items are the URLs that the lines of a program's outputs begin with.
+// items returns the URLs at the beginning of the lines of a program's outputs.
 func items(dir string) (map[string]int, error) {
 	found := map[string]int{}
 	for _, name := range []string{"out", "items.jsonl", "books.jsonl", "books/books.jsonl"} {

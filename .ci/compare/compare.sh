@@ -1,11 +1,11 @@
 #!/bin/bash
 # compare.sh DIR
-# Runs the examples, and the same programs for colly and Scrapy, against one site on
-# this machine that judges them, once undisturbed and once killed in the middle, and
-# prints the table of docs/evidence/comparison.md. .ci/run does not call it: it takes some
-# minutes, and nothing has to hold. It wants root, for a network namespace for each
-# program, and installs Scrapy and ip from Debian's packages if need be. What the
-# programs have written stays in DIR, which must not be there yet.
+# Runs the examples, and the same programs for colly and Scrapy, against one site on this
+# machine that judges them, once undisturbed and once killed in the middle, and prints the
+# table of docs/evidence/comparison.md. .ci/run does not call it: it takes some minutes, and
+# nothing has to hold. It needs root, for a network namespace for each program, and installs
+# Scrapy and ip from Debian's packages if necessary. The outputs of the programs stay in
+# DIR, which must not exist yet.
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: compare.sh DIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

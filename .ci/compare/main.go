@@ -1,9 +1,9 @@
 // Command compare runs the examples, and the same programs for colly and Scrapy, against
-// one site that judges them, and prints what came of it as a table. compare.sh calls it.
+// one site that judges them, and prints the results as a table. compare.sh calls it.
 //
 //	compare BINARIES SOURCES DIR
 //
-// It wants to be root, on Linux: each program has a network of its own.
+// It needs root, on Linux: each program has a network of its own.
 package main
 
 import (
@@ -19,11 +19,11 @@ import (
 	"syscall"
 )
 
-// A contest is one program in the form that each of the tools has.
+// A contest is one program, written for each of the tools.
 type contest struct {
 	name  string
 	ours  string   // where its source is, below the repository
-	args  []string // of ours, and of the one for colly where they are words
+	args  []string // of ours; colly's takes those that are words
 	words string
 }
 
@@ -35,7 +35,7 @@ var contests = []contest{
 	{name: "sitemap", ours: "examples/sitemap", args: []string{"http://shop.test/"}},
 	{name: "canonical", ours: "examples/canonical", args: []string{"http://shop.test/"}},
 	{name: "lines", ours: ".ci/compare/permesso/lines"},
-	{name: "pause"}, // of ours that is titles
+	{name: "pause"}, // ours is titles
 }
 
 // An entry is one program of one tool.
@@ -59,7 +59,7 @@ func main() {
 	}
 	binaries, sources, dir := os.Args[1], os.Args[2], os.Args[3]
 	list := entries(binaries, sources)
-	// Those that keep pauses wait most of the time, and for no processor.
+	// Programs that keep pauses mostly wait, and need no processor of their own.
 	at := map[bool]chan struct{}{true: make(chan struct{}, len(list)), false: make(chan struct{}, 2)}
 	var wait sync.WaitGroup
 	for _, patient := range []bool{false, true} {
@@ -67,7 +67,7 @@ func main() {
 			if patient != (e.tool == "permesso" || e.contest == "pause") {
 				continue
 			}
-			// Ends with its program.
+			// It ends with its program.
 			wait.Go(func() {
 				at[patient] <- struct{}{}
 				e.err = e.run(filepath.Join(dir, e.contest+"-"+e.tool))
@@ -96,7 +96,7 @@ func entries(binaries, sources string) (list []*entry) {
 		})
 		spider := filepath.Join(compare, "scrapy", c.name+".py")
 		scrapy := []string{"/usr/bin/python3", "-m", "scrapy", "runspider", spider, "-s", "JOBDIR=job"}
-		if c.name != "catalogue" && c.name != "lines" { // which name their own
+		if c.name != "catalogue" && c.name != "lines" { // these name their outputs themselves
 			scrapy = append(scrapy, "-o", "items.jsonl:jsonlines")
 		}
 		if c.words != "" {
@@ -107,7 +107,7 @@ func entries(binaries, sources string) (list []*entry) {
 	return list
 }
 
-// run has a process of this program, in namespaces of its own, run it.
+// run starts this program again in namespaces of its own, to run it.
 func (e *entry) run(dir string) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err

@@ -39,7 +39,7 @@ func table(w io.Writer, list []*entry) error {
 	return nil
 }
 
-// lost counts the items that a whole run has told and this one has not.
+// lost counts the items of an undisturbed run that this one lacks.
 func (r *run) lost(whole run) (n int) {
 	for item := range whole.Items {
 		if r.Items[item] == 0 {
@@ -49,7 +49,7 @@ func (r *run) lost(whole run) (n int) {
 	return n
 }
 
-// twice counts what was told more than once.
+// twice counts the items that were reported more than once.
 func (r *run) twice() (n int) {
 	for _, times := range r.Items {
 		n += times - 1
@@ -57,7 +57,7 @@ func (r *run) twice() (n int) {
 	return n
 }
 
-// lines counts those of the program that are neither blank nor comments.
+// lines counts the lines of the program that are neither blank nor comments.
 func (e *entry) lines() (n int, err error) {
 	raw, err := os.ReadFile(e.source)
 	for line := range strings.Lines(string(raw)) {

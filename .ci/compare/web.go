@@ -16,23 +16,23 @@ const (
 	rules = "User-agent: *\nDisallow: /basket\nDisallow: /*?*sort=\nCrawl-delay: 2\nSitemap: http://shop.test/sitemap.xml\n"
 )
 
-// A shop is a web of one site, which judges who crawls it.
+// A shop is a web of one site that judges its crawler.
 type shop struct {
 	mu      sync.Mutex
 	figures figures
-	last    time.Time // when the last request came that was not for robots.txt
-	closed  time.Time // until when it has asked to be left alone
-	strike  int       // requests until kill is called; 0: it is not
+	last    time.Time // of the last request, except for robots.txt
+	closed  time.Time // no request before, by a Retry-After
+	strike  int       // requests until kill is called; 0: it is not called
 	kill    func()
 }
 
-// figures are what was asked for, and what of it should not have been.
+// figures count the requests, and those that should not have been made.
 type figures struct {
-	Requests   int // robots.txt included
-	Disallowed int // by robots.txt, but for those that a redirect led to
-	Redirected int // those
-	Early      int // less than nine tenths of Crawl-delay behind the one before
-	Closed     int // while Retry-After asked for none
+	Requests   int // including robots.txt
+	Disallowed int // by robots.txt, except those that a redirect led to
+	Redirected int // those that a redirect led to
+	Early      int // less than nine tenths of Crawl-delay after the request before
+	Closed     int // before the end of a Retry-After
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,8 +85,8 @@ func (s *shop) judge(r *http.Request, now time.Time) {
 	s.last = now
 }
 
-// busy is true until the time has passed that the first answer asks for. It requires
-// that mu is held.
+// busy returns true until the time of the first answer's Retry-After. It requires that mu
+// is held.
 func (s *shop) busy(now time.Time) bool {
 	if s.closed.IsZero() {
 		s.closed = now.Add(retryAfter)
@@ -94,7 +94,7 @@ func (s *shop) busy(now time.Time) bool {
 	return now.Before(s.closed)
 }
 
-// page writes what all crawlers see alike.
+// page writes the same page for all crawlers.
 func page(w http.ResponseWriter, r *http.Request) {
 	var n int
 	path := strings.TrimSuffix(r.URL.Path, "index.html")
@@ -124,13 +124,13 @@ func page(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// scan reads a number from 1 on.
+// scan reads a number of at least 1.
 func scan(s string, n *int) bool {
 	_, err := fmt.Sscanf(s, "%d", n)
 	return err == nil && *n > 0
 }
 
-// sitemap names a page that robots.txt forbids, as it happens.
+// sitemap also names a page that robots.txt forbids.
 func sitemap(w http.ResponseWriter) {
 	fmt.Fprint(w, `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`)
 	for _, target := range []string{"/", "/about", "/walnut", "/busy", "/basket/special"} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Each figure counts what it says, and nothing else.
+// Each figure counts what its name says, and nothing else.
 func TestTheShopJudges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		killed := 0
@@ -46,7 +46,7 @@ func TestTheShopJudges(t *testing.T) {
 	})
 }
 
-// What a run that was killed has lost, and what it has told twice.
+// What a killed run has lost, and what it has reported twice.
 func TestWhatIsLostAndTwice(t *testing.T) {
 	whole := run{Items: map[string]int{"a": 1, "b": 1, "c": 1}}
 	killed := run{Items: map[string]int{"a": 3, "b": 1, "d": 1}}

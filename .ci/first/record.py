@@ -1,9 +1,9 @@
 """record.py DOCUMENT CONNECT_TO [--check]
 
 Runs the commands of a document, the lines of its indented blocks that begin with "$ ",
-one after the other, and writes what each prints below it. A command with "^C" below it
-is interrupted after some seconds. What is not for this machine ("go install") stays as
-it stands.
+one after the other, and writes the output of each below it. A command with "^C" below it
+is interrupted after some seconds. Commands that are not for this machine ("go install")
+are left unchanged.
 """
 
 import re
@@ -33,7 +33,7 @@ def run(command, connect, interrupted):
 
 
 def kind(line):
-    """What a line is about: its label, or that it goes on with the one before."""
+    """Returns the kind of a line: its label, or that it continues the line before."""
     return re.sub(r"[0-9.]+", "N", line[:12]) if line[:1].strip() else ""
 
 

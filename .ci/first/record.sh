@@ -1,9 +1,9 @@
 #!/bin/bash
 # record.sh CRAWL [--check]
-# Runs the commands of docs/guide/first-crawl.md with the program CRAWL, on a seed file of 20
-# hosts that crawlbench serves, and writes what they print into the document. With
-# --check nothing is written: they must print lines of the same kind, and end as they
-# should.
+# Runs the commands of docs/guide/first-crawl.md with the program CRAWL, on a seed file of
+# 20 hosts that crawlbench serves, and writes their output into the document. With --check
+# it writes nothing: the commands must print lines of the same kinds, and have the expected
+# exit codes.
 set -euo pipefail
 [ $# = 1 ] || [ "${2:-}" = --check ] || { echo "usage: record.sh CRAWL [--check]" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

@@ -1,10 +1,10 @@
 #!/bin/bash
 # check.sh
-# Compares the links, in order, their texts and the titles that are found in the HTML
-# pages of Debian's documentation packages, and in those of the directory pages, with
-# those of the trees that parse5 builds of them, and with the tokens that css-tree
-# finds in their style sheets. Installs what it needs: Node.js and the packages from
-# Debian, parse5 and css-tree with npm.
+# Compares the links, in order, with their texts, and the titles that are found in the HTML
+# pages of Debian's documentation packages and of the directory pages, with those of the
+# trees that parse5 makes of them, and with the tokens that css-tree finds in their style
+# sheets. Installs what it needs: Node.js and the packages from Debian, parse5 and css-tree
+# with npm.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 "$here/../archive/install.sh" node

@@ -1,15 +1,15 @@
 // node compare.mjs OURS.jsonl
-// Compares what list found with the trees of parse5, resolved by Node.js. Where
-// both must differ:
-// - A tree holds an element twice where a formatting element is opened again, and
-//   elsewhere than it stands where a table has no place for it: its links are put
-//   in the order of the document, each once.
-// - What a parser without frames drops (frame outside of frameset) we read, and
-//   backgrounds of what stands outside of tables or begins a body again.
+// Compares what list found with the trees of parse5, resolved by Node.js. Expected
+// differences:
+// - A tree has an element twice if a formatting element is opened again, and at
+//   another place if a table cannot contain it: its links are put in the order of the
+//   document, each once.
+// - We also read what a parser without frames drops (frame outside of frameset), and
+//   backgrounds of elements outside of tables or of a second body.
 // - An element that HTML does not know is named "*".
-// - The text of a link is compared where its element has an end tag.
-// - The text of noframes is no markup in a tree; we read it.
-// - The links of a page are bounded.
+// - The text of a link is compared only if its element has an end tag.
+// - The content of noframes is text in a tree; we read it as markup.
+// - The number of links of a page is limited.
 // - Only http, https and ftp links are taken, of hosts that DNS can hold, without
 //   user, password and fragment.
 import { createReadStream, readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ const leads = words(
 );
 const hints = words("prefetch preconnect dns-prefetch");
 const needed = words("stylesheet icon apple-touch-icon apple-touch-icon-precomposed mask-icon manifest preload modulepreload");
-// The attributes of each element: links, then what is shown, with * for lists.
+// The attributes of each element: links, then requisites, with * for lists.
 const attributes = {
   a: "href", area: "href", blockquote: "cite", q: "cite", ins: "cite", del: "cite", frame: "src longdesc",
   iframe: "src data-src data-lazy-src longdesc",
@@ -72,7 +72,7 @@ function styles(css) {
     if (type !== tokenTypes.WhiteSpace && type !== tokenTypes.Comment) tokens.push([type, css.slice(start, end)]);
   });
   const open = [];
-  let prelude = -1; // how much is open around the at-rule whose block has not begun
+  let prelude = -1; // nesting depth around the at-rule whose block has not begun
   tokens.forEach(([type, text], i) => {
     const name = type === tokenTypes.Function ? ident.decode(text.slice(0, -1)).toLowerCase() : "";
     const before = tokens[i - 1] ?? [];
@@ -114,7 +114,7 @@ function* dataURLs(value, key, owner) {
     yield { raw: value, hop: [owner["@type"]].flat().some((t) => `${t}`.endsWith("ImageObject")) ? "E" : "L" };
 }
 
-// The text of a link, as it is seen.
+// The visible text of a link.
 const breaks = words(
   "address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer header hgroup " +
     "listing main menu nav ol pre search section summary ul form hr li dd dt p plaintext xmp h1 h2 h3 h4 h5 h6 " +
@@ -138,7 +138,7 @@ function textOf(link) {
   return new TextDecoder().decode(bytes.slice(0, end)).trimEnd();
 }
 
-// Elements where it depends.
+// Elements whose links depend on more than the attribute.
 function others(node, attr, note, images, sheet) {
   const lower = (name) => (attr(name) ?? "").toLowerCase();
   const rels = lower("rel").split(blanks);
@@ -192,7 +192,7 @@ function linksOf(text, ordered) {
       if (hop === "E" && (!raw || /^data:/i.test(raw))) return;
       const text = /^(a|area)\/(xlink:)?href$/.test(where) ? textOf(node) : "";
       const closed = node.sourceCodeLocation?.endTag || where === "area/href";
-      // Copies stand nowhere, or where the element does.
+      // Copies have no position, or that of their element.
       if (!ordered || node.sourceCodeLocation) refs.push({ at: node.sourceCodeLocation?.startOffset, n: refs.length, where, raw, hop, text, closed });
     };
     const images = (where, list) => {

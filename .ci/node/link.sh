@@ -1,9 +1,9 @@
 #!/bin/bash
 # link.sh
 # Puts the npm packages of package-lock.json into the current directory, as a link to
-# node_modules beside this file, and ReplayWeb.page as the directory package. Installs
-# them once, by their digests and without running scripts of theirs; Node.js comes from
-# Debian's packages.
+# node_modules beside this file, and ReplayWeb.page as the directory package. Installs them
+# once, checks their digests, and runs none of their scripts; Node.js comes from Debian's
+# packages.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 "$here/../archive/install.sh" node
@@ -14,7 +14,7 @@ lock=$(sha256sum "$here/package-lock.json" "$0" | sha256sum)
 	cd "$here"
 	# Not npm ci: it wants the packages of other systems in the lock file, too.
 	npm install --no-save --silent --no-audit --no-fund --ignore-scripts >&2
-	# ui.js and sw.js have everything in them: what the package depends on is not needed.
+	# ui.js and sw.js contain everything: the dependencies of the package are not needed.
 	file=$(npm pack --silent replaywebpage@2.5.3)
 	echo "b7d35c39c4da9b7121c5a393911d8675d4cc6f19513c380191e16b086bea812c  $file" | sha256sum --check --quiet
 	mkdir -p node_modules/.replaywebpage

@@ -1,8 +1,9 @@
 #!/bin/bash
 # check.sh
-# What Chromium shows of odd answers must be what we have of them, or the table must say why
-# not (docs/reference/odd-answers.md); and readers that are not ours must accept the archive of a crawl of
-# all of them. Installs Chromium and Node.js from Debian's packages if need be.
+# What Chromium shows of odd answers must be what a crawl keeps of them, or the table must
+# say why not (docs/reference/odd-answers.md); and independent readers must accept the
+# archive of a crawl of all of them. Installs Chromium and Node.js from Debian's packages if
+# necessary.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 "$here/../archive/install.sh" node chromium

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs PostgreSQL from Debian's packages if it is not there, and prints the directory
-# of its programs.
+# Installs PostgreSQL from Debian's packages if it is missing, and prints the directory of
+# its programs.
 set -euo pipefail
 programs() { compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -n 1 || true; }
 if [ -z "$(programs)" ]; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """check.py CRAWL_DIR
-Recomputes what provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md say of a
-crawl from its other files, and compares.
+Recomputes the contents of provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md
+from the other files of a crawl, and compares.
 
-Nothing is shared with the program: digests are those of the files, and the counts those of
-crawl.log, pages.jsonl, links.jsonl and the archive, read as docs/reference/outputs.md describes them.
+It shares no code with the program: it computes the digests of the files, and counts in
+crawl.log, pages.jsonl, links.jsonl and the archive, as docs/reference/outputs.md describes them.
 """
 import collections
 import gzip
@@ -16,9 +16,9 @@ import sys
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "report"))
-from check import read  # noqa: E402: the lines of crawl.log, and how a URL stands by its last one
+from check import read  # the lines of crawl.log, and the fate of a URL by its last line
 
-PAST = {"fetched", "refused", "use", "failed", "scope", "optout"}  # what the log tells of a URL
+PAST = {"fetched", "refused", "use", "failed", "scope", "optout"}  # fates that the log shows
 OURS = {"provenance.json", "provenance.json.sig", "DATASHEET.md", "report.html", "audit.json"}
 
 
@@ -75,7 +75,7 @@ def runs(check, p, lines):
     check.same("runs", (p["runs"]["all"], len(p["runs"]["list"])), (len(begins), len(begins)))
     check.same("killed", (p["killed"], sum(r["how"] == "killed" for r in p["runs"]["list"])), (unclean, unclean))
     check.same("began", [r["began"][:19] for r in p["runs"]["list"]], [l.time.strftime("%Y-%m-%dT%H:%M:%S") for l in begins])
-    last = p["runs"]["list"][-1]  # one that was killed at once has kept nothing
+    last = p["runs"]["list"][-1]  # one that was killed early has recorded nothing
     check.same("what is known of the last run", (last["clock"] != "unknown", last["synchronised"] in ("yes", "no"), last.get("build") in p["builds"]), (True,) * 3)
     check.same("the end of the last run", last["how"] in ("done", "unasked", "patience"), True)
 
@@ -202,7 +202,7 @@ def robots(check, dir, p):
     for c in copies:
         at, _, parts = c["fetched"].rstrip("Z").partition(".")
         lines.update(("%s\t%s.%sZ\t%d\t%s\n" % (c["site"], at, (parts + "000000")[:6], c["status"], c["sha256"])).encode())
-        if c["status"] == 200 and c["bytes"] and at[:19] >= began:  # others were carried over from the crawl before
+        if c["status"] == 200 and c["bytes"] and at[:19] >= began:  # others were carried over from the earlier crawl
             check.same("robots.txt of %s in the archive" % c["site"], c["sha256"] in kept, True)
     check.same("the copies that were audited", p["audit"]["robots_copies_sha256"], lines.hexdigest())
     check.same("copies", (p["robots"]["copies"], p["robots"]["sites"]), (len(copies), len({c["site"] for c in copies})))

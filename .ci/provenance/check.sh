@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh CRAWL_BINARY CRAWL_DIR
-# What the provenance of a crawl says must be what a script of its own finds in the other
-# files; signed, it must be what openssl takes for signed; and a changed byte, a file that is
-# gone and another signature must each be named.
+# An independent script must find in the other files what the provenance of a crawl says;
+# openssl must accept its signature; and a changed byte, a missing file and another
+# signature must each be reported.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: check.sh CRAWL_BINARY CRAWL_DIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

@@ -1,6 +1,6 @@
 // node ask.mjs FILE.md ...
-// Asks DuckDB each question of documents, in their order: the blocks that are marked
-// as SQL, and what stands behind duckdb -c. Each that is no view must have an answer.
+// Runs the queries of documents in DuckDB, in their order: the blocks that are marked as
+// SQL, and the arguments of duckdb -c. Each, except a view, must return rows.
 import { readFileSync } from "node:fs";
 import { DuckDBInstance } from "@duckdb/node-api";
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh CRAWL [DIR]
-# Has DuckDB answer each question of docs/guide/reading.md, of a crawl of the demo that the
-# program CRAWL makes, and of the crawl in DIR, where it has links.
-# Installs it, and Node.js from Debian's packages if need be.
+# Runs each query of docs/guide/reading.md in DuckDB, on a crawl of the demo that the
+# program CRAWL makes, and on the crawl in DIR, if it has links. Installs DuckDB, and
+# Node.js from Debian's packages if necessary.
 set -euo pipefail
 [ $# = 1 ] || [ $# = 2 ] || { echo "usage: check.sh CRAWL [DIR]" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

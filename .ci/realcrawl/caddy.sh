@@ -1,8 +1,8 @@
 #!/bin/bash
 # caddy.sh CRAWL_BINARY WORKDIR
-# Crawls a site from a real Caddy on loopback: HTTP/2 over TLS with a
-# certificate authority of its own, compressed pages, one connection; and not at
-# all where that authority is not trusted.
+# Crawls a site from a real Caddy on loopback: HTTP/2 over TLS with a certificate authority
+# of its own, compressed pages, one connection. Without trust in that authority nothing may
+# be crawled.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: caddy.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
 crawl=$(realpath "$1")
@@ -64,7 +64,7 @@ run() { # DIR OPTION...
 		--progress none --connect-to "::127.0.0.1:$port" "${@:2}" https://site.test/ >"$work/$1.out" 2>&1
 }
 
-! run distrust --patience 1s || fail "a certificate that nobody vouches for was accepted"
+! run distrust --patience 1s || fail "a certificate of an unknown authority was accepted"
 grep -q ' error:tls\|,error:tls' "$work/distrust.crawl/crawl.log" || fail "crawl.log does not say error:tls"
 ! grep -q '"logger":"http.log.access' "$work/caddy.out" || fail "a request was sent to a server that is not trusted"
 

@@ -78,7 +78,7 @@ def check_set(report, requests, fetched, disallowed, kills, killed_at, slack):
 
 
 def check_runs(report, requests, once, killed_at):
-    """A URL is requested again only after a kill; tells how long before the kill it was requested first."""
+    """A URL is requested again only after a kill; reports how long before the kill it was requested first."""
     last, twice, ages = {}, [], []
     for request in requests:
         if request.url in last and request.url in once:
@@ -110,7 +110,8 @@ def check_gaps(report, requests, delay, host_delays, tolerance, kills):
         last, page_seen, least = None, False, None
         for request in asked:
             if last:
-                # A robots.txt that a kill cut off is asked for again before its Crawl-delay is known.
+                # A robots.txt that a kill interrupted is requested again before its
+                # Crawl-delay is known.
                 known = page_seen or not request.robots or not kills
                 wanted = max(delay, host_delays.get(host, 0)) if known else delay
                 gap = request.start - last.end

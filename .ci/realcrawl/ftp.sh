@@ -1,7 +1,7 @@
 #!/bin/bash
 # ftp.sh CRAWL_BINARY WORKDIR
-# Crawls a few files from a real vsftpd on loopback: robots.txt first, what it
-# forbids never, each file once.
+# Crawls a few files from a real vsftpd on loopback: robots.txt first, nothing that it
+# forbids, each file once.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: ftp.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
 crawl=$(realpath "$1")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # haproxy.sh CRAWL_BINARY WORKDIR
-# Crawls a site behind a real HAProxy on loopback whose backend fails for a
-# while: 503s make the crawl back off, and it ends with every page all the same.
+# Crawls a site behind a real HAProxy on loopback whose backend fails for a while: 503s make
+# the crawl back off, and it still fetches every page in the end.
 set -euo pipefail
 [ $# = 2 ] || { echo "usage: haproxy.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
 crawl=$(realpath "$1")
@@ -13,7 +13,7 @@ fail() {
 	exit 1
 }
 
-answers() { # HAProxy itself: a connection alone may be somebody else's
+answers() { # HAProxy itself: another process may accept connections on the port
 	(exec 3<>"/dev/tcp/127.0.0.1/$port" && printf 'GET /robots.txt HTTP/1.0\r\n\r\n' >&3 && grep -q '^HTTP/1.. 404' <&3) 2>/dev/null
 }
 
@@ -63,7 +63,7 @@ answers || fail "haproxy does not answer: $(tail -n 3 "$work/haproxy.out")"
 crawler=$!
 trap 'kill $crawler $proxy $site 2>/dev/null; wait $crawler $proxy $site 2>/dev/null || true' EXIT
 log=$work/site.crawl/crawl.log
-for ((i = 0; i < 900; i++)); do # until the first 503, also where robots.txt had to be asked for again
+for ((i = 0; i < 900; i++)); do # until the first 503, also if robots.txt had to be requested again
 	! grep -qs ' 503 .* http://site.test/ ' "$log" || break
 	kill -0 "$crawler" 2>/dev/null || fail "the crawl ended early: $(tail -n 5 "$work/crawl.out")"
 	sleep 0.1

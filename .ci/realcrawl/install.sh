@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs nginx, vsftpd, caddy, haproxy, tinyproxy, python3, curl, openssl, iproute2 and the
-# documentation packages that the real crawl serves. Does nothing when all of them are there.
+# documentation packages that the real crawl serves. Does nothing if all of them are there.
 set -euo pipefail
 
 docs=(apache2-doc python3-doc postgresql-doc sqlite3-doc debian-policy)

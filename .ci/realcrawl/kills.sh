@@ -1,10 +1,9 @@
 #!/bin/bash
 # kills.sh ACCESS_LOG REQUESTS KILLS SEED COMMAND...
-# Runs the command KILLS + 1 times: all but the last are killed with SIGKILL, at
-# random moments spread over the REQUESTS that the whole takes, as counted in
-# the access log (clock time would depend on the load of the machine). SEED
-# makes the moments the same again. The line of each kill ends with the time
-# since the epoch. Exits with the code of the last run.
+# Runs the command KILLS + 1 times: all but the last are killed with SIGKILL, at random
+# moments spread over the REQUESTS that the whole takes, as counted in the access log (clock
+# time would depend on the load of the machine). The same SEED gives the same moments. The
+# line of each kill ends with the time since the epoch. Exits with the code of the last run.
 set -euo pipefail
 log=$1 requests=$2 kills=$3 RANDOM=$4
 shift 4

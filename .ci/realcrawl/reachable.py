@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Works out, independently of the crawler, what a crawl has to fetch.
 
-Starts from the seeds, asks a server on 127.0.0.1 for every page, and follows
+Starts from the seeds, requests every page from a server on 127.0.0.1, and follows
 the links within the hosts of the seeds, without a limit of depth. Links are
 
   - href of a and area, src of iframe and frame, meta refresh;
-  - href of link where rel holds a type of link that leads to a document (LINK_RELS,
-    and not stylesheet or icon);
+  - href of link if rel has a type of link that leads to a document (LINK_RELS,
+    not stylesheet or icon);
   - the Location of a redirect, which is a URL like any other.
 
 base href is respected, rel=nofollow, meta robots nofollow and X-Robots-Tag
 nofollow are obeyed, and so is robots.txt (RFC 9309). Only text/html and
 application/xhtml+xml are searched for links.
 
-Writes the URLs to be fetched (robots.txt not among them) to the file --fetched
+Writes the URLs to be fetched (without robots.txt) to the file --fetched
 and those that robots.txt forbids to --disallowed, one per line, sorted.
 """
 import argparse
@@ -33,7 +33,7 @@ UNRESERVED = set(string.ascii_letters + string.digits + "-._~")
 
 
 def normal_percents(text):
-    """Decodes %XX of unreserved characters, encodes what may not stand in a URL."""
+    """Decodes %XX of unreserved characters, encodes characters that a URL must not contain."""
     def decode(match):
         char = chr(int(match[1], 16))
         return char if char in UNRESERVED else match[0].upper()
@@ -43,7 +43,7 @@ def normal_percents(text):
 
 
 def canonical(url):
-    """The one spelling of an absolute http URL; None for other schemes and for what is no URL."""
+    """The one spelling of an absolute http URL; None for other schemes and for text that is not a URL."""
     try:
         parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -63,8 +63,8 @@ limited() { # SECONDS COMMAND...: in the background, so that a signal ends it at
 	return $code
 }
 
-# The link to FTP would lead to nginx, which does not greet: how a crawl that waits
-# for that ends depends on how long the rest of it takes.
+# The link to FTP would lead to nginx, which sends no greeting: the end of a crawl that
+# waits for one depends on how long the rest of it takes.
 crawl_into() { # DIR: the command line of the crawl, in $command
 	command=("$crawl" run "$site/seeds.txt" --dir "$1" --name $token --contact mailto:ci@example.org
 		--delay 20ms --depth 0 --max-host-pages 0 --patience 10s --exclude '^ftp:'
@@ -111,7 +111,7 @@ failed=0
 check plain || failed=1
 
 echo "== the groups of that crawl make the same state elsewhere"
-grep -v '//small\.docs\.test/' "$site/seeds.txt" >"$work/fast.txt" # whose robots.txt asks for no pause
+grep -v '//small\.docs\.test/' "$site/seeds.txt" >"$work/fast.txt" # whose robots.txt demands no pause
 (cd "$here/../.." && PERMESSO_SEEDS=$work/fast.txt PERMESSO_CONNECT=::127.0.0.1:$walk \
 	go test ./storage/internal/state -run '^TestGroupsOfARealCrawl$' -count=1)
 

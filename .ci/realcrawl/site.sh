@@ -97,7 +97,7 @@ server() { # NAME ROOT [DIRECTIVE...]
 }
 
 user=
-[ "$(id -u)" != 0 ] || user='user root;' # the trees may lie where only root can read
+[ "$(id -u)" != 0 ] || user='user root;' # only root may be able to read the trees
 {
 	cat <<-END
 		$user
@@ -138,7 +138,7 @@ user=
 		server shown.docs.test "$4/shown" \
 			'location = /moved.png { return 302 http://cdn.docs.test/moved.png; }' \
 			'location = /images.html { add_header Link "</header.png>; rel=preload; as=image"; }'
-		# Fonts and images of masks are shown only where their host allows it.
+		# Browsers use fonts and images of masks only if their host allows it.
 		server cdn.docs.test "$4/cdn" 'add_header Access-Control-Allow-Origin *;'
 	fi
 	echo '}'

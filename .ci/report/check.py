@@ -2,9 +2,9 @@
 """check.py CRAWL_DIR REPORT.json
 Recomputes the figures of a report from crawl.log, and compares them.
 
-Nothing is shared with the program: the log is read as docs/reference/outputs.md describes it, and
-what a figure means is what docs/reference/report.md says. What the queue adds (URLs left, and how
-they stand) is not in the log: of that the report must agree with itself.
+It shares no code with the program: it reads the log as docs/reference/outputs.md describes it, and
+computes the figures as docs/reference/report.md defines them. The log does not show the queue (the
+URLs that are left, and their fates): these figures must only agree with each other.
 """
 import bisect
 import collections
@@ -47,12 +47,12 @@ class Line:
             self.end = self.start + datetime.timedelta(seconds=self.took)
 
     def listed(self):
-        """Whether it counts as a page: neither shown with one, nor a sitemap."""
+        """Whether it may count as a page: it is neither a requisite nor a sitemap."""
         path = self.hops.rstrip("R")
         return not path.endswith(("E", "M"))
 
     def page(self):
-        """Whether it counts as one: a 304 does that a page of the archive stands for."""
+        """Whether it counts as a page: also a 304 that confirms an archived page."""
         got = self.status // 100 == 2 or "kept" in self.notes
         return not self.robots and got and not {"error", "refused"} & set(self.notes) and self.listed()
 
@@ -106,7 +106,7 @@ class Check:
 
 
 def pauses(requests, begins):
-    """For each request that says what was asked: what was kept, and how often its site was asked then."""
+    """For each request with a demanded pause: the pause that was kept, and how often its site was requested then."""
     ended, run_of, judged, unknown, every = {}, {}, [], 0, []
     for line in requests:
         run = bisect.bisect_right(begins, line.number)
@@ -279,7 +279,7 @@ def check_urls(check, report, lines, begins, running):
 
 
 def check_bodies(check, report, ended, queued):
-    """Which pages have one body; what is queued again has none, and is not in the log as that."""
+    """The pages that share a body; a requeued page has none, and the log does not show that."""
     bodies = collections.defaultdict(list)
     for url, l in ended.items():
         sent = l.digest != NOTHING if "kept" in l.notes else l.status // 100 == 2 and l.size > 0
@@ -293,7 +293,7 @@ def check_bodies(check, report, ended, queued):
 
 
 def check_links(check, report, path):
-    """Who links to what: each page counts once."""
+    """The pages that link to each URL: each page counts once."""
     check.same("has_links", report["has_links"], os.path.exists(path))
     if not report["has_links"]:
         return

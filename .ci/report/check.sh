@@ -1,9 +1,9 @@
 #!/bin/bash
 # check.sh CRAWL_BINARY CRAWL_DIR WORKDIR
-# Reports on the crawl in CRAWL_DIR: the figures must be those that a script of its own
-# finds in crawl.log, and the page must show in a headless Chromium what it has to, and ask
-# for nothing. So must that of a crawl whose sites were hostile. The pictures are in
-# WORKDIR. Installs Chromium and Node.js from Debian's packages if need be.
+# Reports on the crawl in CRAWL_DIR: an independent script must find the same figures in
+# crawl.log, and the page must show them in a headless Chromium without any request. The
+# same holds for a crawl of hostile sites. The pictures are in WORKDIR. Installs Chromium
+# and Node.js from Debian's packages if necessary.
 set -euo pipefail
 [ $# = 3 ] || { echo "usage: check.sh CRAWL_BINARY CRAWL_DIR WORKDIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")

@@ -1,7 +1,7 @@
 // node look.mjs REPORT.html DIR
 // Opens a report in a headless Chromium as a reader would: light, dark, 400 pixels wide,
-// and on paper. It must ask for itself alone, run nothing, say nothing on the console, and
-// fit the width. The pictures go to DIR. Run by check.sh.
+// and printed. It must request only itself, run nothing, log nothing to the console, and
+// fit the width. The pictures go to DIR. check.sh runs it.
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -27,7 +27,7 @@ function fail(look, text) {
   console.error(`report: ${file}, ${look}: ${text}`);
 }
 
-// What a page looks like, in figures. Scripts are off in the page itself.
+// The appearance of a page, in figures. Scripts are off in the page itself.
 const seen = () => ({
   width: document.documentElement.scrollWidth,
   plots: document.querySelectorAll("figure").length,

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """check.py WORK SNAPSHOT SNAPSHOT SNAPSHOT
-Compares what a series of three crawls says with the files that were served, as diff -r
-compares them, and with the access logs of the server.
+Compares a series of three crawls with the files that were served, as diff -r compares them,
+and with the access logs of the server.
 
-Nothing is shared with the program. Of each run there are tree, moved, fetched (what can be
-reached, as reachable.py finds it), disallowed, access and status, and of the second and the
-third diff.
+It shares no code with the program. For each run WORK has tree, moved, fetched (the reachable
+URLs, by reachable.py), disallowed, access and status, and for the second and the third diff.
 """
 import base64
 import collections
@@ -21,7 +20,7 @@ import urllib.parse
 
 SITE = "http://apache.docs.test"
 SCOPE = re.compile("/manual/(en|style|images)/")  # the job's include
-SHOWN = re.compile("/manual/(style|images)/")  # what pages are shown with: reachable.py does not look for that
+SHOWN = re.compile("/manual/(style|images)/")  # page requisites: reachable.py does not look for those
 MADE = {  # kinds of change that the edits before a run make
     2: {"new", "modified", "same-text", "moved", "redirected", "gone", "failing", "not-modified"},
     3: {"new", "modified", "same-text", "moved", "recovered", "gone", "left-out", "not-modified"},
@@ -80,7 +79,7 @@ class Run:
         return {url[len(SITE):] for url in lines(path) if url.startswith(SITE + "/") and SCOPE.match(url[len(SITE):])}
 
     def file(self, path):
-        """The name within the tree of what the server sends for a path."""
+        """The name within the tree of the file that the server sends for a path."""
         return path[1:] + ("index.html" if path.endswith("/") else "")
 
     def state(self, path):
@@ -134,7 +133,7 @@ def differing(was, now):
 
 
 def kinds(was, now):
-    """What has become of each path that either crawl knows."""
+    """The kind of change of each path that either crawl knows."""
     removed, added, modified = differing(was, now)
 
     def kind(path):
@@ -187,7 +186,7 @@ def check_diff(check, work, was, now):
                 check.same("same body at the target of " + path, o["target"]["same_body"], body)
     classes = {"recovered": "new", "new": "new", "modified": "modified", "same-text": "same-text", "not-modified": "not-modified"}
     want = {path: classes[kind] for path, kind in found.items() if now.state(path) == "page"}
-    # Where a redirect was, there was no page.
+    # A redirect was not a page.
     want |= {path: "new" for path in want if was.state(path) == "redirect"}
     check.mapping("change in pages.jsonl", {p["url"][len(SITE):]: p.get("change") for p in now.pages if p["status"] == 200}, want)
     check.same("changes of the summary", now.status["run"]["changes"], dict(collections.Counter(want.values())))
@@ -205,7 +204,7 @@ def validators(run, path):
 
 
 def check_requests(check, was, now):
-    """Each file was asked for once; one that has not changed with a condition, and was not sent again."""
+    """Each file was requested once; an unchanged one with a condition, and was not sent again."""
     pages = [r for r in now.requests if r["uri"] != "/robots.txt"]
     check.same("requests for robots.txt", len(now.requests) - len(pages), 0 if was else 1)
     check.same("requests", len(pages), len(now.asked) - (not was))
@@ -233,7 +232,7 @@ def check_requests(check, was, now):
 
 
 def check_figures(check, was, now, pages, unchanged):
-    """What the crawl says of its requests is what the server says."""
+    """The crawl and the server record the same requests."""
     run = now.status["run"]
     robots = 0 if was else 1
     check.same("requests of the summary", (run["requests"], run["robots_requests"]), (len(pages) + robots, robots))
@@ -244,14 +243,14 @@ def check_figures(check, was, now, pages, unchanged):
     check.same("crawl.log", logged, [(r["uri"], r["status"]) for r in now.requests])
     sizes = {f[3][len(SITE):]: int(f[2].replace("-", "0")) for f in now.log if f[8] != "-"}
     for r in pages:
-        # What is compressed on the way comes in chunks, and nginx counts their sizes, too.
+        # Compressed answers come in chunks, and nginx counts the sizes of chunks, too.
         chunks = r["body"] - sizes.get(r["uri"], -1)
         check.same("size of %s in crawl.log" % r["uri"], 0 <= chunks <= (20 + r["body"] // 100 if r["coding"] else 0), True)
     check.same("bytes of the summary", run["bytes"], sum(sizes.values()))
 
 
 def check_pages(check, now):
-    """pages.jsonl has each file as it is on the disk, whether it was sent or not."""
+    """pages.jsonl describes each file as it is on the disk, whether it was sent or not."""
     for p in now.pages:
         if p["status"] == 200:
             body = now.read(p["url"][len(SITE):])
@@ -268,7 +267,7 @@ def check_schedule(check, work, runs):
     check.same("snapshots of the schedule", said["snapshots"], 3)
     check.same("snapshots by name", [os.path.basename(s) for s in said["older_than_keep"] + [said["last"]["dir"]]], names)
     check.same("state of the last", (said["last"]["state"], said["last"]["end"]), ("over", "done"))
-    # The one that is kept repeats what the others have.
+    # The last line repeats the facts of the others.
     check.same("what needs an older one", [os.path.basename(n["dir"]) for n in said["needed"]], names[2:])
     for r, before in zip(runs, [None] + names):
         with open(os.path.join(r.snapshot, "snapshot.json")) as file:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """edit.py N ROOT MOVED.json
-Makes of the files in ROOT, as run N-1 of a series found them, what run N finds, and writes
-the redirects of then to MOVED.json: {path: [status, target]}.
+Changes the files in ROOT from those of run N-1 of a series to those of run N, and writes
+the redirects of run N to MOVED.json: {path: [status, target]}.
 
-What becomes of a file is told by its place among the pages of Apache's modules. Each time
-has a second of its own, so that an edit always changes what nginx makes an ETag of.
+The position of a file among the pages of Apache's modules decides how it is changed. Each
+time is in a second of its own, so that an edit always changes the ETag that nginx makes.
 """
 import glob
 import json
@@ -19,7 +19,7 @@ FIRST = 1767225600  # 1 January 2026
 class Tree:
     def __init__(self, root, time, moved):
         self.root, self.time, self.moved = root, time, moved
-        # What exists at the beginning, whatever was removed since.
+        # The files at the beginning, including those that were removed since.
         kept = os.path.join(root, "..", "modules.json")
         if not os.path.exists(kept):
             names = sorted(os.path.basename(p) for p in glob.glob(root + "/manual/en/mod/mod_*.html"))
@@ -100,7 +100,7 @@ def second(t, m):
 
 
 def third(t, m):
-    t.replace(m[0], b'<a href="../extra.html">Extra</a>', b"No extra")  # nothing leads to it then
+    t.replace(m[0], b'<a href="../extra.html">Extra</a>', b"No extra")  # then no page links to it
     t.remove("/manual/en/other.html")
     t.say(m[1], b"Edited before the third run, too.")
     t.replace(m[9], b"<p>Edited before the second run.</p>", b"")  # as it was at first
@@ -112,11 +112,11 @@ def third(t, m):
         t.touch(path)
     for path in m[55:58]:
         t.remove(path)
-    shutil.copyfile(t.file(m[58]), t.file(m[22]))  # a page again where one was removed
+    shutil.copyfile(t.file(m[58]), t.file(m[22]))  # a page again, after the first was removed
     t.touch(m[22])
     for path in m[59:61]:
         t.move(path, renamed(path, "moved"), 301)
-    t.move(renamed(m[26], "moved"), renamed(m[26], "again"), 301)  # a second time: both lead there
+    t.move(renamed(m[26], "moved"), renamed(m[26], "again"), 301)  # a second time: both redirect there
     t.moved[m[26]] = [301, renamed(m[26], "again")]
     del t.moved[m[29]]
     t.move(renamed(m[29], "moved"), m[29], 301)  # and back

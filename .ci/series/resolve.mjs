@@ -1,8 +1,8 @@
 // node resolve.mjs WORK URL TOUCHED SNAPSHOT...
 // Resolves the revisit records of a series with warcio: each must name, by URL and time, a
-// response in that snapshot or one before it, with the payload digest that it has itself, and
-// that must be the file that was served in that run (WORK/treeN). The last snapshot repeats
-// from the first both URL, for a 304, and TOUCHED, whose bytes were sent again.
+// response in that snapshot or an earlier one with the same payload digest, and its body
+// must be the file that was served in that run (WORK/treeN). The last snapshot repeats from
+// the first both URL, for a 304, and TOUCHED, whose bytes were sent again.
 import { createReadStream, existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { WARCParser } from "warcio";
@@ -14,14 +14,14 @@ function fail(text) {
   if (++wrong <= 20) console.error("series: " + text);
 }
 
-// file is what was served in a run.
+// file returns a file that was served in a run.
 function file(run, url) {
   const path = decodeURIComponent(new URL(url).pathname);
   const name = join(work, `tree${run}`, path.endsWith("/") ? path + "index.html" : path);
   return existsSync(name) ? readFileSync(name) : null;
 }
 
-const bodies = new Map(); // of all responses so far, by URL and time
+const bodies = new Map(); // of all earlier responses, by URL and time
 for (const [n, snapshot] of snapshots.entries()) {
   const run = n + 1;
   const captures = [];

@@ -1,11 +1,11 @@
 #!/bin/bash
 # run.sh CRAWL_BINARY WORKDIR
-# A series of three crawls of a part of the Apache documentation, from a real nginx with
-# the ETags and dates that it makes; between them files are edited, removed, moved and
-# touched. What crawl diff says must be what diff -r says of the files, what is asked and
-# sent again what nginx's access log has, what the report and the provenance of each say what
-# scripts of their own find in its files, and what the archives repeat must be found by
-# warcio in the crawl that has it, and be shown by ReplayWeb.page in a headless Chromium.
+# A series of three crawls of a part of the Apache documentation, from a real nginx with its
+# ETags and dates; between them files are edited, removed, moved and touched. crawl diff
+# must report what diff -r reports of the files; nginx's access log must have the expected
+# conditional requests and answers; independent scripts must find in the files of each crawl
+# what its report and its provenance say. warcio must find the repeated bodies in the crawls
+# that have them, and ReplayWeb.page must show them in a headless Chromium.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 [ $# = 2 ] || { echo "usage: run.sh CRAWL_BINARY WORKDIR" >&2; exit 2; }
@@ -35,15 +35,16 @@ import socket
 sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
 print(*(s.getsockname()[1] for s in sockets))')
 seed=http://apache.docs.test/manual/en/
-deep=http://apache.docs.test/manual/en/caching.html # nobody changes it
+deep=http://apache.docs.test/manual/en/caching.html # it is never changed
 printf '%s\n' "$seed" >"$work/seeds.txt"
 printf 'User-agent: *\nDisallow: /manual/en/developer/\n' >"$work/www/robots.txt"
 for part in en style images; do
 	cp -rL "/usr/share/doc/apache2-doc/manual/$part" "$work/www/manual/"
 done
 
-# Compressed pages have weak ETags, whose 304s have strong ones; the other half is sent with its length.
-start() { # RUN: nginx as it is in that run, with an empty access log
+# Compressed pages have weak ETags, and their 304s strong ones; the other half is sent with
+# its length.
+start() { # RUN: nginx with the files of that run, and an empty access log
 	local user=
 	[ "$(id -u)" != 0 ] || user='user root;'
 	rm -f "$work/access.log" "$work/nginx.pid"
@@ -117,7 +118,7 @@ for run in 1 2 3; do
 		fail "run $run: $(tail -n 20 "$work/run$run.out")"
 	snapshot=$work/weekly/${due//[-:]/}.crawl
 	snapshots+=("$snapshot")
-	stop # it has written its log then
+	stop # its log is complete then
 	cp "$work/access.log" "$work/access$run.log"
 	"$crawl" status --json "$snapshot" >"$work/status$run.json"
 	"$crawl" verify "$snapshot"
@@ -150,6 +151,7 @@ cp "$here"/{resolve,rows}.mjs "$here/../archive/check.mjs" "$work/node"
 	node rows.mjs "$work/weekly.parquet" "${snapshots[@]}"
 )
 
-# Alone, without the crawls that have the bodies: of a 304, and of the same bytes sent again.
+# Alone, without the crawls that have the bodies: for a 304, and for the same bytes sent
+# again.
 "$here/../archive/replay.sh" "$work/third.wacz" "$deep" "Caching Guide" "$work/replay.png"
 "$here/../archive/replay.sh" "$work/third.wacz" "http://apache.docs.test$touched" "$(basename "$touched" .html)" "$work/touched.png"

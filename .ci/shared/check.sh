@@ -1,10 +1,11 @@
 #!/bin/bash
 # check.sh CRAWL_BINARY WORKDIR
-# Several crawls at a time ask the same hosts of a real nginx: two processes of the crawl
-# command and a program of five Crawlers, which share the clocks of the machine, and another
-# program of five Crawlers, which share those of their process. They connect directly, to
-# public and to private addresses, and through a real Tinyproxy at a loopback address and at a
-# public one. By the log of nginx no request is early, and crawl audit finds no violation.
+# Several concurrent crawls request the same hosts of a real nginx: two processes of the
+# crawl command and a program of five Crawlers, which share the clocks of the machine, and
+# another program of five Crawlers, which share those of their process. They connect
+# directly, to public and to private addresses, and through a real Tinyproxy at a loopback
+# address and at a public one. By the log of nginx no request is early, and crawl audit
+# finds no violation.
 #
 # All of it runs in namespaces of its own, whose loopback device has public addresses. This
 # needs root. Missing programs are installed from Debian's packages.
@@ -144,7 +145,7 @@ for r in asked:
         if start - ended < pause - 2:  # times are rounded
             early.append("%s%s came %d ms after an answer of the host, not %d" % (host, path, start - ended, pause))
     last[clock] = max(end, last.get(clock, (0, 0))[0]), 2000 if status == 403 else 1000 if host.startswith("slow.") else 300
-    # Starts lie 250 ms apart as the crawls have them; what a connection takes differs.
+    # Starts are 250 ms apart in the crawls; the time to connect varies.
     if ".direct-" in host:
         if address in started and start - started[address] < 150:
             early.append("%s%s came %d ms after another start at its address" % (host, path, start - started[address]))

@@ -3,7 +3,8 @@
 //
 //	crawlers process|machine DIR PROXY SEED...
 //
-// Their directories are DIR1 to DIR5, their names bota to bote. An empty PROXY is none.
+// Their directories are DIR1 to DIR5, their names bota to bote. An empty PROXY means no
+// proxy.
 package main
 
 import (
@@ -41,7 +42,7 @@ func main() {
 		o.Identity = crawler.Identity{Token: "bot" + string(rune('a'+i-1)), Contact: "mailto:ci@example.org"}
 		c, err := crawler.New(o)
 		check(err)
-		// Ends with the crawl, before main does.
+		// It ends with the crawl, before main does.
 		all.Go(func() { check(c.Run(context.Background(), nil)) })
 	}
 	all.Wait()

@@ -1,8 +1,8 @@
 #!/bin/bash
 # check.sh
-# Has the shells that crawl completion knows read its scripts, mandoc and man the manual
-# pages, and systemd the units of docs/guide/running.md. Installs what is not there from
-# Debian's packages.
+# Has the shells of crawl completion read its scripts, mandoc and man the manual pages, and
+# systemd the units of docs/guide/running.md. Installs what is missing from Debian's
+# packages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 missing=()

@@ -95,7 +95,7 @@ func TestLinesAtTheirBounds(t *testing.T) {
 	}
 }
 
-// The records that are captures, and the types in their lines.
+// Only captures have an entry, with the type of their line.
 func TestEntryOf(t *testing.T) {
 	const fields = "application/warc-fields"
 	most := "a/" + strings.Repeat("b", 253)

@@ -101,7 +101,7 @@ type Entry struct {
 
 	URL      string
 	MIME     string // without parameters; "warc/revisit" for a revisit
-	Status   int    // of HTTP; 0 if there is none
+	Status   int    // of HTTP; 0 if the answer has no status
 	Digest   string // of the payload, with the algorithm
 	Length   int64  // of the record as stored, in bytes
 	Offset   int64  // of the record in its file, in bytes

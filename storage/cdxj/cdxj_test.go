@@ -190,7 +190,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// The records after a damaged one are indexed.
+// Index continues after a damaged record.
 func TestIndexGoesOnBehindDamage(t *testing.T) {
 	file, placed := archive(t)
 	file[placed[4].Offset+placed[4].Length-6] ^= 1 // the checksum of the member

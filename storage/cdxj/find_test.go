@@ -78,8 +78,8 @@ func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	}
 }
 
-// A malformed line is an error and hides no other line; nor does a cut last line, and an
-// index of a single line works.
+// A malformed line is an error and hides no other line. A cut last line does not either,
+// and an index of a single line works.
 func TestALineThatIsNoneIsTold(t *testing.T) {
 	good := indexOf(t, "http://a.example/x", "http://a.example/x")
 	line, _, _ := bytes.Cut(good, []byte("\n"))
@@ -93,7 +93,7 @@ func TestALineThatIsNoneIsTold(t *testing.T) {
 		}
 	}
 	if captures != 2 || bad != 1 {
-		t.Errorf("%d captures, %d lines that are none", captures, bad)
+		t.Errorf("%d captures, %d invalid lines", captures, bad)
 	}
 	torn := append(bytes.Clone(good), line[:len(line)-3]...)
 	for _, err := range cdxj.Find(bytes.NewReader(torn), int64(len(torn)), "http://a.example/x") {
@@ -103,7 +103,7 @@ func TestALineThatIsNoneIsTold(t *testing.T) {
 		}
 	}
 	if bad != 2 {
-		t.Error("a torn line is not told of")
+		t.Error("a torn line is not reported")
 	}
 	zeros := make([]byte, 3<<20)
 	told := 0
@@ -113,7 +113,7 @@ func TestALineThatIsNoneIsTold(t *testing.T) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("a line of three megabytes is told of %d times", told)
+		t.Errorf("a line of three megabytes is reported %d times", told)
 	}
 }
 

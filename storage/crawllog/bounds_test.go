@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
-// Every field at its bounds, as it is written and as it is read again.
+// Each field is written and read at its bounds.
 func TestFieldsAtTheirBounds(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// Each field is read by itself: whichever is wrong, the line is none.
+// A wrong field makes the whole line an error, whichever field it is.
 func TestWhatIsNoLine(t *testing.T) {
 	good := strings.Fields(sampleText)
 	for i, bad := range map[int][]string{
@@ -82,15 +82,14 @@ func TestWhatIsNoLine(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, l, err)
 		}
 	}
-	// White space of any kind and length is between fields; a worker needs no sign.
+	// White space of any kind and length separates fields; the worker may lack its sign.
 	l, err := Parse("\t" + strings.ReplaceAll(strings.Join(good, "\x7f\x00 "), "#007", "7") + "\r\n")
 	if err != nil || !reflect.DeepEqual(*l, sample) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
 
-// Of a file that does not end with a line all is kept up to the last end of one,
-// wherever that is.
+// A file that does not end with a newline is kept up to its last newline, wherever that is.
 func TestTheLastEndOfALineIsFound(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, text := range []string{
@@ -121,8 +120,8 @@ func TestTheLastEndOfALineIsFound(t *testing.T) {
 	}
 }
 
-// What was known of the beginning is not read again; where the file is shorter than
-// that, it is.
+// The known part at the beginning is not read again, unless the file is shorter than that
+// part.
 func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	text := []byte(sampleText + sampleText)
@@ -164,7 +163,7 @@ func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 		t.Errorf("of a log that is closed: %v", err)
 	}
 	if size, sum, _ := w.Sum(); size != int64(3*n) || sum != update(update(0, text), []byte(sampleText)) {
-		t.Errorf("what was not written counts: %d bytes, sum %x", size, sum)
+		t.Errorf("a line that was not written counts: %d bytes, sum %x", size, sum)
 	}
 }
 
@@ -196,15 +195,16 @@ func TestALogThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// What is no file cannot be cut, and is no log; nothing of it stays open.
+// A device cannot be truncated, so it is not accepted as a log, and no descriptor stays
+// open.
 func TestADeviceIsNoLog(t *testing.T) {
-	device := devtest.Device(t, "null")              // can be opened and not be cut
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	device := devtest.Device(t, "null")              // it can be opened, but not truncated
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	count := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // what is open cannot be seen here
+			return 0 // open files cannot be counted here
 		}
 		return len(all)
 	}
@@ -249,7 +249,7 @@ func TestCodesAreThoseOfHeritrix(t *testing.T) {
 	}
 }
 
-// A sync is made where there is something new, and counts where it was one.
+// Sync calls sync only if there are new lines, and counts only a sync that succeeded.
 func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 	w, err := Open(filepath.Join(t.TempDir(), "crawl.log"))
 	if err != nil {
@@ -281,7 +281,7 @@ func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 			t.Errorf("step %d: %d syncs, %v", i, synced, err)
 		}
 	}
-	// Of two at once the one that ends last may have begun first.
+	// Of two concurrent syncs, the one that ends last may have begun first.
 	if err := w.Write(&sample); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 	}
 }
 
-// Close syncs: what cannot be is told.
+// Close syncs, and returns the error of the sync.
 func TestCloseSyncs(t *testing.T) {
 	w, err := Open(filepath.Join(t.TempDir(), "crawl.log"))
 	if err != nil {

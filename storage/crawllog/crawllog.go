@@ -15,7 +15,7 @@
 //	 8  worker, as #007
 //	 9  start (yyyyMMddHHmmssSSS) + duration in milliseconds; - without a request
 //	10  digest of the decoded body, of a page or a robots.txt: sha1: and base 32;
-//	    - if there is none
+//	    - without one
 //	11  tag of the seed; - for none
 //	12  annotations, separated by commas; - for none
 //
@@ -241,8 +241,8 @@ type Writer struct {
 	failed error          // of the first line that could not be written
 }
 
-// Open opens the log at path, creates it if there is none, and truncates an incomplete last
-// line.
+// Open opens the log at path, creates it if it does not exist, and truncates an incomplete
+// last line.
 func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
 // OpenAt is like Open, for a log whose first from bytes had the CRC-32C sum when it was

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Behind a line that could not be written no other is, also where there is room again: it
-// would stand behind a part of that one. Nor is anything said to be safe that it was about.
+// After a line could not be written no other line is written, even if there is room again:
+// it would follow an incomplete line. Nothing that the failed line was about is
+// acknowledged.
 func TestNothingIsWrittenBehindALineThatFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	w, err := Open(path)
@@ -21,7 +22,7 @@ func TestNothingIsWrittenBehindALineThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.Size()
-	good, err := os.Open(path) // nothing can be written to it
+	good, err := os.Open(path) // writing to it fails
 	if err != nil {
 		t.Fatal(err)
 	}

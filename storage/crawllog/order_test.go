@@ -64,7 +64,7 @@ func TestTextsAreNumberedAndTornOnesTold(t *testing.T) {
 	}
 }
 
-// What is no line of a log is told and passed over: of another form, too long, or torn.
+// Sift reports and skips lines that are malformed, too long or torn.
 func TestASiftGoesOnBehindWhatIsNoLine(t *testing.T) {
 	text := sampleText + "junk\n" + strings.Repeat("x", 9<<20) + "\n" + sampleText + "\n" + strings.TrimSuffix(sampleText, "\n")
 	got := ""

@@ -12,18 +12,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// What is taken is so before its time, and free at it; what lies a day ahead or
-// more does not count.
+// A key is taken until its time and free from then on; a time a day ahead or more is
+// ignored.
 func TestTimesAtTheirBounds(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
 		until time.Duration
-		at    time.Duration // of the one who comes after
+		at    time.Duration // of the later attempt
 		free  bool
 	}{
 		{time.Minute, 0, false},
 		{time.Minute, time.Minute - 1, false},
-		{time.Minute, time.Minute + 1, true}, // a nanosecond is the lease
+		{time.Minute, time.Minute + 1, true}, // the lease is set in the last bit, a nanosecond
 		{time.Minute, time.Minute + 2, true},
 		{24*time.Hour - 2, 0, false},
 		{24 * time.Hour, 0, true},
@@ -41,8 +41,7 @@ func TestTimesAtTheirBounds(t *testing.T) {
 	}
 }
 
-// A time that is released counts up to a day, but for a minute; no time at all
-// frees at once.
+// A release lasts at most a day, less a minute; the zero time frees the key at once.
 func TestReleaseAtItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -58,7 +57,7 @@ func TestReleaseAtItsBounds(t *testing.T) {
 			if taken, ok := a.Reserve("x", now, now.Add(time.Minute)); ok || taken.Lease || taken.Until.Sub(now) != want {
 				t.Errorf("released until %v: %v, %v, want %v", until, taken.Until.Sub(now), ok, want)
 			}
-			// It can be released once only.
+			// It can be released only once.
 			a.Release("x", now.Add(time.Hour))
 			if taken, _ := a.Reserve("x", now, now.Add(time.Minute)); taken.Until.Sub(now) != want {
 				t.Errorf("released again: until %v", taken.Until.Sub(now))
@@ -79,7 +78,8 @@ func TestReleaseAtItsBounds(t *testing.T) {
 	}
 }
 
-// What was released is somebody else's from then on, even for the same time.
+// A released key is not this table's any more, even if another one reserves it for the same
+// time.
 func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -88,7 +88,7 @@ func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	a.Reserve("x", now, until)
 	a.Release("x", now)
 	if _, ok := b.Reserve("x", now.Add(time.Second), until); !ok {
-		t.Fatal("what was released is taken")
+		t.Fatal("a released key is taken")
 	}
 	a.Release("x", now)
 	if taken, ok := a.Reserve("x", now.Add(time.Second), until); ok || !taken.Lease {
@@ -96,7 +96,7 @@ func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	}
 }
 
-// A table that is closed stops nobody, and keeps what was written.
+// A closed table blocks no request, and its reservations stay in the file.
 func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	now := time.Now()
@@ -115,7 +115,7 @@ func TestClose(t *testing.T) {
 	}
 	table.Release("x", now)
 	if _, ok := open(t, path).Reserve("x", now, now.Add(time.Minute)); ok {
-		t.Error("what was reserved is free")
+		t.Error("a reserved key is free")
 	}
 }
 
@@ -139,7 +139,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Other users of the machine are shown nothing, and can block nothing.
+// Other users of the machine can neither read the table nor block keys.
 func TestOnlyTheUserMayReadIt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no modes")

@@ -1,13 +1,11 @@
-// Package machine keeps the clocks that all crawls of one machine have in
-// common: until when a site, or an address, is not to be asked again, whichever
-// process asks.
+// Package machine keeps the clocks that all crawls of one machine share: the time before
+// which no process requests anything from a site or an address.
 //
-// They are a table in a file that every process maps into its memory. A name
-// has one place in it, by its hash, which holds a time, and whether that is the
-// end of a lease (its lowest bit); it is taken by one atomic compare-and-swap, so
-// that nobody waits for anybody. Two names that
-// share a place can only make each other later. A process that is killed leaves
-// nothing behind but times, which pass.
+// They are a table in a file that every process maps into its memory. The hash of a name is
+// the index of its place in the table. A place holds a time; its lowest bit says whether
+// that is the end of a lease. A place is taken by one atomic compare-and-swap, so no
+// process waits for another. Two names with the same place can only delay each other. A
+// process that is killed leaves only times behind, which expire.
 package machine
 
 import (
@@ -28,25 +26,24 @@ import (
 const (
 	places   = 1 << 20
 	fileSize = places * 8
-	// farthest is how far ahead a time can lie that counts: what a clock wrote
-	// that was wrong must not block a site for years.
+	// farthest is how far in the future a time may be: a later one was written by a wrong
+	// clock, and must not block a site for years.
 	farthest = 24 * time.Hour
-	leased   = 1 // the lowest bit of a time: the process is asking
+	leased   = 1 // the lowest bit of a time: a request is under way
 )
 
-// A Table implements frontier.Shared. It is safe for concurrent use, by several
-// processes, too.
+// A Table implements frontier.Shared. It is safe for concurrent use, also by several
+// processes.
 type Table struct {
 	mem []byte
 
-	// mu guards reserved alone: places in mem are changed by atomic operations, since
-	// other processes know no lock of this one.
+	// mu guards reserved only. Places in mem are changed by atomic operations, since other
+	// processes do not share this lock.
 	mu       sync.Mutex
 	reserved map[string]int64 // what this table has written, by name
 }
 
-// Open opens the table at path, or makes it. The error is one of the file
-// system.
+// Open opens the table at path, or creates it. The error is one of the file system.
 func Open(path string) (*Table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -62,15 +59,15 @@ func Open(path string) (*Table, error) {
 	}
 	switch {
 	case info.Size() == fileSize:
-	case info.Size() < fileSize: // new, or another process makes it just now
+	case info.Size() < fileSize: // new, or another process is creating it
 		if err := f.Truncate(fileSize); err != nil {
 			return nil, err
 		}
 		if err := allocate(f, fileSize); err != nil {
-			return nil, fmt.Errorf("%s gets no room of %d bytes: %w", path, fileSize, err)
+			return nil, fmt.Errorf("there is no room for %s (%d bytes): %w", path, fileSize, err)
 		}
 	default:
-		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is no table of clocks: remove it", path, info.Size(), fileSize)
+		return nil, fmt.Errorf("%s is %d bytes long, not %d: it is not a table of clocks: remove it", path, info.Size(), fileSize)
 	}
 	mem, err := mapFile(f, fileSize)
 	if err != nil {
@@ -79,7 +76,7 @@ func Open(path string) (*Table, error) {
 	return &Table{mem: mem, reserved: map[string]int64{}}, nil
 }
 
-// Close gives the memory back. What was reserved stays so.
+// Close unmaps the table. Reservations stay in the file.
 func (t *Table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,15 +88,16 @@ func (t *Table) Close() error {
 	return unmapFile(mem)
 }
 
-// Reserve takes what key names from now until a time, as a lease, unless it is
-// taken: then it says until when, and how.
+// Reserve implements frontier.Shared. After Close, or if the file was truncated, every key
+// is free.
 func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mem == nil {
 		return taken, true
 	}
-	// Somebody may have cut the file: then there is no table any more.
+	// If another process truncates the file, an access to mem faults: there is no table any
+	// more.
 	defer func() {
 		if recover() != nil {
 			taken, ok = frontier.Taken{}, true
@@ -119,20 +117,20 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken,
 	}
 }
 
-// Renew makes the lease end later of what this table has reserved. If another process has
-// taken it since, nothing is changed.
+// Renew implements frontier.Shared. It changes nothing if another process has taken key
+// since.
 func (t *Table) Renew(key string, until time.Time) {
 	t.set(key, until, leased)
 }
 
-// Release sets another time for what this table has reserved, at most a day
-// from now. Where somebody else has taken it since, nothing is changed.
+// Release implements frontier.Shared. The rest ends at most a day from now. It changes
+// nothing if another process has taken key since.
 func (t *Table) Release(key string, until time.Time) {
 	t.set(key, until, 0)
 }
 
-// set puts a time in the place of what this table has reserved, with the mark of a lease
-// or without.
+// set writes a time to the place of key, if this table has reserved it; mark is leased or
+// 0.
 func (t *Table) set(key string, until time.Time, mark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,9 +149,9 @@ func (t *Table) set(key string, until time.Time, mark int64) {
 	}
 }
 
-// DefaultPath is where the crawl command has the table of a user: permesso/clocks in the
-// state directory that the XDG Base Directory Specification names. A program that opens
-// it shares its clocks with those crawls.
+// DefaultPath returns the path of the table that the crawl command uses: permesso/clocks in
+// the state directory of the user (XDG Base Directory Specification). A program that opens
+// this table shares its clocks with those crawls.
 func DefaultPath() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -171,11 +169,11 @@ func DefaultPath() (string, error) {
 
 func (t *Table) place(key string) *atomic.Int64 {
 	i := xxh3.HashString(key) % places
-	// The place lies within the mapping and is aligned: it begins at a page.
+	// The index is within the mapping, and the address is aligned: mem begins at a page.
 	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
 }
 
-// nanos is a time as it stands in the table, but for a lease.
+// nanos returns t in the form of the table, without the bit of a lease.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -26,7 +26,7 @@ func open(t *testing.T, path string) *machine.Table {
 	return table
 }
 
-// Two tables over one file stand for two processes.
+// Two tables over one file simulate two processes.
 func TestWhatOneReservesTheOtherSees(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "clocks")
 	a, b := open(t, path), open(t, path)
@@ -42,9 +42,9 @@ func TestWhatOneReservesTheOtherSees(t *testing.T) {
 	if _, ok := b.Reserve("site y", now, until); !ok {
 		t.Error("another name is taken")
 	}
-	b.Release("site x", now) // not b's to release
+	b.Release("site x", now) // b has not reserved it
 	if _, ok := b.Reserve("site x", now, until); ok {
-		t.Error("released by somebody else")
+		t.Error("released by another table")
 	}
 	a.Release("site x", now.Add(time.Second))
 	if taken, ok := b.Reserve("site x", now, until); ok || taken.Lease || taken.Until.Before(now.Add(time.Second)) {
@@ -105,7 +105,7 @@ func TestAFileThatIsNoTableIsNotTouched(t *testing.T) {
 	}
 }
 
-// Every place lies in the table: a few thousand names fall into all parts of it.
+// Every place is within the table: a few thousand names fall into all parts of it.
 func TestEachOfManyNamesIsTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -116,7 +116,7 @@ func TestEachOfManyNamesIsTaken(t *testing.T) {
 	for i := range names {
 		key := fmt.Sprintf("host h%d.example", i)
 		if _, ok := a.Reserve(key, now, until); !ok {
-			shared++ // its place is that of an earlier name
+			shared++ // it has the place of an earlier name
 		}
 		if taken, ok := b.Reserve(key, now, until); ok || !taken.Lease {
 			t.Fatalf("%s is free for another process", key)

@@ -18,7 +18,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// size of a table's file, and of a place in it.
+// Sizes of a table's file, and of a place in it.
 const (
 	fileSize  = 8 << 20
 	placeSize = 8
@@ -32,7 +32,7 @@ func names(n int) []string {
 	return all
 }
 
-// atEnds are names whose places are the first one of the table and the last.
+// atEnds returns names for the first and the last place of the table.
 func atEnds(t *testing.T) []string {
 	t.Helper()
 	all := []string{"end 3176155", "end 482418"}
@@ -44,8 +44,7 @@ func atEnds(t *testing.T) []string {
 	return all
 }
 
-// A place that is not in the file reads as free, and so does one that nothing is
-// written to.
+// A place beyond the end of the file, or in a hole, is free.
 func TestEveryNameHasAPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -55,10 +54,10 @@ func TestEveryNameHasAPlace(t *testing.T) {
 	shared := 0
 	for _, name := range all {
 		if _, ok := a.Reserve(name, now, until); !ok {
-			shared++ // its place with another name
+			shared++ // with another name
 		}
 	}
-	if shared > 40 { // 8 are to be expected
+	if shared > 40 { // 8 are expected
 		t.Errorf("%d of %d names share a place", shared, len(all))
 	}
 	for _, name := range all {
@@ -87,7 +86,7 @@ func TestOtherProcess(t *testing.T) {
 	}
 }
 
-// won are the names that t could reserve.
+// won returns the names that t could reserve.
 func won(t *machine.Table, now time.Time) (all []string) {
 	for _, name := range names(4000) {
 		if _, ok := t.Reserve(name, now, now.Add(time.Hour)); ok {
@@ -115,7 +114,7 @@ func TestTwoProcesses(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "go" {
 		t.Fatalf("child: %q, %v", lines.Text(), lines.Err())
 	}
-	times := map[string]int{} // that a name was reserved
+	times := map[string]int{} // how often a name was reserved
 	for _, name := range won(table, now) {
 		times[name]++
 	}
@@ -137,8 +136,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// What stands in a file that is short or damaged is kept where it makes sense,
-// and blocks nobody for more than a day.
+// A short or damaged file is used, with those of its times that make sense, and blocks a
+// key for at most a day.
 func TestAShortOrDamagedFile(t *testing.T) {
 	now := time.Now()
 	random := make([]byte, fileSize)
@@ -178,8 +177,7 @@ func TestWhatAShortFileSaysCounts(t *testing.T) {
 	}
 }
 
-// A time beyond what a place can hold does not count, nor does it become another
-// one.
+// A time that a place cannot hold is ignored, and not changed into another one.
 func TestTimesWithoutAnEnd(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "clocks"))
 	now := time.Now()
@@ -198,7 +196,7 @@ func TestTimesWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// Whoever cuts the file takes the table away, and stops nobody.
+// If the file is truncated during use, the table is gone, and blocks no request.
 func TestAFileThatIsCutWhileItIsUsed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	table := open(t, path)

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// The table has its room on the disk from the start, and is gone from memory and
-// from the open files when it is closed.
+// A table reserves its disk space when it is opened, and leaves no mapping and no open file
+// after Close.
 func TestATableTakesItsRoomAndGivesItBack(t *testing.T) {
 	dir := t.TempDir()
 	other, err := os.Create(filepath.Join(dir, "other"))
@@ -81,14 +81,14 @@ func TestATableWithoutRoom(t *testing.T) {
 	}
 }
 
-// Where there are no addresses for a table, as under ulimit -v, that is told.
+// If the address space has no room for a table, as under ulimit -v, Open says so.
 func TestATableWithoutAddresses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		t.Skip(err)
 	}
-	var pages uint64 // that this process has
+	var pages uint64 // pages of this process
 	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// allocate gives f room on the disk: where a hole is written to and the disk is
-// full, there is no table any more.
+// allocate reserves disk space for f: a write to a hole on a full disk would fault.
 func allocate(f *os.File, size int64) error {
 	err := syscall.Fallocate(int(f.Fd()), 0, 0, size)
 	if errors.Is(err, syscall.EOPNOTSUPP) {

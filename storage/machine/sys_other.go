@@ -4,6 +4,6 @@ package machine
 
 import "os"
 
-// allocate does nothing: Windows gives a file its room when its length is set;
-// elsewhere the table may have holes, and be no more than that on a full disk.
+// allocate does nothing. Windows reserves the disk space of a file when its length is set;
+// on other systems the file may have holes, and a write to one faults if the disk is full.
 func allocate(*os.File, int64) error { return nil }

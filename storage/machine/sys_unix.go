@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mapFile maps the first size bytes of f, shared with all who do so.
+// mapFile maps the first size bytes of f, shared with other processes.
 func mapFile(f *os.File, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapFile maps the first size bytes of f, shared with all who do so.
+// mapFile maps the first size bytes of f, shared with other processes.
 func mapFile(f *os.File, size int) ([]byte, error) {
 	mapping, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, 0, uint32(size), nil)
 	if err != nil {
@@ -19,7 +19,7 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := errors.Join(os.NewSyscallError("MapViewOfFile", err), os.NewSyscallError("CloseHandle", windows.CloseHandle(mapping))); err != nil {
 		return nil, err
 	}
-	// By way of a pointer to at: the memory is none of Go's, and never moves.
+	// Convert through a pointer to at: the memory does not belong to Go, and never moves.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size), nil
 }
 

@@ -27,7 +27,7 @@ func article(t testing.TB, size int) string {
 		fmt.Fprintf(&b, "<p id=\"p%d\">%s</p>\n", i, html.EscapeString(paragraph))
 	}
 	if b.Len() < size {
-		t.Fatalf("a page of %d bytes where %d are wanted", b.Len(), size)
+		t.Fatalf("a page of %d bytes, want %d", b.Len(), size)
 	}
 	return b.String()[:size]
 }

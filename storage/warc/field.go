@@ -83,8 +83,8 @@ type Field struct{ Name, Value string }
 // A Header is a record's named fields in their order.
 type Header []Field
 
-// Get returns the first value of the field, or "" if there is none. Names are compared
-// without regard to case (section 4).
+// Get returns the first value of the field, or "". Names are compared without regard to
+// case (section 4).
 func (h Header) Get(name string) string {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {

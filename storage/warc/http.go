@@ -233,8 +233,8 @@ func headField(head []byte, name string) string {
 	return found
 }
 
-// headEnd returns the offset of the body in b, after the first empty line, or -1 if there is
-// none. A line may end in LF alone (RFC 9112, section 2.2).
+// headEnd returns the offset of the body in b, after the first empty line, or -1 if b has
+// no empty line. A line may end in LF alone (RFC 9112, section 2.2).
 func headEnd(b []byte) int {
 	at := 0
 	for at < len(b) {

@@ -14,13 +14,13 @@ var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.
 // mended returns the head of an answer that net/http refuses in the form that a correct
 // server would have sent: a crawler may have read it all the same. Lines that are not fields
 // are left out, and so are the fields that state a length if the answer has no body.
-func mended(head []byte, noBody bool) []byte {
+func mended(head []byte, bodiless bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
 		if i == 0 {
 			if m := statusLine.FindStringSubmatch(line); m != nil {
 				line = mendedStatus(line)
-				noBody = noBody || m[2] == strconv.Itoa(http.StatusNoContent) || m[2] == strconv.Itoa(http.StatusNotModified)
+				bodiless = bodiless || m[2] == strconv.Itoa(http.StatusNoContent) || m[2] == strconv.Itoa(http.StatusNotModified)
 			}
 			out = append(out, line+"\r\n"...)
 			continue
@@ -30,7 +30,7 @@ func mended(head []byte, noBody bool) []byte {
 		if !ok || !isToken(name) {
 			continue
 		}
-		if value, ok = framing(name, spaced(value), noBody); ok {
+		if value, ok = framing(name, spaced(value), bodiless); ok {
 			out = append(out, name+": "+value+"\r\n"...)
 		}
 	}
@@ -90,7 +90,7 @@ func spaced(value string) string {
 
 // framing returns the value of a field that states the length of a body in the form that
 // net/http accepts. ok is false if the field is meaningless. Other fields are not changed.
-func framing(name, value string, noBody bool) (_ string, ok bool) {
+func framing(name, value string, bodiless bool) (_ string, ok bool) {
 	var said []string
 	for one := range strings.SplitSeq(value, ",") {
 		if one = strings.ToLower(strings.Trim(one, " \t")); !slices.Contains(said, one) {
@@ -100,10 +100,10 @@ func framing(name, value string, noBody bool) (_ string, ok bool) {
 	switch {
 	case strings.EqualFold(name, contentLength):
 		_, err := strconv.ParseUint(said[0], 10, 63)
-		return said[0], err == nil && len(said) == 1 && !noBody
+		return said[0], err == nil && len(said) == 1 && !bodiless
 	case strings.EqualFold(name, "Transfer-Encoding"):
 		said = slices.DeleteFunc(said, func(one string) bool { return one == "" || one == "identity" })
-		return strings.Join(said, ", "), len(said) > 0 && !noBody
+		return strings.Join(said, ", "), len(said) > 0 && !bodiless
 	}
 	return value, true
 }

@@ -13,9 +13,9 @@ import (
 func TestOddHeadsAreRead(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, tc := range map[string]struct {
-		head   string
-		noBody bool
-		want   string // status line, fields and body; empty: refused
+		head     string
+		bodiless bool
+		want     string // status line, fields and body; empty: refused
 	}{
 		"small letters":           {"http/1.1 200 ok\r\nX: a\r\n\r\n", false, "200 ok|X: a|body"},
 		"a tab after the status":  {"HTTP/1.1 200\tOK\r\n\r\n", false, "200 OK|body"},
@@ -39,9 +39,9 @@ func TestOddHeadsAreRead(t *testing.T) {
 		"another protocol":        {"ICY 200 OK\r\n\r\n", false, ""},
 	} {
 		x := page("")
-		x.Metadata, x.Request, x.Head = nil, nil, tc.noBody
+		x.Metadata, x.Request, x.Head = nil, nil, tc.bodiless
 		x.Response = &HTTP{Head: []byte(tc.head), Coding: AsSent}
-		if !tc.noBody {
+		if !tc.bodiless {
 			x.Response.Body = []byte("body")
 		}
 		file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
@@ -93,9 +93,9 @@ func TestStatusLinesAreWrittenForReaders(t *testing.T) {
 func FuzzMended(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\n"), false)
 	f.Add([]byte("HTTP/1.1 204 No\nTransfer-Encoding: chunked\n\n"), true)
-	f.Fuzz(func(t *testing.T, head []byte, noBody bool) {
+	f.Fuzz(func(t *testing.T, head []byte, bodiless bool) {
 		req := &http.Request{}
-		if noBody {
+		if bodiless {
 			req.Method = http.MethodHead
 		}
 		read := func(head []byte) (*http.Response, error) {
@@ -108,12 +108,12 @@ func FuzzMended(f *testing.F) {
 		if err != nil {
 			return
 		}
-		once := mended(head, noBody)
+		once := mended(head, bodiless)
 		got, err := read(once)
 		if err != nil || got.StatusCode != want.StatusCode || headEnd(once) != len(once) {
 			t.Fatalf("%q becomes %q: %v", head, once, err)
 		}
-		if got.Header.Get("Location") != want.Header.Get("Location") || !noBody && got.ContentLength != want.ContentLength && want.StatusCode != 204 && want.StatusCode != 304 {
+		if got.Header.Get("Location") != want.Header.Get("Location") || !bodiless && got.ContentLength != want.ContentLength && want.StatusCode != 204 && want.StatusCode != 304 {
 			t.Errorf("%q becomes %q", head, once)
 		}
 	})

@@ -19,8 +19,8 @@ type Placed struct {
 	Length int64 // bytes as stored: those of the gzip member
 	// PayloadDigest is the value of WARC-Payload-Digest, or "".
 	PayloadDigest string
-	// Status and ContentType are those of the HTTP response in the block, or 0 and "" if there is
-	// none. For other records, ContentType is that of the block.
+	// Status and ContentType are those of the HTTP response in the block, or 0 and ""
+	// without one. For other records, ContentType is that of the block.
 	Status      int
 	ContentType string
 	Head        bool // it is an answer to HEAD, by FieldMethod, without a payload

@@ -31,7 +31,7 @@ func TestAGapIsFilledByARecordOfItsLength(t *testing.T) {
 		}
 		filled++
 		if int64(out.Len()) != n {
-			t.Fatalf("%d bytes where %d are wanted", out.Len(), n)
+			t.Fatalf("%d bytes, want %d", out.Len(), n)
 		}
 		zip, err := gzip.NewReader(bytes.NewReader(out.Bytes()))
 		if err != nil {

@@ -76,7 +76,7 @@ func TestResponsesOfBlocks(t *testing.T) {
 		t.Errorf("a head that is cut: %v", err)
 	}
 	if _, err := first(t, cutShort[:len(cutShort)-20]).Placed(); !errors.Is(err, ErrCut) {
-		t.Errorf("placed where the head is cut: %v", err)
+		t.Errorf("placed although the head is cut: %v", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestADiskThatFails(t *testing.T) {
 					_, err = rec.Close()
 				}
 				if string(got[:at]) != block[:at] {
-					t.Errorf("%d of %d bytes: what is read is not what was written", n, len(file))
+					t.Errorf("%d of %d bytes: the bytes read differ from those written", n, len(file))
 				}
 				if _, again := rec.Close(); again != err {
 					t.Errorf("then %v, not %v", again, err)

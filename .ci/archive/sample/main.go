@@ -1,6 +1,6 @@
 // Sample writes a small crawl to a directory: warc/sample.warc.gz with each kind
-// of record, pages.jsonl with most of them, index.cdxj, and sample.wacz. With a
-// number, so many more captures are in it, which makes the index one of blocks.
+// of record, pages.jsonl with most of them, index.cdxj, and sample.wacz. A number adds so
+// many captures, which makes the index one of blocks.
 package main
 
 import (
@@ -88,7 +88,7 @@ func exchanges(more int) []*warc.Exchange {
 			URL: site + "/image.png", Request: request("/image.png"), Protocol: []string{"http/1.1"},
 			Response: &warc.HTTP{Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"), Body: chunks.Bytes()},
 		},
-		{ // the same as the first page
+		{ // the same bytes as the first page
 			URL: site + "/dir/", Request: request("/dir/"),
 			Response: &warc.HTTP{StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(text)},
 			Revisit:  &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: site + "/", Date: day},
@@ -101,7 +101,7 @@ func exchanges(more int) []*warc.Exchange {
 		{
 			URL: site + "/dir", Request: request("/dir"), Response: &warc.HTTP{StartLine: warc.StatusLine(301), Header: http.Header{"Location": {"/dir/"}, "Content-Length": {"0"}}},
 		},
-		{ // cut
+		{ // truncated
 			URL: site + "/long", Request: request("/long"), Truncated: warc.TruncatedLength,
 			Response: &warc.HTTP{StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/plain"}, "Content-Length": {"1000000"}}, Body: []byte("begins")},
 		},
@@ -115,9 +115,9 @@ func exchanges(more int) []*warc.Exchange {
 	return list
 }
 
-// addPage writes the line of pages.jsonl: none for every seventh answer, as where
-// a page was to be asked again, and one of a page that is not archived after
-// every fifth.
+// addPage writes the line of pages.jsonl. Every seventh answer has none, as if the page was
+// requested again; after every fifth it also writes the line of a page that is not
+// archived.
 func addPage(w io.Writer, i int, x *warc.Exchange) error {
 	if x.Response == nil && x.File == nil || i%7 == 6 {
 		return nil

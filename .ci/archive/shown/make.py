@@ -1,6 +1,6 @@
 # python3 make.py DIR
-# Writes into DIR what the pages beside it are shown with and is no text: pictures of
-# one colour each, a sound, and a font whose letters are boxes.
+# Writes the requisites of the pages beside it that are not text to DIR: pictures of one
+# colour each, a sound, and a font whose letters are boxes.
 import struct
 import sys
 import zlib
@@ -35,7 +35,7 @@ def wav(samples=800):
 
 
 def font():
-    """A TrueType font with one glyph for all that is printable in ASCII."""
+    """Returns a TrueType font with one glyph for all printable ASCII characters."""
     box = struct.pack(">hhhhh", 1, 50, 0, 550, 700) + struct.pack(">HH", 3, 0) + bytes([1, 1, 1, 1])
     box += struct.pack(">hhhh", 50, 0, 500, 0) + struct.pack(">hhhh", 0, 700, 0, -700)
     box += b"\0" * (-len(box) % 4)

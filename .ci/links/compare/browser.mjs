@@ -1,12 +1,11 @@
 // node browser.mjs ROOT <NAMES
 // Opens each of the HTML files whose names it reads in a headless Chromium, with
 // scripts and without, and prints what it finds, one a line: the file, "scripts" or
-// "plain", where, and the URL, with tabs between. What leads on is document.links once
-// the page is loaded, and the documents of its frames; what a page is shown with is
-// what the browser asked for: for the page itself ("page"), for one of its style
-// sheets ("sheet") or because a script said so ("script"). The files, all below ROOT, are served by
-// the name of docs.test; no other host is there. Of a page that leads on by itself
-// ("refresh"), nothing but where to is told.
+// "plain", where, and the URL, with tabs between. Navigation is document.links once the
+// page is loaded, and the documents of its frames. Requisites are the requests of the
+// browser: of the page itself ("page"), of one of its style sheets ("sheet") or of a
+// script ("script"). The files, all below ROOT, are served as docs.test; no other host
+// exists. Of a page that redirects itself ("refresh") only the target is printed.
 import { createReadStream, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname } from "node:path";
@@ -40,7 +39,7 @@ console.error(`Chromium ${browser.version()}`);
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-// origin says what asked for a request, or nothing where that is the browser.
+// origin returns what caused a request, or nothing for the browser itself.
 function origin({ initiator, documentURL, type }, url, own) {
   if (initiator.type === "script") return type === "Document" ? "links-by-script" : "script";
   if (type === "Document") return own ? "refresh" : "frame";
@@ -59,16 +58,16 @@ async function open(context, mode, name) {
     if (event.request.url.startsWith("data:") || event.request.url.startsWith("blob:")) return;
     if (!main) return void (main = event.frameId); // the page itself
     const own = event.frameId === main;
-    // What a frame asks for is of the document that it shows.
+    // A request of a frame belongs to the document that the frame shows.
     if (!own && event.type !== "Document") return;
     if (own && event.type === "Document") moved = true;
-    else if (moved) return; // it is the next page that asks
+    else if (moved) return; // this request belongs to the next page
     found.add(`${origin(event, event.request.url, own)}\t${event.request.url}`);
   });
   try {
     await tab.goto(url, { waitUntil: "load", timeout: 20_000 });
     await pause(200);
-    // A page that leads on meanwhile may never answer.
+    // A page that redirects meanwhile may never answer.
     const all = () => [...document.links].map((l) => String(l.href));
     const links = moved ? [] : await Promise.race([tab.evaluate(all), pause(10_000).then(() => Promise.reject(new Error("no answer")))]);
     if (!moved) for (const href of links) found.add(`links\t${href}`);

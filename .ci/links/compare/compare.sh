@@ -1,15 +1,15 @@
 #!/bin/bash
 # compare.sh DIR
-# Counts which links of real pages we find, and which Scrapy's LinkExtractor, wget2 and a
-# headless Chromium find; docs/evidence/extraction.md tells what came of it. .ci/run does not call
-# it: it takes half an hour, and nothing has to hold. Prints two tables: how many
-# references each finds, and of which kinds those are that only one of two finds.
+# Counts which links of real pages permesso finds, and which Scrapy's LinkExtractor, wget2
+# and a headless Chromium find; docs/evidence/extraction.md has the results. .ci/run does
+# not call it: it takes half an hour, and nothing has to hold. Prints two tables: how many
+# references each finds, and the kinds of the references that only one of two finds.
 #
 # The pages are those of packages of Debian 12, fetched with apt-get and unpacked below
-# DIR, at most 350 of each, evenly spread; the browser opens every fifteenth. Installs
-# what it needs from Debian's packages: Scrapy, wget2 and its library with a compiler,
-# Chromium and Node.js, and playwright-core with npm. What is in DIR already is not made
-# again: a run that was interrupted goes on.
+# DIR, at most 350 of each, evenly spread; the browser opens every fifteenth. Installs what
+# it needs from Debian's packages: Scrapy, wget2 and its library with a compiler, Chromium
+# and Node.js, and playwright-core with npm. What is in DIR already is not made again: a run
+# that was interrupted continues.
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: compare.sh DIR" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")
@@ -48,7 +48,7 @@ if [ ! -e "$dir/names" ]; then
 fi
 awk 'NR % 15 == 1' "$dir/names" >"$dir/sample"
 
-# find_in FILE INPUT COMMAND... has a program tell what it finds, unless it did.
+# find_in FILE INPUT COMMAND... writes what a program finds to FILE, unless FILE exists.
 find_in() {
 	local file=$dir/$1 input=$dir/$2
 	shift 2
@@ -58,16 +58,16 @@ find_in() {
 }
 
 (cd "$here/../../.." && go build -o "$dir/list" ./.ci/links/list && go build -o "$dir/count" ./.ci/links/compare/count)
-rm -f "$dir/ours.jsonl" # which is what may have changed
+rm -f "$dir/ours.jsonl" # these may have changed
 find_in ours.jsonl names "$dir/list"
 
 gcc -O1 -Wall -o "$dir/wget2list" "$here/wget2.c" -lwget
 find_in wget2.tsv names "$dir/wget2list"
 find_in wget2.sample sample "$dir/wget2list"
-# The program itself says what it would ask for: what its library finds.
+# The program itself reports what it would request: what its library finds.
 program() {
 	while read -r name; do
-		# It fails in the end: nothing answers where the proxy is said to be.
+		# It fails at the end: no proxy listens at the given address.
 		{ wget2 --no-config --spider --force-html --no-robots --tries=1 --max-threads=1 --input-file "$name" --base "http://docs.test$name" \
 			--http-proxy=http://127.0.0.1:9 --https-proxy=http://127.0.0.1:9 </dev/null 2>/dev/null || true; } |
 			sed -n "s|^Adding URL: |$name\t|p"
@@ -75,7 +75,7 @@ program() {
 }
 find_in wget2.program sample program
 each() { sed 's/#.*//' | LC_ALL=C sort -u; }
-echo "wget2: of $(wc -l <"$dir/sample") pages program and library find the same but for" \
+echo "wget2: of $(wc -l <"$dir/sample") pages program and library find the same except" \
 	"$(comm -3 <(cut -f1,4 "$dir/wget2.sample" | each) <(each <"$dir/wget2.program") | wc -l) references" >&2
 
 find_in scrapy.tsv names /usr/bin/python3 "$here/scrapy_links.py"

@@ -3,9 +3,9 @@
 Prints what Scrapy's LinkExtractor finds in each of the HTML files whose names it
 reads, one a line: the file, which extractor found it (twice), and the URL, with tabs
 between.
-"default" is the extractor as it is. The others have their tags and attributes widened,
-and no extension denied: "link" and "rel-link" find what leads on, "embed" and
-"rel-embed" what a page is shown with; what is found twice need not be told once.
+"default" is the extractor with its default settings. The others have more tags and attributes,
+and deny no extension: "link" and "rel-link" find navigation, "embed" and "rel-embed" page
+requisites; a URL that is found twice may be printed twice.
 """
 import sys
 

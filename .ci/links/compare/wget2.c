@@ -2,8 +2,8 @@
 // Prints what wget2 finds in each of the HTML files whose names it reads, one a line:
 // the file, "wget2", the element and its attribute, and the URL, with tabs between. It
 // calls what wget2 calls for a page (wget_html_get_urls_inline), and makes URLs of it in
-// the same steps: references that begin with # are none, escapes are resolved, and
-// what is not UTF-8 is converted.
+// the same steps: references that begin with # are skipped, escapes are resolved, and
+// other encodings are converted to UTF-8.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@ type found struct {
 	Charset string      `json:"charset"`
 	Title   string      `json:"title"`
 	Cut     bool        `json:"cut"`   // there are more links
-	Links   [][4]string `json:"links"` // where, URL, hop, text
+	Links   [][4]string `json:"links"` // element and attribute, URL, hop, text
 }
 
 func main() {

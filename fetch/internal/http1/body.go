@@ -29,7 +29,7 @@ type Body struct {
 func (*Body) Close() error { return nil }
 
 // frame determines the length of the body (RFC 9112, section 6.3).
-func (c *Conn) frame(noBody bool) error {
+func (c *Conn) frame(bodiless bool) error {
 	resp, h := &c.resp, c.resp.Header
 	resp.keep = keeps(resp) && !resp.odd
 	resp.Length, c.body = 0, Body{done: true}
@@ -39,7 +39,7 @@ func (c *Conn) frame(noBody bool) error {
 		delete(h, "Transfer-Encoding")
 		resp.keep = resp.keep && current
 	}
-	if noBody || resp.Status == http.StatusSwitchingProtocols || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
+	if bodiless || resp.Status == http.StatusSwitchingProtocols || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
 		return nil
 	}
 	if coded && current { // HTTP/1.0 has no Transfer-Encoding
@@ -102,8 +102,8 @@ func countChunked(values []string) (n int, err error) {
 }
 
 // parseLength parses the Content-Length fields. More than one may occur, but not with
-// different values (RFC 9110, section 8.6). The length is -1 if there is none, or if a single
-// one is not a number, which browsers ignore.
+// different values (RFC 9110, section 8.6). The length is -1 without such a field, or if a
+// single one is not a number, which browsers ignore.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
 	if len(values) == 1 && !strings.Contains(values[0], ",") {

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 )
 
-// said is a connection on which the server says something, in portions, and closes it.
+// said is a connection on which the server sends something in portions, and closes.
 type said struct {
 	io.Reader
 	asked bytes.Buffer
@@ -37,7 +37,7 @@ type portions struct {
 
 func (p *portions) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), p.size)]) }
 
-// outcome is what one exchange came to.
+// outcome is the result of an exchange.
 type outcome struct {
 	err, bodyErr error
 	major, minor int
@@ -48,16 +48,16 @@ type outcome struct {
 	again        bool
 }
 
-func exchange(on io.ReadWriter, noBody bool) (o outcome) {
-	return exchangeOn(New(on), noBody)
+func exchange(on io.ReadWriter, bodiless bool) (o outcome) {
+	return exchangeOn(New(on), bodiless)
 }
 
-func exchangeOn(c *Conn, noBody bool) (o outcome) {
+func exchangeOn(c *Conn, bodiless bool) (o outcome) {
 	if o.err = c.Send([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n")); o.err != nil {
 		return o
 	}
 	var resp *Response
-	resp, o.err = c.Receive(noBody)
+	resp, o.err = c.Receive(bodiless)
 	o.head = string(c.Head())
 	if o.err == nil {
 		o.major, o.minor, o.status, o.header, o.length = resp.Major, resp.Minor, resp.Status, resp.Header, resp.Length
@@ -77,7 +77,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("HTTP/%d.%d %d%.300s, length %d, body %.100q, again %t, errors %v, %v", o.major, o.minor, o.status, fields, o.length, o.body, o.again, o.err, o.bodyErr)
 }
 
-// what is how an exchange ended, in a word.
+// what returns how an exchange ended, in a word.
 func (o outcome) what() string {
 	err := o.err
 	if err == nil {
@@ -109,7 +109,7 @@ func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
 				continue
 			}
 			got := exchange(says(a.answer, size), a.head())
-			// What stands behind an answer is seen only if it has come.
+			// Bytes after an answer are only noticed if they have arrived.
 			if !whole.again {
 				got.again = whole.again
 			}
@@ -126,7 +126,8 @@ func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
 	}
 }
 
-// A connection is used again behind each of these answers, and the next is read from there.
+// A connection is used again after each of these answers, and the next answer is read from
+// there.
 func TestOneAnswerAfterTheOther(t *testing.T) {
 	all := ""
 	kept := []string{
@@ -154,7 +155,7 @@ func TestOneAnswerAfterTheOther(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	if o := exchangeOn(c, false); o.what() != "cut" || o.head != "" {
-		t.Errorf("behind the end: %v", o)
+		t.Errorf("after the end: %v", o)
 	}
 }
 
@@ -165,8 +166,8 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 		"close among others":       ok + "Connection: keep-alive, CLOSE\r\nContent-Length: 2\r\n\r\nok",
 		"close in a second line":   ok + "Connection: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
 		"no length":                ok + "\r\nok",
-		"something behind":         ok + "Content-Length: 2\r\n\r\nokHTTP",
-		"something behind no body": "HTTP/1.1 304 No\r\n\r\nx",
+		"something after":          ok + "Content-Length: 2\r\n\r\nokHTTP",
+		"something after no body":  "HTTP/1.1 304 No\r\n\r\nx",
 		"a length and chunks":      ok + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"chunked twice":            ok + "Transfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
 		"chunks of HTTP/1.0":       "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\nok",
@@ -179,7 +180,7 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 			t.Errorf("%s: %v", name, o)
 		}
 	}
-	// A body that nobody reads to its end is in the way.
+	// A connection whose body was not read to its end cannot be used again.
 	c := New(says(ok+"Content-Length: 50000\r\n\r\n"+strings.Repeat("x", 50_000), 0))
 	c.Send([]byte("x"))
 	resp, err := c.Receive(false)
@@ -192,14 +193,14 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 		t.Error("used again within a body")
 	}
 	if n, err := body.Read(make([]byte, 10)); n != 0 || err != io.EOF || c.resp.Header != nil {
-		t.Errorf("behind the end of an exchange: %d, %v, %v", n, err, c.resp.Header)
+		t.Errorf("after the end of an exchange: %d, %v, %v", n, err, c.resp.Header)
 	}
 }
 
 func TestBoundsOfAnAnswer(t *testing.T) {
 	fill := func(n int, s string) string { return strings.Repeat(s, n/len(s)) }
 	line := func(n int) string { return ok + "A: " + strings.Repeat("x", n-len(ok+"A: \r\n\r\n")) + "\r\n\r\n" }
-	// A chunk of a byte may have a line of 18.
+	// A chunk of one byte may have a line of 18 bytes.
 	excess := func(n int) (s string) {
 		for ; n > 0; n -= 4000 {
 			s += "1;" + strings.Repeat("x", min(n, 4000)+16) + "\r\nx\r\n"
@@ -224,7 +225,7 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"a byte more", chunks + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
 		{"as much after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10) + "0\r\n\r\n", "whole"},
 		{"a byte more after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
-		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes a line
+		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes each
 		{"a trailer with line ends of LF", chunks + "0\r\n" + fill(16<<10-4, "X: y\n") + "\r\n", "whole"},
 		{"a longer trailer", chunks + "0\r\n" + fill(16<<10, "X: y\r\n") + "X\r\n\r\n", "protocol"},
 		{"a trailer as long as may be", chunks + "0\r\n" + fill(16<<10-10, "X: y\r\n") + "XX: yy\r\n\r\n", "whole"},
@@ -240,15 +241,15 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 	}
 	early64 := fill((64+1)*len(early), early)
 	if o := exchange(says(early64, 0), false); o.head != "" {
-		t.Errorf("the head of an interim answer is that of none: %q", o.head)
+		t.Errorf("the head is that of an interim answer: %q", o.head)
 	}
 	reads := silence(0)
 	if o := exchange(&said{Reader: &reads}, false); !errors.Is(o.err, io.ErrNoProgress) || reads != 100 {
-		t.Errorf("%d reads that bring nothing: %v", reads, o)
+		t.Errorf("%d reads without a byte: %v", reads, o)
 	}
 }
 
-// silence says nothing, again and again, and counts how often.
+// silence returns no bytes, again and again, and counts the reads.
 type silence int
 
 func (s *silence) Read([]byte) (int, error) {
@@ -256,7 +257,7 @@ func (s *silence) Read([]byte) (int, error) {
 	return 0, nil
 }
 
-// A control character is hidden in a value but where that is folded.
+// A control character in a value is hidden, except in a fold.
 func TestWhatIsHiddenInAValue(t *testing.T) {
 	for value, want := range map[string]bool{
 		"": false, "5": false, "5\t6": false, "5\n 6": false, "5\r\n 6": false, "5\r": true, "5\r6": true, "5\x00": true, "\x7f5": true, "\x00\n": true, "5\n\r": true, "\r\r\n": true,
@@ -267,8 +268,8 @@ func TestWhatIsHiddenInAValue(t *testing.T) {
 	}
 }
 
-// What costs more than its bytes would be an attack: the time of a long answer is that of
-// its bytes, however they are cut.
+// The time to read an answer is proportional to its length, however it is split into
+// portions: otherwise it could be used for an attack.
 func TestTheWorkIsThatOfTheBytes(t *testing.T) {
 	for name, answer := range map[string]string{
 		"folds":        ok + "A: b" + strings.Repeat("\r\n ", MaxHead/3-20) + "\r\n\r\n",
@@ -288,7 +289,7 @@ func TestErrorsOfTheConnection(t *testing.T) {
 		if o := exchange(on, false); !errors.Is(o.err, broken) && !errors.Is(o.bodyErr, broken) || o.again {
 			t.Errorf("%q: %v", answer, o)
 		}
-		// An error that comes with the last bytes is no loss of these.
+		// An error that comes with the last bytes does not discard them.
 		for _, portion := range []int{0, 1} {
 			on = &said{Reader: iotest.DataErrReader(says(answer, portion))}
 			if got, want := exchange(on, false), exchange(says(answer, 0), false); got.String() != want.String() {
@@ -304,7 +305,7 @@ func TestErrorsOfTheConnection(t *testing.T) {
 		t.Errorf("sent: %v", err)
 	}
 	if resp, err := c.Receive(false); err != nil || resp.Status != 200 {
-		t.Errorf("what is said all the same is not heard: %v", err)
+		t.Errorf("an answer before the whole request is not read: %v", err)
 	}
 }
 
@@ -312,7 +313,7 @@ type deafWriter struct{ err error }
 
 func (d deafWriter) Write([]byte) (int, error) { return 0, d.err }
 
-// A body is told to be at its end as often as it is asked, and so is what went wrong.
+// After its end a body returns the same end, or the same error, to each read.
 func TestTheEndOfABodyStays(t *testing.T) {
 	for answer, want := range map[string]error{
 		ok + "Content-Length: 2\r\n\r\nok": io.EOF, ok + "Content-Length: 3\r\n\r\nok": io.ErrUnexpectedEOF, ok + "\r\nok": io.EOF,
@@ -338,7 +339,8 @@ func TestTheEndOfABodyStays(t *testing.T) {
 	}
 }
 
-// Reads that are larger than the buffer go by it: they bring the same bytes, and the same end.
+// Reads that are larger than the buffer bypass it: they return the same bytes and the same
+// end.
 func TestLargeReadsOfABody(t *testing.T) {
 	long := strings.Repeat("0123456789", 10*bufferSize/10)
 	for _, c := range []struct {
@@ -363,7 +365,7 @@ func TestLargeReadsOfABody(t *testing.T) {
 				n, err = resp.Body.Read(p)
 				body.Write(p[:n])
 				if n == 0 && err == nil {
-					t.Fatalf("%q: a read brings nothing", c.head)
+					t.Fatalf("%q: a read returns nothing", c.head)
 				}
 			}
 			if body.String() != long || err != c.want {
@@ -373,7 +375,7 @@ func TestLargeReadsOfABody(t *testing.T) {
 	}
 }
 
-// What has come is not kept back until more has.
+// Content that has arrived is returned without waiting for more.
 func TestABodyIsReadAsItComes(t *testing.T) {
 	for _, came := range []string{"Content-Length: 9\r\n\r\nhello", "\r\nhello", "Transfer-Encoding: chunked\r\n\r\n9\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n5"} {
 		more := errors.New("more is wanted")
@@ -394,8 +396,8 @@ func TestABodyIsReadAsItComes(t *testing.T) {
 	}
 }
 
-// A line without a status is no beginning of an answer, even an empty one: more is not waited
-// for.
+// A line without a status, even an empty one, does not begin an answer: the client does not
+// wait for more.
 func TestTooManyEmptyLinesAreNoAnswer(t *testing.T) {
 	more := errors.New("more is wanted")
 	if o := exchange(&said{Reader: io.MultiReader(strings.NewReader("\n\n\n\n\n"), iotest.ErrReader(more))}, false); o.what() != "protocol" {
@@ -418,14 +420,14 @@ func TestAChunkWithoutASizeEndsTheReadBeforeIt(t *testing.T) {
 	c.End()
 }
 
-// What is no answer of HTTP may still have a head, which ends where it ends.
+// An answer that is not HTTP may still have a head, which ends at its empty line.
 func TestTheHeadOfWhatCannotBeReadEndsBeforeItsBody(t *testing.T) {
 	if o := exchange(says("HTTP/x 429 X\r\nA: b\r\n\r\nC: d\r\n", 0), false); o.err == nil || o.head != "HTTP/x 429 X\r\nA: b\r\n\r\n" {
 		t.Errorf("%q: %v", o.head, o)
 	}
 }
 
-// Who keeps a field keeps little else.
+// A caller that keeps a field keeps little else in memory.
 func TestAFieldDoesNotHoldOnToALongHead(t *testing.T) {
 	long := ok + "Etag: \"1\"\r\nX: " + strings.Repeat("x", 200_000) + "\r\nContent-Length: 0\r\n\r\n"
 	var kept []string

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Whatever comes, in whatever portions, is one answer or none.
+// Any bytes, in any portions, are one answer or none.
 func FuzzExchange(f *testing.F) {
 	for i, a := range oddities {
 		if len(a.answer) < 10_000 {
@@ -22,7 +22,7 @@ func FuzzExchange(f *testing.F) {
 		whole := exchange(says(answer, 0), head)
 		parts := exchange(says(answer, max(1, portion)), head)
 		if !whole.again {
-			parts.again = false // what stands behind it may not have come
+			parts.again = false // bytes after the answer may not have arrived
 		}
 		if whole.err != nil && strings.HasPrefix(whole.head, parts.head) {
 			parts.head = whole.head
@@ -47,7 +47,7 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// What net/http reads, this reads, and as the same.
+// A head that net/http reads is read with the same result.
 func FuzzHead(f *testing.F) {
 	for _, a := range oddities {
 		if head, _, _ := strings.Cut(a.answer, "\r\n\r\n"); len(head) < 10_000 {
@@ -64,7 +64,7 @@ func FuzzHead(f *testing.F) {
 			if strings.ContainsAny(head, "\x00") || strings.Count(answer, "HTTP/") > maxInterim || hiddenLine(head) {
 				return
 			}
-			t.Fatalf("%q is nothing, and to net/http %v: %v", answer, theirs, ours.err)
+			t.Fatalf("%q is not an answer; net/http reads %v: %v", answer, theirs, ours.err)
 		}
 		for _, name := range []string{"Connection", "Trailer", "Transfer-Encoding", "Content-Length"} {
 			delete(ours.header, name) // net/http has some of them elsewhere
@@ -73,7 +73,7 @@ func FuzzHead(f *testing.F) {
 		for _, h := range []http.Header{ours.header, theirs.header} {
 			for name, values := range h {
 				if strings.HasSuffix(name, " ") {
-					return // which is no part of it
+					return // it is not part of the head
 				}
 				if !httpguts.ValidHeaderFieldName(name) {
 					delete(h, name)
@@ -89,13 +89,14 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-// hiddenLine reports whether a line says how a body is cut out, with control characters.
+// hiddenLine reports whether a line that determines the end of a body has control
+// characters.
 func hiddenLine(head string) bool {
 	_, _, err := parseFields([]byte(head + "\r\n\r\n"))
 	return err != nil && strings.Contains(err.Error(), "control character")
 }
 
-// Chunks that net/http reads, this reads, and as the same.
+// Chunks that net/http reads are read with the same result.
 func FuzzChunks(f *testing.F) {
 	for _, a := range oddities {
 		if body, ok := strings.CutPrefix(a.answer, chunks("")); ok && len(body) < 10_000 {
@@ -114,7 +115,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// Whatever is cut into whatever portions, the head is the same.
+// The end of a head is the same for any portions.
 func FuzzHeadEnd(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
@@ -139,7 +140,7 @@ func FuzzHeadEnd(f *testing.F) {
 	})
 }
 
-// What is asked for is one request, whatever it is made of.
+// AppendRequest appends one request or fails, for any arguments.
 func FuzzAppendRequest(f *testing.F) {
 	f.Add("GET", "/", "a.example", "Accept", "text/html")
 	f.Add("HEAD", "http://a.example//x", "[::1]:80", "A", "b\r\nC: d")

@@ -29,13 +29,13 @@ type Response struct {
 	odd  bool // a line of the head was not a field
 }
 
-// Receive reads the answer up to its body. noBody says that the answer has no body, even if
+// Receive reads the answer up to its body. bodiless says that the answer has no body, even if
 // its header announces one, because the request was HEAD (RFC 9110, section 9.3.2). Interim
 // answers are skipped, except 101: no request asks for that, so it is the last answer of the
 // connection, without a body.
 //
 // The error is ErrHeadSize, wraps ErrProtocol, or comes from the connection.
-func (c *Conn) Receive(noBody bool) (*Response, error) {
+func (c *Conn) Receive(bodiless bool) (*Response, error) {
 	spent := 0
 	for interim := 0; ; interim++ {
 		if interim > maxInterim {
@@ -53,7 +53,7 @@ func (c *Conn) Receive(noBody bool) (*Response, error) {
 		c.resp = Response{Major: major, Minor: minor, Status: status, Body: &c.body}
 		var err error
 		if c.resp.Header, c.resp.odd, err = parseFields(c.head); err == nil {
-			err = c.frame(noBody)
+			err = c.frame(bodiless)
 		}
 		if err != nil {
 			c.resp = Response{}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// pair is a connection over loopback, and its other end.
+// pair returns a connection over loopback, and its other end.
 func pair(t *testing.T) (client, server net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,14 +35,14 @@ func pair(t *testing.T) (client, server net.Conn) {
 	return client, server
 }
 
-// until waits for what the other end has done to come: the test has no other end.
+// until waits until seen returns true: bytes of the other end need time to arrive.
 func until(seen func() bool) {
 	for !seen() {
 		runtime.Gosched()
 	}
 }
 
-// wrapped is a connection that only package net knows more of.
+// wrapped is a connection of a type that is not from package net.
 type wrapped struct{ net.Conn }
 
 func TestAnOpenConnectionIsQuiet(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAnOpenConnectionIsQuiet(t *testing.T) {
 			t.Errorf("%s is read without waiting: %v", name, !direct)
 		}
 		c := New(l)
-		l.SetReadDeadline(time.Unix(1, 0)) // of an exchange that is over
+		l.SetReadDeadline(time.Unix(1, 0)) // the deadline of an earlier exchange
 		for range 3 {
 			if !c.Quiet(l) {
 				t.Fatalf("%s that is open is not quiet", name)
@@ -86,11 +86,12 @@ func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
 	client, _ := pair(t)
 	l := NewLine(client)
 	if l.Close(); New(l).Quiet(l) {
-		t.Error("what we have closed is quiet")
+		t.Error("a closed connection is quiet")
 	}
 }
 
-// A look tells what is there from nothing, and an end from a failure: TLS reads on by it.
+// A check distinguishes data, no data, the end and an error: TLS continues to read after
+// the second.
 func TestALookSeesWhatIsThere(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"a socket": func(c net.Conn) net.Conn { return c }, "another connection": func(c net.Conn) net.Conn { return wrapped{c} },
@@ -130,7 +131,7 @@ func TestALookSeesWhatIsThere(t *testing.T) {
 	}
 }
 
-// refusing takes some deadlines, and no more.
+// refusing accepts some deadlines, and no more.
 type refusing struct {
 	net.Conn
 	takes int
@@ -143,7 +144,7 @@ func (r *refusing) SetReadDeadline(t time.Time) error {
 	return r.Conn.SetReadDeadline(t)
 }
 
-// A line that takes no deadline, or cannot be rid of one, is broken.
+// A line on which a deadline cannot be set, or not removed, is not used again.
 func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
 	for takes := range 2 {
 		client, _ := pair(t)
@@ -155,8 +156,8 @@ func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
 	}
 }
 
-// A pipe of package net takes no time, so that a bubble of testing/synctest has none to
-// spare.
+// A check of a pipe of package net takes no time: in a bubble of testing/synctest it would
+// be virtual time.
 func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client, server := net.Pipe()
 	l := NewLine(wrapped{client})
@@ -172,7 +173,7 @@ func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client.Close()
 }
 
-// What is written to a pipe waits for a read of an answer: a look does not take it.
+// A write to a pipe waits for the read of an answer: a check does not take its bytes.
 func TestALookTakesNothingFromAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
@@ -203,8 +204,8 @@ func TestAConnectionMayHaveNoAddress(t *testing.T) {
 	}
 }
 
-// Session tickets come behind the handshake, and whenever the server likes: they are no
-// answer, and neither they nor the look cost the connection.
+// Session tickets come after the handshake at any time: they are not an answer, and neither
+// they nor the check break the connection.
 func TestSessionTicketsAreNoAnswer(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -227,7 +228,7 @@ func TestSessionTicketsAreNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := New(over)
-		// The tickets have come now, or come while this looks.
+		// The tickets have arrived, or arrive during the check.
 		for range 20 {
 			if !c.Quiet(l) {
 				t.Fatalf("TLS %x: tickets are taken for an answer", version)

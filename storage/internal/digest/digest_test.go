@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Cut anywhere and resumed, a digest is that of the whole.
+// A digest that is resumed at any offset is that of the whole file.
 func TestAResumedDigestIsThatOfTheWhole(t *testing.T) {
 	t.Parallel()
 	text := make([]byte, 300)
@@ -29,7 +29,7 @@ func TestAResumedDigestIsThatOfTheWhole(t *testing.T) {
 	}
 }
 
-// A state that is missing, broken, or of another length than the file is of no use.
+// A state that is missing, malformed, or of another length than the file is not resumed.
 func TestAStateSaysOfHowManyBytesItIs(t *testing.T) {
 	t.Parallel()
 	d := New()

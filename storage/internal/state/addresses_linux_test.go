@@ -21,7 +21,7 @@ func TestFewAddressesProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pages uint64 // that this process has
+	var pages uint64 // pages of this process
 	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,10 @@ func TestFewAddressesProcess(t *testing.T) {
 	fmt.Println("written")
 }
 
-// Where there is no room for many addresses, as under ulimit -v, a crawl goes on
-// with few.
+// If the address space is limited, as by ulimit -v, a crawl opens with a small mapping.
 func TestACrawlOpensWithFewAddresses(t *testing.T) {
 	if int64(mapAhead()) < 5<<30 {
-		t.Skip("no more addresses are asked for than there are")
+		t.Skip("the mapping fits the address space")
 	}
 	dir := filled(t)
 	before := checked(t, dir).Entries

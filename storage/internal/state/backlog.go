@@ -89,7 +89,7 @@ func (v *view) misnamed() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("bucket %s has sites of which bucket %s has no record", bucketNames, bucketStates)
+	return fmt.Errorf("bucket %s has sites that have no record in bucket %s", bucketNames, bucketStates)
 }
 
 // State implements frontier.Backlog.
@@ -198,9 +198,9 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 			r.Clocks, r.Spent, r.Given = j.clocks, j.spent, j.given
 		}
 	}
-	v.db.hands.mu.Lock()
-	defer v.db.hands.mu.Unlock()
-	out := v.db.hands.sites[n]
+	v.db.handedOut.mu.Lock()
+	defer v.db.handedOut.mu.Unlock()
+	out := v.db.handedOut.sites[n]
 	st := stateOf(v.entries.Cursor(), n, r, out.count(out.has), out.has)
 	st.Queued -= ended + again
 	st.Again += again
@@ -277,12 +277,12 @@ func (db *DB) readBy(r *reader) (int, error) {
 		if num == 0 || err != nil {
 			return err
 		}
-		r.hands, r.num = &db.hands, num
+		r.handedOut, r.num = &db.handedOut, num
 		rows := tx.Bucket(bucketEntries).Cursor()
 		if err = r.readWaiting(rows); err == nil {
 			err = r.readReady(rows)
 		}
-		db.hands.read(num, r.n, r.n < len(r.entries), r.upTo)
+		db.handedOut.read(num, r.n, r.n < len(r.entries), r.upTo)
 		return err
 	})
 	if r.n == 0 {
@@ -295,7 +295,7 @@ func (db *DB) readBy(r *reader) (int, error) {
 
 // A reader fills entries from the rows of one site.
 type reader struct {
-	hands      *hands
+	handedOut  *handedOut
 	site       frontier.Site
 	num        siteNum
 	now        int64 // entries that wait are returned if they are due by then, in Unix milliseconds
@@ -334,7 +334,7 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 		prefix = append(prefix, frontier.RequisiteRank)
 	}
 	begin := prefix
-	if upTo := r.hands.begin(r.num, make([]byte, 0, 24)); bytes.Compare(upTo, begin) > 0 {
+	if upTo := r.handedOut.begin(r.num, make([]byte, 0, 24)); bytes.Compare(upTo, begin) > 0 {
 		begin = upTo
 	}
 	for key, value := rows.Seek(begin); bytes.HasPrefix(key, prefix) && r.n < len(r.entries); key, value = rows.Next() {
@@ -356,7 +356,7 @@ func (r *reader) take(key, value []byte, ready bool) error {
 		}
 	}
 	num := lastNum(key)
-	if !r.hands.take(r.num, num, ready) {
+	if !r.handedOut.take(r.num, num, ready) {
 		return nil
 	}
 	e, err := rowEntry(r.site, r.num, key, value)
@@ -371,7 +371,7 @@ func (r *reader) take(key, value []byte, ready bool) error {
 // leave reports whether a row is that of an entry that is fetched after the pages and is
 // not out. It stays queued.
 func (r *reader) leave(key, value []byte) (bool, error) {
-	if r.hands.isOut(r.num, lastNum(key)) {
+	if r.handedOut.isOut(r.num, lastNum(key)) {
 		return false, nil
 	}
 	e, err := rowEntry(r.site, r.num, key, value)

@@ -88,8 +88,8 @@ func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// A license stands under its URL, and is none of the copies of a robots.txt, also where it
-// stands at the root of its site.
+// A license is stored under its URL and is not a copy of a robots.txt, even if its URL is
+// the root of its site.
 func TestLicensesComeBackAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -197,8 +197,8 @@ func TestPutKeepsValues(t *testing.T) {
 	}
 }
 
-// Readers see the queue as it was when they began; what ended meanwhile must
-// not come back.
+// Readers see the queue as it was when they began; an entry that ended meanwhile must not
+// be read again.
 func TestNothingIsReadTwice(t *testing.T) {
 	db := open(t, t.TempDir())
 	site := frontier.Site("http://a.example")
@@ -256,8 +256,8 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// A site whose name is lost, or that has lost its record, would be a new one: what
-// was queued there would be forgotten, or be asked for twice.
+// A site without its name or its record would be a new one: its queued entries would be
+// forgotten, or requested twice.
 func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 	for name, damage := range map[string]func(tx *bbolt.Tx) error{
 		"a name is lost": func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://a.example")) },
@@ -296,12 +296,12 @@ func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 	}
 }
 
-// What the file system refuses is told as that: nobody restores a crawl that only
-// cannot be opened.
+// An error of the file system is reported as one, not as damage: a user must not restore a
+// crawl that only cannot be opened.
 func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(File, filepath.Join(dir, File)); err != nil {
-		t.Skip(err) // Windows permits it to few
+		t.Skip(err) // only few users of Windows may do that
 	}
 	_, checked := openChecked(dir, false)
 	_, queue := OpenReader(dir)
@@ -313,8 +313,8 @@ func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	}
 }
 
-// What cannot be kept fails where it is given, or ends the crawl; nothing is
-// acknowledged that is not there.
+// A value that cannot be stored is refused when it is put, or ends the crawl; nothing is
+// acknowledged that is not stored.
 func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -328,7 +328,7 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, db, 1)
-	// Nothing in front of the committer looks at the name of a site.
+	// Only the committer checks the name of a site.
 	if err := db.PutSnapshot(frontier.Site(strings.Repeat("x", 40_000)), &robots.Snapshot{Status: 200}); err != nil {
 		t.Fatal(err)
 	}
@@ -340,8 +340,8 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	}
 }
 
-// Whoever waits for room goes on when the run ends, though the disk does not
-// answer. What was in hand is taken all the same.
+// A goroutine that waits for room continues when the run ends, even if the disk does not
+// answer. Its operation is accepted.
 func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	const workers = 8
@@ -362,7 +362,7 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 		stuck.Store(true)
 		var ended atomic.Int64
 		for w := range workers {
-			go func() { // it ends when all it has was taken
+			go func() { // it ends after all its operations were accepted
 				for i := range 3 {
 					if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://h%d.example/%d", w, i))}}); err != nil {
 						t.Error(err)
@@ -373,7 +373,7 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := ended.Load(); n == workers {
-			t.Error("nobody waits for room")
+			t.Error("no goroutine waits for room")
 		}
 		db.Hasten()
 		synctest.Wait()
@@ -390,8 +390,8 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 	}
 }
 
-// The first of those that are to be fetched again is found behind some that wait for another
-// try; behind very many it is not looked for.
+// The first entry to be fetched again is found after a few entries that wait for another
+// try, but not searched for after very many.
 func TestTheNextThatIsFetchedAgainIsFoundBehindRetries(t *testing.T) {
 	for retries, found := range map[int]bool{0: true, mostPassed - 1: true, mostPassed: false} {
 		db, err := start(t.TempDir(), Options{Gather: -1})
@@ -422,7 +422,7 @@ func TestTheNextThatIsFetchedAgainIsFoundBehindRetries(t *testing.T) {
 			t.Errorf("%+v, %v", st, err)
 		}
 		if want := first.Add(time.Duration(retries) * time.Second); found != st.NextAgain.Equal(want) || found == st.NextAgain.IsZero() {
-			t.Errorf("behind %d the next one is due %v, want %v, found: %v", retries, st.NextAgain, want, found)
+			t.Errorf("after %d the next one is due %v, want %v, found: %v", retries, st.NextAgain, want, found)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func appendNumbered(b []byte, n numbered) []byte {
 }
 
 // findBlock returns the block of a site that may have fp, the fingerprint in its key, and
-// that of the next block (last is true if there is none).
+// that of the next block; last says that no block follows.
 func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
 	want := seenKey(n, fp)
 	prefix := want[:5]

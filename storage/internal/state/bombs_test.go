@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What damage makes of a robots.txt takes no more memory than a long one.
+// A damaged robots.txt takes no more memory than a long one.
 func TestARobotsTxtIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -50,7 +50,7 @@ func TestARobotsTxtIsBounded(t *testing.T) {
 	}
 }
 
-// A page of the state file that says that half of the file belongs to it.
+// A page of the state file claims that half of the file belongs to it.
 func TestAPageIsBounded(t *testing.T) {
 	const pages, n = 1 << 20, 2
 	b := make([]byte, 4*4096)

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Many at once note and ask, while the places double: what was never noted is
-// never known.
+// Many goroutines call note and known while the places double: a fingerprint that was never
+// noted is never known.
 func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 	c := newKnownCache()
 	const workers, each = 4, 20_000
@@ -24,7 +24,8 @@ func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 				if even := r.Uint64N(1<<40)<<1 + 2; c.known(even) {
 					t.Errorf("%d was never noted", even)
 				}
-				// The low bits say the place: the same place with another fingerprint.
+				// The low bits select the place: this is the same place with another
+				// fingerprint.
 				if other := fp ^ 1<<63; i%2 == 0 && c.known(other) {
 					t.Errorf("%d is known for %d", other, fp)
 				}
@@ -38,12 +39,13 @@ func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 	}
 	for i := range places {
 		if fp := places[i].Load(); fp != 0 && fp&uint64(len(places)-1) != uint64(i) {
-			t.Errorf("%d stands at %d", fp, i)
+			t.Errorf("%d is at %d", fp, i)
 		}
 	}
 }
 
-// Whoever finds the places full doubles them, and nobody else at the same time.
+// A goroutine that finds the places full doubles them, and no other does so at the same
+// time.
 func TestTheCacheGrowsOnceForAll(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -59,7 +61,7 @@ func TestTheCacheGrowsOnceForAll(t *testing.T) {
 	}
 	all.Wait()
 	runtime.ReadMemStats(&after)
-	const most = 2*8*maxPlaces + 1<<20 // all tables, of which each is twice the one before, and the goroutines
+	const most = 2*8*maxPlaces + 1<<20 // all tables, each twice as large as the one before, and the goroutines
 	if n := len(*c.places.Load()); n < 8*firstPlaces {
 		t.Errorf("%d places", n)
 	}
@@ -79,8 +81,8 @@ func TestTheCacheKnowsWhatWasNotedLast(t *testing.T) {
 	}
 }
 
-// Two pages have the same new link. The one whose turn ended later is committed
-// first; then the process is killed, before the other one.
+// Two pages have the same new link. The page whose turn ended later is committed first;
+// then the process is killed before it commits the other one.
 func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -89,7 +91,7 @@ func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := frontier.Completion{Links: []frontier.Entry{{URL: u}}}
-	db.encodeCompletion(&page, new(draft)) // its worker goes no further
+	db.encodeCompletion(&page, new(draft)) // its worker is killed here
 	if err := db.Submit(page); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// edited changes a state that nobody has open.
+// edited changes a state that is not open.
 func edited(t *testing.T, dir string, edit func(*bbolt.Tx) error) {
 	t.Helper()
 	b, err := bbolt.Open(filepath.Join(dir, File), 0o644, nil)
@@ -30,15 +30,15 @@ func edited(t *testing.T, dir string, edit func(*bbolt.Tx) error) {
 	}
 }
 
-// sealed puts a row whose checksum fits.
+// sealed puts a row with a valid checksum.
 func sealed(bucket, key []byte, value ...byte) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
 		return put(tx.Bucket(bucket), key, append(make([]byte, checksumSize), value...))
 	}
 }
 
-// spoilt flips a bit of the value of one row: the first of a bucket whose key begins
-// so.
+// spoilt flips a bit in the value of the first row of a bucket whose key begins with
+// prefix.
 func spoilt(bucket []byte, prefix ...byte) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucket)
@@ -50,7 +50,7 @@ func spoilt(bucket []byte, prefix ...byte) func(*bbolt.Tx) error {
 	}
 }
 
-// problems is what a Check says of a state, sorted.
+// problems returns what a Check reports about a state, sorted.
 func problems(t *testing.T, dir string) (all []string, done Checked, err error) {
 	t.Helper()
 	done, err = Check{
@@ -61,7 +61,7 @@ func problems(t *testing.T, dir string) (all []string, done Checked, err error) 
 	return all, done, err
 }
 
-// A Check says what is wrong, each thing once, and nothing else.
+// A Check reports each problem once, and nothing else.
 func TestACheckSaysWhatIsWrong(t *testing.T) {
 	const one, two = siteNum(1), siteNum(2) // a.example and b.example
 	blocks := func(change func(b block) block) func(*bbolt.Tx) error {
@@ -130,7 +130,7 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		"entry":            {spoilt(bucketEntries, one.prefix(kindReady)...), []string{"bucket entries", "was not seen, or is lost", "1 ready and 1 waiting"}},
 		"form of an entry": {func(tx *bbolt.Tx) error { k, _ := row(tx, kindWaiting); return sealed(bucketEntries, k)(tx) }, []string{"record is not of", "was not seen"}},
 		"entry 0":          {moved(0), []string{"site http://a.example: entry 0 of 5", counts}},
-		"entry behind all": {moved(6), []string{"site http://a.example: entry 6 of 5", counts}},
+		"entry after all":  {moved(6), []string{"site http://a.example: entry 6 of 5", counts}},
 		"entry twice":      {moved(99), []string{"is there twice", counts}},
 		"fetched, and waits": {func(tx *bbolt.Tx) error {
 			key, value := row(tx, kindWaiting)
@@ -187,19 +187,19 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 			for _, want := range c.want {
 				i := slices.IndexFunc(left, func(s string) bool { return strings.HasPrefix(s, "state.db: ") && strings.Contains(s, want) })
 				if i < 0 {
-					t.Errorf("%q is not said", want)
+					t.Errorf("%q is not reported", want)
 					continue
 				}
 				left = slices.Delete(left, i, i+1)
 			}
 			if len(left) > 0 {
-				t.Errorf("%q is said, too", left)
+				t.Errorf("%q is reported, too", left)
 			}
 		})
 	}
 }
 
-// A Check counts what there is.
+// A Check counts the contents.
 func TestACheckCounts(t *testing.T) {
 	dir := rich(t)
 	edited(t, dir, sealed(bucketFinished, []byte("f"), []byte(`{"length":3}`)...))
@@ -221,11 +221,11 @@ func TestACheckCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !checked(t, dir).Unclean {
-		t.Error("a run that has not ended is not told")
+		t.Error("a run that has not ended is not reported")
 	}
 }
 
-// Whoever opens a state without one of its buckets is told which.
+// Open and Check name the bucket that is missing.
 func TestAStateWithoutABucket(t *testing.T) {
 	for _, name := range buckets {
 		dir := rich(t)
@@ -250,7 +250,7 @@ func TestAStateWithoutABucket(t *testing.T) {
 	}
 }
 
-// pendingState is rich, killed while the journal holds all that is new.
+// pendingState is rich after a kill, while all new things are only in the journal.
 func pendingState(t *testing.T) string {
 	t.Helper()
 	dir, copied := rich(t), t.TempDir()
@@ -285,7 +285,8 @@ func pendingState(t *testing.T) string {
 	return copied
 }
 
-// A Check knows what the journal says, and Open needs what it is about.
+// A Check includes the journal, and Open reports rows of the journal whose site or entry is
+// missing.
 func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	dir := pendingState(t)
 	fates, payloads := map[string]frontier.Code{}, 0
@@ -313,7 +314,7 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	}
 }
 
-// The last word of the journal about an entry counts: one that was queued again has
+// The last completion in the journal decides about an entry: if it was queued again, it has
 // not ended.
 func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	e := entry(t, string(richSite)+"/ready")
@@ -327,7 +328,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 		{nil, frontier.Undecided}, {[]encoded{ended}, frontier.OutOfScope},
 		{[]encoded{ended, back}, frontier.Undecided}, {[]encoded{ended, back, ended}, frontier.OutOfScope},
 	} {
-		for _, size := range []int{1, 1 << 16} { // a row for each, or for all
+		for _, size := range []int{1, 1 << 16} { // one row for each completion, or one for all
 			dir := rich(t)
 			edited(t, dir, func(tx *bbolt.Tx) (err error) {
 				b := rowsBuilder{size: size}
@@ -351,7 +352,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	}
 }
 
-// What bbolt finds wrong is said, too: here a page to which nothing leads.
+// Damage that bbolt itself finds is reported, too: here a page that no page refers to.
 func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	dir := rich(t)
 	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
@@ -362,7 +363,7 @@ func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := int64(h.freelist*h.pageSize) + 10 // of how many pages are free
+	at := int64(h.freelist*h.pageSize) + 10 // the number of free pages
 	var count [2]byte
 	_, err = f.ReadAt(count[:], at)
 	n := binary.NativeEndian.Uint16(count[:])
@@ -379,7 +380,7 @@ func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	}
 }
 
-// What Open reads it does not take on trust.
+// Open checks what it reads.
 func TestAStateThatCannotBeOpened(t *testing.T) {
 	put := func(key, value []byte) func(*bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(key, value) }
@@ -388,7 +389,7 @@ func TestAStateThatCannotBeOpened(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(*bbolt.Tx) error
 		want   string
-		also   bool // OpenOutline says so, too
+		also   bool // OpenOutline reports it, too
 	}{
 		"commit":             {spoilt(bucketMeta, keyCommit...), "checksum", false},
 		"form of commit":     {sealed(bucketMeta, keyCommit, make([]byte, 23)...), "known form", false},

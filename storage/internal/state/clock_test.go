@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The clock ran ahead by years. Once it is right, what waits does so for as long as
-// it had to, whether it was merged or not, and where a kill came in between.
+// The clock ran ahead by years. After it is corrected, each entry waits as long as it had
+// left to wait, merged or not, and also after a kill in between.
 func TestAClockThatRanAhead(t *testing.T) {
 	site := frontier.Site("http://a.example")
 	for name, merged := range map[string]bool{"merged": true, "in the journal": false} {
@@ -65,7 +65,7 @@ func TestAClockThatRanAhead(t *testing.T) {
 				if merged {
 					return
 				}
-				// The next start is killed behind its first commit.
+				// The next start is killed after its first commit.
 				killed := ""
 				db, err := start(copied, Options{Gather: -1, Fault: func(err error) error {
 					if killed == "" {
@@ -117,7 +117,7 @@ func TestAClockThatRanAhead(t *testing.T) {
 	}
 }
 
-// The last robots.txt put counts, whatever the clock was.
+// The last robots.txt put counts, at any setting of the clock.
 func TestTheLastSnapshotIsNotTheLatest(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

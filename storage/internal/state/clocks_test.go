@@ -8,8 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Every clock of a site outlives the process: none of the fields may be
-// forgotten.
+// Every clock of a site survives a restart: no field may be forgotten.
 func TestTheClocksOfASiteComeBackAsTheyWere(t *testing.T) {
 	var want frontier.Clocks
 	v := reflect.ValueOf(&want).Elem()
@@ -53,7 +52,7 @@ func TestTheClocksOfASiteComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// Each clock is kept by its number, not by its name.
+// Each clock is stored as its number, not by its name.
 func TestClocksHaveNumbers(t *testing.T) {
 	for _, c := range []frontier.Clock{
 		frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock, frontier.AdaptiveClock,

@@ -374,7 +374,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 
 	// An entry stays out until all readers that may still see it as queued have ended.
 	db.reading.Lock()
-	db.hands.merged(c.records, c.ended)
+	db.handedOut.merged(c.records, c.ended)
 	db.queue.committed(g.ops, payloads)
 	db.reading.Unlock()
 	if settled > 0 || len(c.touched) > 0 {

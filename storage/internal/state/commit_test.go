@@ -18,7 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// watched are outputs that grow with each flush and keep what they are told.
+// watched are outputs that grow with each flush and record the calls of their methods.
 type watched struct {
 	length   int64
 	full     []string // of the next flush
@@ -48,15 +48,15 @@ func (w *watched) Close(end End) (Last, error) {
 	return Last{Growing: end.Committed}, nil
 }
 
-// How a run has ended decides what of its outputs may be cut.
+// Outputs.Close learns how the commits ended, which decides what may be truncated.
 func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		spoil   func(w *watched, fault *error)
-		lasting bool // the fault stays
+		lasting bool // the fault is permanent
 		want    error
 		unknown bool
-		length  int64 // of what is committed
+		length  int64 // committed length
 	}{
 		"well":                  {func(*watched, *error) {}, false, nil, false, 3},
 		"a commit is made once": {func(_ *watched, fault *error) { *fault = syscall.EIO }, false, nil, false, 3},
@@ -91,7 +91,7 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 				t.Errorf("Grown: %v, want %v", g.Err, c.want)
 			}
 			if c.want == nil && (g.Settled != 1 || len(g.Sites) != 1 || g.Sites[0].Queued != 1 || !g.Sites[0].Ready) {
-				t.Errorf("%+v is told of a new site", g)
+				t.Errorf("%+v is reported for a new site", g)
 			}
 			if err := db.Close(); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("Close: %v, want %v", err, c.want)
@@ -109,7 +109,7 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 	}
 }
 
-// A disk that is said to be slower is waited for at each of the two syncs of a commit.
+// SyncDelay is added to each of the two syncs of a commit.
 func TestEachSyncTakesAsMuchLonger(t *testing.T) {
 	for _, delay := range []time.Duration{0, -time.Second, time.Nanosecond, time.Second} {
 		dir := t.TempDir()
@@ -130,7 +130,7 @@ func TestEachSyncTakesAsMuchLonger(t *testing.T) {
 	}
 }
 
-// What was full is finished once its mark is committed, and grows no more.
+// A full output is finished once its mark is committed, and does not grow any more.
 func TestFullOutputsAreFinished(t *testing.T) {
 	for name, finish := range map[string]error{"well": nil, "not": errors.New("no rename")} {
 		dir := t.TempDir()
@@ -165,18 +165,17 @@ func TestFullOutputsAreFinished(t *testing.T) {
 			t.Errorf("%s: %+v", name, done)
 		}
 		if _, ok := done.Growing["one"]; finish == nil && ok {
-			t.Errorf("%s: what is finished grows: %+v", name, done.Growing)
+			t.Errorf("%s: a finished output grows: %+v", name, done.Growing)
 		}
 	}
 }
 
-// A disk that refuses to sync is told as what it is, and leaves a crawl that can be
-// opened.
+// A disk that fails to sync is reported as such, and the crawl can be opened later.
 func TestADiskThatDoesNotSync(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for name, c := range map[string]struct {
 		base  string // of the path whose sync fails; empty: the directory
-		begun bool   // only once the run has begun
+		begun bool   // only after Begin
 	}{"run.json": {RunFile + ".new", false}, "directory": {"", false}, "directory at the end": {"", true}} {
 		dir := filled(t)
 		armed := !c.begun
@@ -215,8 +214,8 @@ func TestADiskThatDoesNotSync(t *testing.T) {
 	}
 }
 
-// Where run.json cannot be written there is no run, and where it is gone already, or
-// cannot be removed, the run has ended all the same.
+// If run.json cannot be written, Begin fails. If it is missing or cannot be removed at the
+// end, Close succeeds.
 func TestRunFiles(t *testing.T) {
 	for _, name := range []string{RunFile, RunFile + ".new"} {
 		dir := filled(t)
@@ -266,7 +265,7 @@ func rowsIn(t *testing.T, dir string, bucket []byte) (n int) {
 	return n
 }
 
-// What is applied counts as what was put does.
+// Applied operations count towards the bounds as submitted ones do.
 func TestAsMuchIsAppliedAsTheBoundsPermit(t *testing.T) {
 	log := &tape{}
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})
@@ -300,7 +299,7 @@ func TestAsMuchIsAppliedAsTheBoundsPermit(t *testing.T) {
 		}
 		synctest.Wait() // room is free once a group is taken, before it is committed
 		if !time.Now().Equal(began) || db.Position() == 0 {
-			t.Errorf("nobody hurries where there is no room: position %d", db.Position())
+			t.Errorf("a full queue does not hurry the committer: position %d", db.Position())
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -308,8 +307,9 @@ func TestAsMuchIsAppliedAsTheBoundsPermit(t *testing.T) {
 	})
 }
 
-// Much that was found is merged once there is nothing else to do, not with the commit
-// in which it comes: but at the begin of a run, when there is nothing else to read.
+// A large amount of pending work is merged when there is nothing else to do, not with the
+// commit that brings it; at the beginning of a run, when nothing else can be read, it is
+// merged at once.
 func TestMuchIsMergedInQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := start(t.TempDir(), Options{})
@@ -341,7 +341,7 @@ func TestMuchIsMergedInQuiet(t *testing.T) {
 	})
 }
 
-// A file of the archive has one number, whoever names it.
+// A file of the archive has one number, whichever entries name it.
 func TestAnArchiveIsNamedOnce(t *testing.T) {
 	dir := rich(t)
 	for range 2 {
@@ -361,7 +361,7 @@ func TestAnArchiveIsNamedOnce(t *testing.T) {
 	}
 }
 
-// No row outgrows its memory: what was copied to it stays where it is.
+// No row outgrows its memory: copied bytes are not moved.
 func TestARowStaysWhereItIs(t *testing.T) {
 	for _, size := range []int{1, 64, 300} {
 		b := rowsBuilder{size: size}

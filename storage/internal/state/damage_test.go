@@ -35,7 +35,7 @@ func submitted(t *testing.T, db *DB, c frontier.Completion) {
 	settle(t, db, 1)
 }
 
-// readAll reads what is left of a site.
+// readAll reads the rest of a site.
 func readAll(t *testing.T, db *DB, site frontier.Site) []frontier.Entry {
 	t.Helper()
 	buf := make([]frontier.Entry, 9)
@@ -75,7 +75,7 @@ func rich(t *testing.T) string {
 		}
 		submitted(t, db, c)
 	}
-	for _, after := range []time.Duration{time.Hour, 0} { // the last one is not the latest
+	for _, after := range []time.Duration{time.Hour, 0} { // the last one put does not have the latest time
 		s := &robots.Snapshot{URL: "http://a.example/robots.txt", Fetched: at.Add(after), Status: 200, Body: []byte("User-agent: *\n")}
 		if err := db.PutSnapshot(richSite, s); err != nil {
 			t.Fatal(err)
@@ -87,7 +87,7 @@ func rich(t *testing.T) string {
 	return dir
 }
 
-// reads are ways to read a state, by name.
+// reads returns the ways to read a state, by name.
 func reads(t *testing.T) map[string]func(*DB) error {
 	fate := func(path string) func(*DB) error {
 		return func(db *DB) error {
@@ -100,7 +100,7 @@ func reads(t *testing.T) map[string]func(*DB) error {
 		"common": func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
 		"state":  func(db *DB) error { _, err := db.State(richSite); return err },
 		"read": func(db *DB) error {
-			clear(db.hands.sites) // what was read before is read again
+			clear(db.handedOut.sites) // entries that were read can be read again
 			_, err := db.Read(richSite, time.Now().AddDate(1, 0, 0), make([]frontier.Entry, 9))
 			return err
 		},
@@ -137,25 +137,25 @@ func reads(t *testing.T) map[string]func(*DB) error {
 	}
 }
 
-// flipped is a value of which one bit is another.
+// flipped returns a value with one changed bit.
 func flipped(_, value []byte) []byte {
 	value[len(value)-1] ^= 1
 	return value
 }
 
-// emptied is nothing, behind a checksum that fits.
+// emptied returns an empty value with a valid checksum.
 func emptied(key, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, checksum(key, value[:checksumSize]))
 }
 
-// shortened is a value without its last byte, behind a checksum that fits.
+// shortened returns a value without its last byte, with a valid checksum.
 func shortened(key, value []byte) []byte {
 	value = value[:len(value)-1]
 	binary.BigEndian.PutUint32(value, checksum(key, value))
 	return value
 }
 
-// Whoever reads a damaged row says so, and nobody else does.
+// Each method that reads a damaged row reports it, and no other method does.
 func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 	const fates = "fate of ended, fate of ready, fate of waiting"
 	for _, c := range []struct {
@@ -227,13 +227,13 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 			}
 			slices.Sort(told)
 			if got := strings.Join(told, ", "); got != c.told {
-				t.Errorf("told by %s\nwant %s", got, c.told)
+				t.Errorf("reported by %s\nwant %s", got, c.told)
 			}
 		})
 	}
 }
 
-// It is the site that has another name which is told, not one beside it.
+// The error names the site with the wrong number, not its neighbour.
 func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 	numbered := func(site string, n siteNum) func(*bbolt.Tx) error {
 		return sealed(bucketNames, []byte(site), n.key()...)
@@ -245,7 +245,7 @@ func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 		"the first":  {numbered("http://a.example", 9), fmt.Sprintf("key %x: site 1 has the number 9 there", "http://a.example")},
 		"the second": {numbered("http://b.example", 9), fmt.Sprintf("key %x: site 2 has the number 9 there", "http://b.example")},
 		"gone":       {func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://b.example")) }, "site 2 has the number 0 there"},
-		"more":       {numbered("http://c.example", 3), "bucket names has sites of which bucket states has no record"},
+		"more":       {numbered("http://c.example", 3), "bucket names has sites that have no record in bucket states"},
 	} {
 		dir := rich(t)
 		edited(t, dir, c.edit)
@@ -260,7 +260,7 @@ func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 	}
 }
 
-// Nobody ends what was never queued: who says so has another crawl.
+// An end of an entry that was never queued is of another crawl: it ends the run.
 func TestAnEndOfWhatWasNeverQueuedEndsTheRun(t *testing.T) {
 	for _, due := range []time.Time{{}, time.Now()} {
 		db := open(t, rich(t))
@@ -279,7 +279,7 @@ func TestAnEndOfWhatWasNeverQueuedEndsTheRun(t *testing.T) {
 	}
 }
 
-// occupied puts a bucket where a row is, or is to be: bbolt then writes no row there.
+// occupied puts a bucket at the key of a row: bbolt then cannot write that row.
 func occupied(t *testing.T, b *bbolt.DB, bucket, key []byte) {
 	t.Helper()
 	err := b.Update(func(tx *bbolt.Tx) error {
@@ -303,7 +303,7 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-// sequence is the last number that was given in a bucket.
+// sequence returns the last number that was assigned in a bucket.
 func sequence(t *testing.T, db *DB, bucket []byte) (n uint64) {
 	t.Helper()
 	if err := db.file.bolt.View(func(tx *bbolt.Tx) error { n = tx.Bucket(bucket).Sequence(); return nil }); err != nil {
@@ -312,7 +312,7 @@ func sequence(t *testing.T, db *DB, bucket []byte) (n uint64) {
 	return n
 }
 
-// marked are outputs whose marks are of one file that grows and one that does not.
+// marked are outputs with marks of one growing file and one finished file.
 type marked struct {
 	none
 	full bool // at each flush
@@ -329,8 +329,8 @@ func (marked) Close(end End) (Last, error) {
 	return Last{Growing: Marks{"grows": {Length: 2}}, Finished: Marks{"full": {Length: 1}}}, nil
 }
 
-// A row that cannot be written, whichever it is, ends the run: nothing is
-// acknowledged of which a part is missing.
+// If any row cannot be written, the run ends: no operation is acknowledged with a part
+// missing.
 func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	until := time.Now().Add(3 * time.Hour)
 	body := []byte("User-agent: x\n")
@@ -398,7 +398,7 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 		"archive":  {bucketArchives, func(db *DB) []byte { return archiveKey(uint32(sequence(t, db, bucketArchives) + 1)) }, fetched},
 		"common":   {bucketCommon, is([]byte("c")), fetched},
 		"snapshot": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error { return db.PutSnapshot("http://s.example", snapshot(until)) }},
-		"snapshot of which another is a copy": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error {
+		"snapshot that is the copy of another": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error {
 			s := snapshot(until.Add(time.Hour))
 			s.Copy = snapshot(until)
 			return db.PutSnapshot("http://s.example", s)
@@ -434,14 +434,14 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	}
 }
 
-// So it is where a run begins and where it ends.
+// The same holds at the beginning and at the end of a run.
 func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
 	begin := func(db *DB) error {
 		return db.Begin(marked{}, Marks{"grows": {Length: 1}}, Marks{"full": {Length: 1}})
 	}
 	for name, c := range map[string]struct {
 		bucket, key []byte
-		begin, end  bool // it is written then
+		begin, end  bool // when it is written
 	}{
 		"open": {bucketMeta, keyOpen, true, true}, "outputs": {bucketMeta, keyOutputs, true, true},
 		"index": {bucketMeta, keyIndex, false, true}, "finished": {bucketFinished, []byte("full"), true, true},
@@ -458,7 +458,7 @@ func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
 			occupied(t, db.file.bolt, c.bucket, c.key)
 			refused(t, "Close", db.Close())
 			if _, err := os.Stat(filepath.Join(dir, RunFile)); err != nil {
-				t.Errorf("the run has not ended in order, and nobody says so any more: %v", err)
+				t.Errorf("the run has not ended in order, and that is not recorded any more: %v", err)
 			}
 
 			if db, err = Open(filled(t), Options{Gather: -1}); err != nil {
@@ -480,7 +480,7 @@ func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
 	}
 }
 
-// What is told of the files is written, or not said to be.
+// Marks are written, or an error is returned.
 func TestMarksThatCannotBeWritten(t *testing.T) {
 	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Index: Mark{Length: 4}}
 	for _, key := range [][]byte{nil, keyOutputs, keyIndex} {

@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt's Cursor.Prev finds nothing where it comes to a leaf of which all was deleted in the
-// same transaction.
+// bbolt's Cursor.Prev finds nothing if it reaches a leaf all of whose rows were deleted in
+// the same transaction.
 func TestABlockIsFoundBehindALeafThatWasEmptied(t *testing.T) {
 	b, err := bbolt.Open(filepath.Join(t.TempDir(), "blocks"), 0o600, &bbolt.Options{NoSync: true})
 	if err != nil {
@@ -54,10 +54,10 @@ func TestABlockIsFoundBehindALeafThatWasEmptied(t *testing.T) {
 	}
 }
 
-// Of one site so many entries are queued again that leaves of the file are empty; in the
-// same commit a link to the site before it is known still.
+// So many entries of a site are requeued that leaves of the file become empty; a link of
+// the same commit to the site before it is still known.
 func TestWhatComesBackLeavesTheSiteBeforeItKnown(t *testing.T) {
-	synctest.Test(t, wideScope) // what is put is one group, however slow the machine is
+	synctest.Test(t, wideScope) // all is in one group, also on a slow machine
 }
 
 func wideScope(t *testing.T) {

@@ -1,6 +1,6 @@
 package state
 
-// What tests of a whole crawl need of the tests in here.
+// Exported for the tests of whole crawls.
 var (
 	Replay   = replay
 	Checks   = checked

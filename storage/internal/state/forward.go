@@ -115,7 +115,7 @@ func (w *waiters) some(tx *bbolt.Tx) error {
 			return nil
 		}
 		num := lastNum(key)
-		if p, ok := w.wanted[num]; ok && !w.db.hands.isOut(w.num, num) {
+		if p, ok := w.wanted[num]; ok && !w.db.handedOut.isOut(w.num, num) {
 			e, err := rowEntry(w.site, w.num, key, value)
 			if err != nil {
 				return err

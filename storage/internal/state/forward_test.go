@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What is in somebody's hand stays where it is, and so does what was moved since it was
-// looked up: an entry is brought forward once for what several say.
+// An entry that was handed out, or moved since it was looked up, is not brought forward.
+// Several reports of a change bring an entry forward once.
 func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 	const site = frontier.Site("http://a.example")
 	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
@@ -37,7 +37,7 @@ func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 	}
 	later := *changes
 	later.Told = now.Add(time.Minute)
-	for _, c := range []*frontier.Changes{changes, &later} { // the second may be looked up before the first has its effect
+	for _, c := range []*frontier.Changes{changes, &later} { // the second may be looked up before the first has taken effect
 		if err := db.Submit(frontier.Completion{Changes: c}); err != nil {
 			t.Fatal(err)
 		}

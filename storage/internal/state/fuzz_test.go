@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A fuzzer of a decoder gives it any bytes: it must not panic. What it does
-// accept means the same once it was written again.
+// fuzz gives any bytes to a decoder, which must not panic. Accepted bytes have the same
+// meaning after they are encoded again.
 func fuzz[T any](f *testing.F, read func(*decoder) T, write func([]byte, *T) []byte, seeds ...T) {
 	for _, s := range seeds {
 		f.Add(write(nil, &s))
@@ -79,7 +79,7 @@ func FuzzEntry(f *testing.F) {
 		entryRank(raw)
 		retried(nil, raw, 1, true)
 		if err != nil || e.URL.Site() != site {
-			return // of another site: no key leads to it
+			return // of another site: no key refers to it
 		}
 		again := decoder{b: appendEntry(nil, &e, e.Tries)}
 		if w, err := again.entry(site); err != nil || len(again.b) > 0 || !statetest.SameEntry(w, e) {
@@ -148,7 +148,7 @@ func completions(t testing.TB) []frontier.Completion {
 	}
 }
 
-// encodings are those of completions, and of some that bring entries forward.
+// encodings returns encodings of completions; some completions bring entries forward.
 func encodings(t testing.TB, db *DB) (all []encoded) {
 	forwards := func(sites ...frontier.Site) (all []forward) {
 		for i, site := range sites {
@@ -190,20 +190,20 @@ func FuzzRow(f *testing.F) {
 			for _, l := range e.links {
 				d := decoder{b: e.raw[l.at:]}
 				if d.lengthed(); d.bad {
-					t.Errorf("no entry stands at %d", l.at)
+					t.Errorf("no entry is at %d", l.at)
 				}
 			}
 			for _, g := range e.forwards {
 				d := decoder{b: e.raw[g.at:]}
 				if h := d.forward(); d.bad || h.fp != g.fp || h.from != g.from || h.to != g.to {
-					t.Errorf("%+v stands at %d, want %+v", h, g.at, g)
+					t.Errorf("%+v is at %d, want %+v", h, g.at, g)
 				}
 			}
 		}
 	})
 }
 
-// What is read from the journal is what was noted when it was written.
+// A row of the journal is read as it was written.
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	db := &DB{cache: newKnownCache()}
 	for _, size := range []int{1, 100, 1 << 20} {
@@ -227,7 +227,7 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%d rows of size %d", n, size)
 		}
 		for i := range want {
-			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // are known to this process alone
+			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // only this process knows these
 			for k := range want[i].forwards {
 				want[i].forwards[k].num = 0
 			}
@@ -261,7 +261,7 @@ func TestBlocksAreAMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		most := rapid.IntRange(2, 9).Draw(t, "most")
-		// Few values, so that they meet; and the ends.
+		// Few values, so that some are equal; and the extremes.
 		fps := rapid.OneOf(rapid.Uint64Range(1, 200), rapid.Uint64Range(1<<64-3, 1<<64-1))
 		want := map[siteNum]map[uint64]uint32{}
 		var a arena
@@ -307,7 +307,7 @@ func TestBlocksAreAMap(t *testing.T) {
 			if got[n] == nil {
 				got[n] = map[uint64]uint32{}
 				if first := binary.BigEndian.Uint64(key[5:]); first != 0 {
-					t.Fatalf("the first block of site %d stands at %d", n, first)
+					t.Fatalf("the first block of site %d is at %d", n, first)
 				}
 			}
 			if b.len() == 0 || b.len() > most {

@@ -75,7 +75,7 @@ func decodeGroup(seed uint64, group []byte) (ops []op, err error) {
 		kind, content := d.byte(), d.lengthed()
 		o, ok := decodeOp(kind, content)
 		if d.bad || !ok {
-			return nil, fmt.Errorf("what stands before byte %d of it is not as it was written", len(group)-len(d.b))
+			return nil, fmt.Errorf("the part before byte %d of it is not as it was written", len(group)-len(d.b))
 		}
 		ops = append(ops, o)
 	}
@@ -106,7 +106,7 @@ func decodeOp(kind byte, content []byte) (o op, ok bool) {
 }
 
 // Position returns the position of the last group that was committed, as Options.Log or the
-// caller of Apply gave it; 0 if there is none.
+// caller of Apply gave it, or 0 if no group was committed.
 func (db *DB) Position() uint64 {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -145,7 +145,7 @@ func (db *DB) tell(g *commitGroup) error {
 	after := max(g.after, g.position)
 	g.position, err = db.opts.Log.Append(after, group)
 	if err == nil && g.position <= after {
-		err = fmt.Errorf("Options.Log gave a group the position %d behind %d", g.position, after)
+		err = fmt.Errorf("Options.Log gave a group the position %d after %d", g.position, after)
 	}
 	return callbackError(err)
 }

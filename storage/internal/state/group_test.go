@@ -20,9 +20,9 @@ import (
 
 var replicas = flag.Int("replicas", 6, "crawls whose groups are applied to others")
 
-// A tape is a Log that keeps everything.
+// A tape is a Log that keeps all groups.
 type tape struct {
-	groups [][]byte // that of position i+1 is the i-th
+	groups [][]byte // groups[i] has position i+1
 	refuse error
 }
 
@@ -37,7 +37,7 @@ func (l *tape) Append(after uint64, group []byte) (uint64, error) {
 	return after + 1, nil
 }
 
-// together is several groups as one.
+// together returns several groups as one.
 func together(groups [][]byte) []byte {
 	all := bytes.Clone(groups[0])
 	for _, g := range groups[1:] {
@@ -46,7 +46,7 @@ func together(groups [][]byte) []byte {
 	return all
 }
 
-// tiny are limits with which a few links make several rows, blocks and slices.
+// tiny returns limits with which a few links make several rows, blocks and slices.
 func tiny(r *rand.Rand) *Limits {
 	return &Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
@@ -68,7 +68,7 @@ type original struct {
 	hand []frontier.Entry
 }
 
-// open opens the crawl, and gives it the groups that its log has and its file not.
+// open opens the crawl, and applies the groups that its log has and its file lacks.
 func (o *original) open() {
 	var err error
 	if o.db, err = start(o.dir, Options{Seed: testSeed, Log: o.tape, Limits: tiny(o.rand)}); err != nil {
@@ -79,22 +79,22 @@ func (o *original) open() {
 			o.t.Fatal(err)
 		}
 	}
-	for o.db.Position() < uint64(len(o.tape.groups)) { // what has ended there must not be read here
+	for o.db.Position() < uint64(len(o.tape.groups)) { // entries that have ended there must not be read here
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 	}
 	o.hand = nil
 }
 
-// kill goes on with what a kill would have left.
+// kill continues with the files that a kill would have left.
 func (o *original) kill() {
-	synctest.Wait() // a copy is of one moment, as what a kill leaves is
+	synctest.Wait() // a copy is of one moment, like the files after a kill
 	copied := crash(o.t, o.dir)
 	kept := len(o.tape.groups)
 	if err := o.db.Close(); err != nil {
 		o.t.Fatal(err)
 	}
-	// What the old process still got into the log was in it before it was killed.
+	// Groups that the old process added to the log were added before it was killed.
 	if o.rand.IntN(2) == 0 {
 		o.tape.groups = o.tape.groups[:kept]
 	}
@@ -177,7 +177,7 @@ func (o *original) act() error {
 	return nil
 }
 
-// forwards is how often an entry is brought forward on the tape.
+// forwards returns how often the tape brings an entry forward.
 func (o *original) forwards() (n int) {
 	for _, g := range o.tape.groups {
 		ops, err := decodeGroup(testSeed, g)
@@ -193,7 +193,7 @@ func (o *original) forwards() (n int) {
 	return n
 }
 
-// replay applies the groups to another file, in other groups, with reads and kills in
+// replay applies the groups to another file, grouped differently, with reads and kills in
 // between.
 func replay(t *testing.T, r *rand.Rand, groups [][]byte, now time.Time) string {
 	dir := t.TempDir()
@@ -251,8 +251,8 @@ func dump(t *testing.T, dir string) []string {
 	return lines
 }
 
-// Whatever groups the same things come in, and whatever is read, merged, killed or
-// closed meanwhile: two files to which they were given say the same.
+// Two files that were given the same operations have the same contents, however these were
+// grouped, with any reads, merges, kills and closes in between.
 func TestGroupsMakeTheSameState(t *testing.T) {
 	var forward atomic.Int64
 	t.Cleanup(func() { // after all seeds
@@ -294,7 +294,7 @@ func TestGroupsMakeTheSameState(t *testing.T) {
 	}
 }
 
-// same fails the test at the first line that two dumps do not share.
+// same fails the test at the first line in which two dumps differ.
 func same(t *testing.T, got, want []string) {
 	t.Helper()
 	for i := range min(len(got), len(want)) {
@@ -307,7 +307,7 @@ func same(t *testing.T, got, want []string) {
 	}
 }
 
-// A group that is refused is not committed, and everybody is told why.
+// A group that the Log refuses is not committed, and all callers get its error.
 func TestARefusedGroupNeverHappened(t *testing.T) {
 	dir := t.TempDir()
 	log := &tape{}
@@ -326,7 +326,7 @@ func TestARefusedGroupNeverHappened(t *testing.T) {
 	if got := db.Position(); got != 1 {
 		t.Errorf("position %d", got)
 	}
-	log.refuse = errors.New("somebody else goes on with this crawl")
+	log.refuse = errors.New("another process has resumed this crawl")
 	submit("http://a.example/2")
 	var damaged *DamagedError
 	if g := <-db.Grown(); !errors.Is(g.Err, log.refuse) || errors.As(g.Err, &damaged) {
@@ -352,11 +352,11 @@ func TestARefusedGroupNeverHappened(t *testing.T) {
 		t.Error(err)
 	}
 	if len(log.groups) != 1 {
-		t.Errorf("%d groups, of which one has anything in it", len(log.groups))
+		t.Errorf("%d groups, want one that is not empty", len(log.groups))
 	}
 }
 
-// What cannot be applied is said, and changes nothing.
+// A group that cannot be applied is an error, and changes nothing.
 func TestWhatCannotBeApplied(t *testing.T) {
 	whole := binary.BigEndian.AppendUint64([]byte{groupForm}, testSeed)
 	other := binary.BigEndian.AppendUint64([]byte{groupForm}, testSeed+1)
@@ -364,17 +364,17 @@ func TestWhatCannotBeApplied(t *testing.T) {
 		group []byte
 		want  string
 	}{
-		"empty":          {nil, "not of the form"},
-		"a later form":   {append([]byte{groupForm + 1}, whole[1:]...), "not of the form"},
-		"another seed":   {other, "Options.Seed"},
-		"cut":            {append(bytes.Clone(whole), groupValue, 9, 1), "before byte 12 of it is not as it was written"},
-		"unknown kind":   {append(bytes.Clone(whole), 'x', 0), "not as it was written"},
-		"no completion":  {append(bytes.Clone(whole), groupCompletion, 1, 0xff), "not as it was written"},
-		"no JSON":        {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
-		"no snapshot":    {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
-		"no payload":     {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
-		"no digest":      {append(bytes.Clone(whole), groupPayload, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0), "not as it was written"},
-		"behind another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
+		"empty":         {nil, "not of the form"},
+		"a later form":  {append([]byte{groupForm + 1}, whole[1:]...), "not of the form"},
+		"another seed":  {other, "Options.Seed"},
+		"cut":           {append(bytes.Clone(whole), groupValue, 9, 1), "before byte 12 of it is not as it was written"},
+		"unknown kind":  {append(bytes.Clone(whole), 'x', 0), "not as it was written"},
+		"no completion": {append(bytes.Clone(whole), groupCompletion, 1, 0xff), "not as it was written"},
+		"no JSON":       {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '{'), "not as it was written"},
+		"no snapshot":   {append(bytes.Clone(whole), groupSnapshot, 3, 1, 's', '{'), "not as it was written"},
+		"no payload":    {append(bytes.Clone(whole), groupPayload, 2, 1, 'd'), "not as it was written"},
+		"no digest":     {append(bytes.Clone(whole), groupPayload, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0), "not as it was written"},
+		"after another": {append(bytes.Clone(whole), groupValue, 3, 1, 'k', '1', groupValue), "not as it was written"},
 	} {
 		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 		if err != nil {
@@ -384,7 +384,7 @@ func TestWhatCannotBeApplied(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if err := db.Apply(1, whole); err != nil {
-			t.Errorf("a group of nothing: %v", err)
+			t.Errorf("an empty group: %v", err)
 		}
 		if err := db.Put("key", 1); err != nil {
 			t.Error(err)
@@ -415,7 +415,8 @@ func TestASeedIsKept(t *testing.T) {
 	}
 }
 
-// Any bytes are refused or are a group that means the same once it was written again.
+// Any bytes are refused, or are a group that has the same meaning after it is encoded
+// again.
 func FuzzGroup(f *testing.F) {
 	db := &DB{cache: newKnownCache(), seed: testSeed}
 	var ops []op

@@ -24,10 +24,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// The groups of a real crawl, in other groups and with reads and kills in between,
-// make the state that the crawl has made. PERMESSO_SEEDS names a file of seeds that
-// are crawled in place of three servers of its own, and PERMESSO_CONNECT where they
-// are (as --connect-to of the command).
+// The groups of a real crawl, grouped differently and with reads and kills in between, make
+// the same state as the crawl. PERMESSO_SEEDS names a file of seeds to crawl instead of
+// three local servers, and PERMESSO_CONNECT where they are (as --connect-to of the
+// command).
 func TestGroupsOfARealCrawl(t *testing.T) {
 	opts := crawler.Options{
 		Identity: crawler.Identity{Token: "permessotest", Contact: "mailto:ci@example.org"},
@@ -58,7 +58,7 @@ func TestGroupsOfARealCrawl(t *testing.T) {
 	ended, want := time.Now(), state.DumpOf(t, dir)
 	t.Logf("%d groups make a state of %d lines", len(log.Groups()), len(want))
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(ended)) // times of the future are not believed
+		time.Sleep(time.Until(ended)) // times in the future are ignored
 		for seed := range uint64(2) {
 			again := state.Replay(t, rand.New(rand.NewPCG(seed, 12)), log.Groups(), time.Now())
 			state.Checks(t, again)
@@ -112,8 +112,8 @@ func crawled(t *testing.T, db *storage.DB, opts crawler.Options) int {
 	return job.Counts().Pages
 }
 
-// servers are n of 50 pages each that link to each other, some of which are refused,
-// missing, redirected or failing, and one of the robots.txt files asks for a pause.
+// servers starts n servers with 50 pages each that link to each other. Some pages are
+// refused, missing, redirected or failing, and one robots.txt demands a pause.
 func servers(t *testing.T, n int) (seeds []string) {
 	origins := make([]string, n)
 	for i := range n {

@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A gate is a Log that lets no group through while it is shut, but one for each that
-// is let go.
+// A gate is a Log that blocks each group while it is shut, except one for each value in
+// letGo.
 type gate struct {
 	shut  atomic.Bool
 	letGo chan struct{}
@@ -32,7 +32,7 @@ func (g *gate) Append(uint64, []byte) (uint64, error) {
 	return g.last, nil
 }
 
-// gated opens a state behind a gate that is shut.
+// gated opens a state with a gate that is shut.
 func gated(t *testing.T, l Limits) (*DB, *gate) {
 	t.Helper()
 	g := &gate{letGo: make(chan struct{})}
@@ -44,7 +44,7 @@ func gated(t *testing.T, l Limits) (*DB, *gate) {
 	return db, g
 }
 
-// As much waits for a commit as the bounds permit, and as much again for the next one.
+// As much waits for a commit as the bounds allow, and as much again for the next one.
 func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	c := frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://b.example/1")}}
 	size := len((&DB{cache: newKnownCache(), seed: testSeed, limits: Usual}).encodeCompletion(&c, new(draft)).raw)
@@ -68,7 +68,7 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 						}
 						taken.Add(1)
 						if i == 0 {
-							time.Sleep(time.Second) // the first one alone is being committed
+							time.Sleep(time.Second) // only the first is being committed
 						}
 					}
 				}()
@@ -87,7 +87,8 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	}
 }
 
-// What was put is read at once, the last of each, and from the file once it is there.
+// A value is read as soon as it was put, the last one of each key, and from the file after
+// the commit.
 func TestWhatWasPutLastIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual
@@ -116,7 +117,7 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 		look(200, "one")
 		time.Sleep(time.Second)
 		put(404, "two")
-		look(404, "one")      // the first payload with some bytes is kept
+		look(404, "one")      // the first payload with these bytes is kept
 		g.letGo <- struct{}{} // the first of them, or its first half
 		look(404, "one")
 		g.shut.Store(false)
@@ -131,8 +132,8 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 	})
 }
 
-// A group is what it was when Apply was called, what ended elsewhere is not read here,
-// and where that cannot be known the run ends.
+// A group is applied as it was when Apply was called, an entry that ended elsewhere is not
+// read here, and if that cannot be known the run ends.
 func TestGroupsFromElsewhere(t *testing.T) {
 	var groups [][]byte
 	{
@@ -180,7 +181,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			t.Errorf("%v is read", got)
 		}
 		apply(3)
-		apply(2) // is left out
+		apply(2) // is skipped
 		time.Sleep(time.Second)
 		synctest.Wait()
 		var v string
@@ -218,7 +219,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 	})
 }
 
-// A stubborn log names every group alike.
+// A stubborn log gives every group the same position.
 type stubborn uint64
 
 func (s stubborn) Append(uint64, []byte) (uint64, error) { return uint64(s), nil }
@@ -234,7 +235,7 @@ func TestALogThatDoesNotGoOn(t *testing.T) {
 	}
 	var damaged *DamagedError
 	for _, err := range []error{(<-db.Grown()).Err, db.Close()} {
-		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 behind 4") {
+		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 after 4") {
 			t.Errorf("%v", err)
 		}
 	}
@@ -246,11 +247,11 @@ func TestALogThatDoesNotGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err == nil || len(log.groups) != 0 {
-		t.Errorf("what cannot be written is in %d groups: %v", len(log.groups), err)
+		t.Errorf("an invalid operation is in %d groups: %v", len(log.groups), err)
 	}
 }
 
-// What comes back to the queue does so, too, where a kill came before it was merged.
+// Requeued entries are read after a kill, too, if they were not merged before.
 func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
 	dir, copied := rich(t), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -291,7 +292,7 @@ func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
 	checked(t, copied)
 }
 
-// A group is made in the memory of the one before, of which nothing is seen.
+// A group is built in the memory of an earlier group, whose bytes do not show.
 func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
 	var w workspace
@@ -328,15 +329,15 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 				again++
 			}
 			used[&row[0]] = true
-			copy(row, "\xff\xff\xff\xff, and what nobody wants to read")
+			copy(row, "\xff\xff\xff\xff, and bytes that must not be read")
 		}
 		ops, encodings := g.taken.ops, g.all
 		w.reuse(g, limits.RowSize)
 		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 {
-			t.Errorf("what is left of a group: %+v", w)
+			t.Errorf("left over of a group: %+v", w)
 		}
 		if ops[0].completion != nil || encodings[0].raw != nil {
-			t.Error("what was put is kept")
+			t.Error("operations of a group are kept")
 		}
 	}
 	if again == 0 {

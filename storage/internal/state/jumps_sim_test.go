@@ -13,21 +13,21 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A witness has a watch of his own: he knows how long a crawl has really run,
-// whatever the clock of the machine says in each run.
+// A witness has a clock of its own: it knows how long a crawl has really run, at any
+// setting of the machine's clock.
 type witness struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	rand  *rand.Rand
 	begun time.Time     // of this run, by the machine's clock
-	ran   time.Duration // all runs before
+	ran   time.Duration // duration of all runs before
 	not   map[frontier.Site]time.Duration
 	ended map[string]bool
 	added int
 }
 
-// watch is the time by the witness's watch.
+// watch returns the time by the witness's clock.
 func (w *witness) watch(t time.Time) time.Duration { return w.ran + t.Sub(w.begun) }
 
 func (w *witness) worker(ctx context.Context, f *frontier.Frontier) error {
@@ -53,7 +53,7 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 	site, start := turn.Site(), time.Now()
 	w.mu.Lock()
 	if early := w.not[site] - w.watch(start); early > 0 {
-		w.t.Errorf("%s was asked %v early", site, early)
+		w.t.Errorf("%s got a request %v early", site, early)
 	}
 	kind, took := w.rand.IntN(10), time.Duration(w.rand.IntN(2000))*time.Millisecond
 	retryAfter := time.Duration(w.rand.IntN(72)) * time.Hour / 2
@@ -75,7 +75,7 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 		o.Trouble, o.RetryAfter = frontier.SiteTrouble, end.Add(retryAfter)
 		pause = max(pause, 5*time.Second, retryAfter)
 		if kind == 2 && retryAfter%time.Hour == 0 {
-			o.RetryAfter = o.RetryAfter.Round(0) // as a date has it
+			o.RetryAfter = o.RetryAfter.Round(0) // as a date in a header has it
 		}
 	}
 	w.mu.Lock()
@@ -98,7 +98,7 @@ func TestPausesOutliveClocksThatJump(t *testing.T) {
 			w := &witness{t: t, rand: rand.New(rand.NewPCG(seed, 3)), not: map[frontier.Site]time.Duration{}, ended: map[string]bool{}}
 			for run := range 8 {
 				synctest.Test(t, func(t *testing.T) {
-					time.Sleep(time.Duration(w.rand.IntN(8)) * 3 * year) // or the same again: no time has passed
+					time.Sleep(time.Duration(w.rand.IntN(8)) * 3 * year) // or the same time again: no time has passed
 					w.begun = time.Now()
 					db, err := start(dir, Options{})
 					if err != nil {

@@ -373,7 +373,7 @@ func (s *rowSource) move(key, value []byte) {
 	}
 }
 
-// next returns the row of the entry with the next number; nil if there is none.
+// next returns the row of the entry with the next number, or nil at the end.
 func (r *rows) next() (key, value []byte, num uint32) {
 	var first *rowSource
 	for _, s := range r.sources {

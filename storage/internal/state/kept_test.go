@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
-// Of a site with more entries than are read at once all come in the order in which
-// they were found, whatever their rank, whether they wait, are queued, or have ended.
+// Of a site with more entries than are read at once, all are returned in the order in which
+// they were found, with any rank, waiting, queued or ended.
 func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	dir := t.TempDir()
 	db, err := start(dir, Options{Gather: -1, Seed: testSeed})
@@ -83,7 +83,7 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	if i != n {
 		t.Errorf("%d entries, want %d", i, n)
 	}
-	for k := range r.Entries(site) { // it may be left
+	for k := range r.Entries(site) { // the loop may be left early
 		if k.Number != 1 {
 			t.Errorf("the first has the number %d", k.Number)
 		}
@@ -94,7 +94,7 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	}
 }
 
-// How many come first is counted by rank, then by age; what waits has no place.
+// Ahead counts by rank, then by age; waiting entries are not counted.
 func TestWhatIsAheadComesFirst(t *testing.T) {
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 	if err != nil {
@@ -122,7 +122,7 @@ func TestWhatIsAheadComesFirst(t *testing.T) {
 	}
 }
 
-// Sites come sorted, more than are read at once, each once.
+// Names returns more sites than are read at once, sorted, each once.
 func TestNamesComeSorted(t *testing.T) {
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 	if err != nil {
@@ -146,7 +146,7 @@ func TestNamesComeSorted(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d names, want %d: %q", len(got), len(want), got)
 	}
-	for range db.Names() { // it may be left
+	for range db.Names() { // the loop may be left early
 		break
 	}
 	if err := db.Close(); err != nil {
@@ -164,7 +164,7 @@ func TestNamesComeSorted(t *testing.T) {
 	}
 }
 
-// What ended elsewhere, and was found there, is known before any of it is merged.
+// Entries that were found or ended in another file are known before they are merged.
 func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 	}
 }
 
-// entriesIn are all entries of a crawl, and how many of them have no number yet.
+// entriesIn returns all entries of a crawl, and how many of them have no number yet.
 func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 	t.Helper()
 	r, err := OpenReader(dir)
@@ -248,7 +248,7 @@ func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 	return all, unmerged
 }
 
-// While the crawl goes on each entry still comes once, in order, those that were found
+// While the crawl continues each entry is still returned once and in order, those found
 // meanwhile at the end.
 func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if seen[k.URL.String()] || k.Number != 0 && k.Number <= last {
-				t.Fatalf("%s with the number %d comes again, behind %d", k.URL, k.Number, last)
+				t.Fatalf("%s with the number %d comes again, after %d", k.URL, k.Number, last)
 			}
 			seen[k.URL.String()], last = true, max(last, k.Number)
 			if len(seen)%100 != 0 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// What makes an element of a page a bucket, the names of buckets among it, is mended.
+// A flipped bit that makes an element of a page a bucket, or changes the name of a bucket,
+// is mended.
 func TestABitOfABucketIsMended(t *testing.T) {
 	dir := rich(t)
 	path := filepath.Join(dir, File)

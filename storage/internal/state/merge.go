@@ -47,7 +47,7 @@ type writeBuckets struct{ meta, journal, names, states, entries, common *bbolt.B
 // a search; what a cursor finds is valid until something is written.
 type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
 
-// get returns the value of a key, nil if there is none.
+// get returns the value of a key, or nil.
 func get(rows *bbolt.Cursor, key []byte) []byte {
 	if is, value := rows.Seek(key); bytes.Equal(is, key) {
 		return value
@@ -151,15 +151,15 @@ func (c *change) merge(s *pendingSite) error {
 
 // updateStates computes the new states of the sites that were changed, for the frontier.
 func (c *change) updateStates() {
-	c.db.hands.mu.Lock()
-	defer c.db.hands.mu.Unlock()
+	c.db.handedOut.mu.Lock()
+	defer c.db.handedOut.mu.Unlock()
 	c.touched = make([]frontier.SiteState, 0, len(c.records))
 	gone := make(map[uint64]bool, len(c.ended))
 	for _, id := range c.ended {
 		gone[id] = true
 	}
 	for _, s := range c.records {
-		out := c.db.hands.sites[s.num]
+		out := c.db.handedOut.sites[s.num]
 		still := func(num uint32) bool { return out.has(num) && !gone[entryID(s.num, num)] }
 		c.touched = append(c.touched, stateOf(c.entryRows, s.num, s.record, out.count(still), still))
 	}
@@ -258,7 +258,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
-// waiting returns the row of a waiting entry with any due time; nil if there is none.
+// waiting returns the row of a waiting entry with any due time, or nil.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {

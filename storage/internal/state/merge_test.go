@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A row that is damaged while a run has the file open is not taken for one that is
-// missing: the next commit that reads it ends the run, and writes nothing.
+// A row that is damaged while a run has the file open is not taken for a missing one: the
+// next commit that reads it ends the run, and writes nothing.
 func TestAMergeEndsAtADamagedRow(t *testing.T) {
 	type row struct {
 		bucket []byte
@@ -67,7 +67,7 @@ func TestAMergeEndsAtADamagedRow(t *testing.T) {
 	}
 }
 
-// What was taken from an arena is nobody else's, whatever its size.
+// Memory from an arena has one owner, at any size.
 func TestArenasGiveMemoryOnce(t *testing.T) {
 	var a arena
 	var all [][]byte
@@ -87,7 +87,7 @@ func TestArenasGiveMemoryOnce(t *testing.T) {
 	}
 }
 
-// sifting looks for links that are known from the first one on, and commits at once.
+// sifting opens a state that looks up links from the first one on, and commits at once.
 func sifting(t *testing.T) *DB {
 	l := Usual
 	l.Sift = 0
@@ -99,15 +99,15 @@ func sifting(t *testing.T) *DB {
 	return db
 }
 
-// What is looked up before it is submitted is queued in the order in which it was
-// found, all the same.
+// Links that are looked up before they are submitted are still queued in the order in which
+// they were found.
 func TestSiftedLinksKeepTheirOrder(t *testing.T) {
 	db := sifting(t)
 	var links []frontier.Entry
 	for _, path := range strings.Split("q w e r t z u i o p a s d f g h j k l y", " ") {
 		links = append(links, entry(t, "http://a.example/"+path), entry(t, "http://b.example/"+path))
 	}
-	for _, some := range [][]frontier.Entry{links[:2], links, links} { // sites that are known, and links
+	for _, some := range [][]frontier.Entry{links[:2], links, links} { // known sites, and known links
 		if err := db.Submit(frontier.Completion{Links: some}); err != nil {
 			t.Fatal(err)
 		}

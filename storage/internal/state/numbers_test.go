@@ -40,7 +40,7 @@ func TestANumberIsThatOfItsSite(t *testing.T) {
 	}
 }
 
-// A site that is mistaken for another one in the cache loses no link, and gets none of the
+// A site that the cache confuses with another one loses no link, and gets none of the
 // other's.
 func TestAMistakenSiteLosesNoLink(t *testing.T) {
 	db := sifting(t)
@@ -54,7 +54,7 @@ func TestAMistakenSiteLosesNoLink(t *testing.T) {
 	a, b := frontier.Site("http://a.example"), frontier.Site("http://b.example")
 	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1"))
 	db.cache = newKnownCache()
-	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1")) // their numbers are noted
+	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1")) // this notes their numbers
 	na, nb := db.numbers.number(a), db.numbers.number(b)
 	if na == 0 || nb == 0 || na == nb {
 		t.Fatalf("sites with the numbers %d and %d are in the cache", na, nb)

@@ -2,9 +2,9 @@ package state
 
 import "sync"
 
-// hands tracks the entries that were handed out: Read does not return them again, though
+// handedOut tracks the entries that were handed out: Read does not return them again, though
 // the file still says that they are queued.
-type hands struct {
+type handedOut struct {
 	mu    sync.Mutex // taken after queue.mu, never before it
 	sites map[siteNum]*outEntries
 }
@@ -40,7 +40,7 @@ func (o *outEntries) count(f func(num uint32) bool) (n int) {
 }
 
 // take marks an entry as out; it reports whether it was not.
-func (h *hands) take(n siteNum, num uint32, ready bool) bool {
+func (h *handedOut) take(n siteNum, num uint32, ready bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o := h.sites[n]
@@ -56,7 +56,7 @@ func (h *hands) take(n siteNum, num uint32, ready bool) bool {
 }
 
 // isOut reports whether an entry is out.
-func (h *hands) isOut(n siteNum, num uint32) bool {
+func (h *handedOut) isOut(n siteNum, num uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.sites[n].has(num)
@@ -64,7 +64,7 @@ func (h *hands) isOut(n siteNum, num uint32) bool {
 
 // begin appends to key the key up to which every ready row of a site is out, so that a read
 // need not look at all of them again.
-func (h *hands) begin(n siteNum, key []byte) []byte {
+func (h *handedOut) begin(n siteNum, key []byte) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if o := h.sites[n]; o != nil {
@@ -75,7 +75,7 @@ func (h *hands) begin(n siteNum, key []byte) []byte {
 
 // read records how many more entries of a site the frontier has, whether there are no more
 // of them, and up to which key every ready row is out; nil if that is not known.
-func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
+func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if o := h.sites[n]; o != nil {
@@ -90,7 +90,7 @@ func (h *hands) read(n siteNum, entries int, dry bool, upTo []byte) {
 // give records that an entry has ended, or is held. It reports whether the frontier has no
 // entry of its site any more, and the file none to read: new ones may be in the journal
 // only.
-func (h *hands) give(e *encoded) (starves bool) {
+func (h *handedOut) give(e *encoded) (starves bool) {
 	if !e.leaves {
 		return false
 	}
@@ -106,7 +106,7 @@ func (h *hands) give(e *encoded) (starves bool) {
 
 // merged forgets entries whose end was merged. Sites that were changed may have got rows
 // before those that were read.
-func (h *hands) merged(changed []changedSite, ids []uint64) {
+func (h *handedOut) merged(changed []changedSite, ids []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range changed {

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A read begins behind what is out, as no page of a large site can be read else without
-// a look at all that are out, and still finds what has come before that since.
+// A read begins after the entries that are out, since otherwise each page of a large site
+// would scan all of them, and still finds entries that were added before them.
 func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	db, err := start(t.TempDir(), Options{})
 	if err != nil {
@@ -47,13 +47,13 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	submit(c)
 	first := append(read(4), read(4)...)
 	n := siteNum(1)
-	if got, want := string(db.hands.begin(n, nil)), string(readyKey(n, 3, 8)); got != want || len(first) != 8 {
+	if got, want := string(db.handedOut.begin(n, nil)), string(readyKey(n, 3, 8)); got != want || len(first) != 8 {
 		t.Errorf("after %d entries the next read begins at %x, want %x", len(first), got, want)
 	}
 
 	submit(frontier.Completion{Links: []frontier.Entry{ranked("/late", 1)}})
 	if got := read(2); len(got) != 2 || got[0].URL.Target() != "/late" || got[1].URL.Target() != "/8" {
-		t.Errorf("behind a link that goes first: %v", got)
+		t.Errorf("after a link with a lower rank: %v", got)
 	}
 	submit(frontier.Completion{
 		Site: site, Entry: first[0],
@@ -65,7 +65,7 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 		paths = append(paths, e.URL.Target())
 	}
 	if len(paths) != 13 || paths[0] != "/early" || paths[12] != "/again" {
-		t.Errorf("what is left is %q", paths)
+		t.Errorf("left over: %q", paths)
 	}
 	if got := read(1); len(got) != 0 {
 		t.Errorf("read twice: %v", got)
@@ -75,8 +75,8 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	}
 }
 
-// A site that an op leaves with nothing to ask for is merged with that op, or behind it,
-// whenever the committer takes what is there: before it there is nothing to merge.
+// A site that an op leaves without an entry to read is merged with that op or after it, at
+// any time the committer takes a batch: before it there is nothing to merge.
 func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	const sites = 100_000
 	l := Usual
@@ -84,8 +84,8 @@ func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	db := newDB(t.TempDir(), Options{Limits: &l})
 	for i := range sites {
 		n := siteNum(i + 1)
-		db.hands.take(n, 1, true)
-		db.hands.read(n, 1, true, nil)
+		db.handedOut.take(n, 1, true)
+		db.handedOut.read(n, 1, true, nil)
 	}
 	var all sync.WaitGroup
 	all.Go(func() {

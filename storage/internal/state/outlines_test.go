@@ -11,7 +11,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// A state is a file that its owner writes and others read, and nobody runs.
+// A state file can be written by its owner, read by others, and not executed.
 func TestTheStateIsNoProgram(t *testing.T) {
 	info, err := os.Stat(filepath.Join(filled(t), File))
 	if err != nil || info.Mode().Perm()&0o711 != 0o600 {
@@ -19,7 +19,7 @@ func TestTheStateIsNoProgram(t *testing.T) {
 	}
 }
 
-// Outlines say what is known of the files, and take what is known of them now.
+// An Outline returns the marks of the files, and stores new ones.
 func TestOutlines(t *testing.T) {
 	dir := filled(t)
 	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Part: Mark{Length: 4}}
@@ -52,7 +52,7 @@ func TestOutlines(t *testing.T) {
 	}
 }
 
-// A Dump says all there is, and what cannot be read.
+// A Dump has all contents, and names what cannot be read.
 func TestDumps(t *testing.T) {
 	dir := rich(t)
 	lines := dump(t, dir)

@@ -17,8 +17,8 @@ type Payload struct {
 	URL  string
 }
 
-// Payload returns the first answer whose payload has the digest ("sha1:" and base 32), nil
-// if there is none.
+// Payload returns the first answer whose payload has the digest ("sha1:" and base 32), or
+// nil.
 func (db *DB) Payload(digest string) (p *Payload, err error) {
 	key := payloadKey(digest)
 	db.queue.mu.Lock()

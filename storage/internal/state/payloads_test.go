@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Payloads are merged many at a time, and at the end: until then a kill loses none of
+// Payloads are merged many at a time, and at the end: a kill before that loses none of
 // them, and of several answers with the same payload the first is kept.
 func TestPayloadsAreMergedManyAtATime(t *testing.T) {
 	digest := func(i int) string {

@@ -31,7 +31,7 @@ type pendingSite struct {
 	num     siteNum // 0 if it is not known (yet)
 	done    int     // number of completions
 	last    place   // of the last completion
-	clocks  place   // of the last one with the clocks of the site; zero if there is none
+	clocks  place   // of the last one with the clocks of the site; zero without one
 	ends    []pendingEnd
 	unnamed int // number of ends whose entries may be among links
 	links   []pendingLink

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// countedReads counts what is read of a file.
+// countedReads counts the reads of a file.
 type countedReads struct {
 	io.ReaderAt
 	reads int
@@ -69,7 +69,7 @@ func TestAllLeavesOfABucketAreFoundBeforeItIsRead(t *testing.T) {
 				for _, p := range pages {
 					flags, count, _ := r.head(p)
 					if flags != leafPage {
-						t.Errorf("page %d is none of the leaves (%#x)", p, flags)
+						t.Errorf("page %d is not a leaf (%#x)", p, flags)
 					}
 					elements += count
 				}
@@ -111,7 +111,7 @@ func TestWhatLiesCloseTogetherIsReadAtOnce(t *testing.T) {
 	}
 }
 
-// What a page says may be anything: it is advice alone that follows from it.
+// A page may contain anything: prefetching is only advice to the system.
 func TestPagesThatLeadAnywhereArePrefetchedNowhere(t *testing.T) {
 	const size = 512
 	branch := func(elements uint16, to uint64) []byte {

@@ -40,7 +40,7 @@ func broad(t testing.TB) string {
 	return dir
 }
 
-// useIt opens a crawl and does what a run does.
+// useIt opens a crawl and uses it as a run does.
 func useIt(dir string) error {
 	db, err := start(dir, Options{Gather: -1})
 	if err != nil {
@@ -60,8 +60,8 @@ func useIt(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// Bits flip in the pages that lead to others: a run says so, or goes on; nothing
-// ends the process, and nothing waits for ever.
+// After a bit flips in a page that refers to others, a run reports it or continues; the
+// process does not end and does not hang.
 func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	dir := broad(t)
 	path := filepath.Join(dir, File)
@@ -70,7 +70,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := os.Getpagesize()
-	var heads, leads []int // offsets: of the heads of all pages, in branches and free lists
+	var heads, leads []int // offsets of the heads of all pages, and of references in branches and free lists
 	for at := 0; at+page <= len(whole); at += page {
 		flags := binary.NativeEndian.Uint16(whole[at+8:])
 		if id := binary.NativeEndian.Uint64(whole[at:]); id != uint64(at/page) {
@@ -88,7 +88,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	var steps atomic.Int64
 	done := make(chan struct{})
 	bad := 0
-	// It ends with the last flip, or when one hangs, with the test.
+	// It ends after the last flip, or with the test if one hangs.
 	go func() {
 		defer close(done)
 		for i := range 60 {
@@ -121,7 +121,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	}
 }
 
-// Pages that lead in a circle would make bbolt call itself until the process ends.
+// A cycle of pages would make bbolt recurse until the process ends.
 func TestACircleOfPagesIsDamage(t *testing.T) {
 	dir := broad(t)
 	path := filepath.Join(dir, File)
@@ -152,8 +152,8 @@ func TestACircleOfPagesIsDamage(t *testing.T) {
 	}
 }
 
-// A transaction panics, and bbolt's own lock is never given back: Close ends, and
-// lets others in.
+// After a transaction has panicked with bbolt's own lock held, Close returns, and other
+// processes can open the file.
 func TestCloseAfterAPanicInACommit(t *testing.T) {
 	dir := filled(t)
 	var db *DB
@@ -198,7 +198,7 @@ func TestCloseAfterAPanicInACommit(t *testing.T) {
 	checked(t, dir)
 }
 
-// A state file that was never whole is emptied, and no other.
+// A state file that was never written completely is emptied, and no other file is.
 func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 	whole := firstPages * os.Getpagesize()
 	for size, want := range map[int]int64{0: 0, 1: 0, whole - 1: 0, whole: int64(whole), whole + 1: int64(whole + 1)} {
@@ -233,8 +233,8 @@ func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 	}
 }
 
-// The leaves of large buckets are looked at where all of a state is, and not where it
-// is only opened.
+// The leaves of large buckets are checked when a whole state is checked, but not when it is
+// opened.
 func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
 	path := filepath.Join(broad(t), File)
 	whole, err := os.ReadFile(path)
@@ -247,19 +247,19 @@ func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
 			continue
 		}
 		raw := bytes.Clone(whole)
-		binary.NativeEndian.PutUint16(raw[at+10:], 0xffff) // as many elements
+		binary.NativeEndian.PutUint16(raw[at+10:], 0xffff) // the number of elements
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		opened, all := preflight(path), checkTree(path)
 		if opened != nil && all == nil {
-			t.Errorf("page %d: only who opens it says %v", at/os.Getpagesize(), opened)
+			t.Errorf("page %d: only opening reports %v", at/os.Getpagesize(), opened)
 		}
 		if opened == nil && all != nil {
 			leaves++
 		}
 	}
 	if leaves < 10 {
-		t.Errorf("%d leaves are looked at only where all is", leaves)
+		t.Errorf("%d leaves are checked only by a full check", leaves)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// While somebody reads for long nobody waits, and the room that was used up
-// meanwhile is used again.
+// A long read blocks no commit, and the pages that were freed meanwhile are reused after
+// it.
 func TestALongReadHoldsNobodyUp(t *testing.T) {
 	if mapAhead() == 0 {
 		t.Skip("to map more of the file waits for readers on this system")
@@ -41,7 +41,7 @@ func TestALongReadHoldsNobodyUp(t *testing.T) {
 	churn(100)
 	held := db.file.bolt.Stats().PendingPageN
 	if held < 200 {
-		t.Errorf("only %d pages are pending while somebody reads", held)
+		t.Errorf("only %d pages are pending during a read", held)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (db *DB) enqueue(o op) error {
 		}
 	}
 	q.ops = append(q.ops, o)
-	if o.completion != nil && db.hands.give(o.completion) {
+	if o.completion != nil && db.handedOut.give(o.completion) {
 		q.starveLocked(o.completion.site)
 	}
 	nudge(q.wake)

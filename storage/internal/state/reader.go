@@ -119,8 +119,7 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	}
 }
 
-// nextSnapshot returns the first snapshot of a site after the key after; nil if there is
-// none.
+// nextSnapshot returns the first snapshot of a site after the key after, or nil.
 func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snapshot, []byte, error) {
 	prefix := lastPutKey(site)
 	c := tx.Bucket(bucketSnapshots).Cursor()

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// What a DB and a Reader both say.
+// says has the methods that a DB and a Reader share.
 type says interface {
 	Sites(func(frontier.SiteState) error) error
 	State(frontier.Site) (frontier.SiteState, error)
@@ -32,7 +32,7 @@ type says interface {
 	Each(string, func(string) error) error
 }
 
-// inWords is all that is kept of an entry.
+// inWords returns all that is kept of an entry, as text.
 func inWords(k Kept) string {
 	visits := ""
 	if k.Visits != nil {
@@ -42,7 +42,7 @@ func inWords(k Kept) string {
 	return fmt.Sprintf("%+v %s", k, visits)
 }
 
-// saidBy is all that somebody says of a crawl of original's.
+// saidBy returns all that s says of a crawl of original's.
 func saidBy(t *testing.T, s says) map[string]string {
 	t.Helper()
 	said := map[string]string{}
@@ -80,7 +80,7 @@ func saidBy(t *testing.T, s says) map[string]string {
 			kept[k.Key()] = k
 			said["entry "+k.Key()] = inWords(k)
 			if unnumbered = unnumbered || k.Number == 0; !unnumbered && k.Number != number+1 || unnumbered && k.Number != 0 {
-				t.Errorf("%s has the number %d, behind %d", k.URL, k.Number, number)
+				t.Errorf("%s has the number %d, after %d", k.URL, k.Number, number)
 			}
 			number = k.Number
 		}
@@ -120,8 +120,8 @@ func saidBy(t *testing.T, s says) map[string]string {
 	return said
 }
 
-// Of a crawl that was killed with a journal that is not merged a Reader says what the
-// next DB says, and changes nothing.
+// After a kill with a journal that is not merged, a Reader returns what the next DB
+// returns, and changes nothing.
 func TestAReaderSaysWhatIsCommitted(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
@@ -187,7 +187,8 @@ func TestAReaderSaysWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// All copies of a robots.txt are there, whatever the clock did, and no other site's.
+// Snapshots returns all copies of a robots.txt, at any setting of the clock, and none of
+// another site.
 func TestAReaderHasAllSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -241,8 +242,8 @@ func TestAReaderHasAllSnapshots(t *testing.T) {
 	}
 }
 
-// What stands first in the queue is said where there is one: the record keeps what was
-// first when the last one went.
+// The head of a queue is only meaningful while the queue has entries: the record keeps the
+// last one.
 func TestADumpSaysWhatStandsFirst(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

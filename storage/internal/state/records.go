@@ -20,7 +20,7 @@ type siteRecord struct {
 	Queued  int    // entries that have not ended
 	Ready   int    // of these, with kindReady
 	Waiting int    // of these, with kindWaiting
-	Again   int    // of these, entries that are to be fetched again
+	Again   int    // of these, entries that will be fetched again
 	Head    uint8  // lowest rank of those with kindReady, at the last merge
 	Spent   frontier.Spent
 }

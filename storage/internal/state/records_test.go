@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// filledFields are values of a struct in which one field is set, to little, and
-// one in which all are.
+// filledFields returns values of a struct: for each field one in which only that field is
+// set, to a small value, and one in which all are set.
 func filledFields[T any](t *testing.T, also func(*T)) []T {
 	all := make([]T, reflect.TypeFor[T]().NumField()+1)
 	whole := reflect.ValueOf(&all[len(all)-1]).Elem()
@@ -46,8 +46,8 @@ func filledFields[T any](t *testing.T, also func(*T)) []T {
 	return all
 }
 
-// roundTrips has each of all come back from what append wrote, with whatever
-// stands behind, and never from a part of it.
+// roundTrips checks that each value is read as append wrote it, with any bytes after it,
+// and that no prefix of it can be read.
 func roundTrips[T any](t *testing.T, all []T, add func([]byte, *T) []byte, read func(*decoder) T) {
 	for i := range all {
 		raw := add(nil, &all[i])
@@ -64,7 +64,7 @@ func roundTrips[T any](t *testing.T, all []T, add func([]byte, *T) []byte, read 
 	}
 }
 
-// No field is lost for being the only one, or small.
+// A field is kept even if it is the only one that is set, or small.
 func TestEachFieldIsKeptByItself(t *testing.T) {
 	roundTrips(t, filledFields(t, func(*frontier.Clocks) {}), appendClocks, (*decoder).clocks)
 	roundTrips(t, filledFields(t, func(*frontier.Spent) {}), func(b []byte, s *frontier.Spent) []byte { return appendSpent(b, *s) }, (*decoder).spent)
@@ -82,7 +82,7 @@ func TestEachFieldIsKeptByItself(t *testing.T) {
 		entries = append(entries, e)
 	}
 	for i := range entries {
-		entries[i].Due, entries[i].ID = time.Time{}, 0 // their key says these
+		entries[i].Due, entries[i].ID = time.Time{}, 0 // in their keys
 	}
 	roundTrips(t, entries, func(b []byte, e *frontier.Entry) []byte { return appendEntry(b, e, e.Tries) }, func(d *decoder) frontier.Entry {
 		skip := *d
@@ -95,8 +95,8 @@ func TestEachFieldIsKeptByItself(t *testing.T) {
 	})
 }
 
-// Who is told of what is kept may end that with an error of his own, wherever it
-// lies, and is asked nothing more.
+// An error of a callback ends the iteration, wherever the error occurs; the callback is not
+// called again.
 func TestAnErrorOfTheCallerEndsAList(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestAnErrorOfTheCallerEndsAList(t *testing.T) {
 					return nil
 				})
 				if want := min(most+1, 3); n != want || (err == enough) != (most < 3) {
-					t.Errorf("%s: told %d times, %d wanted; %v", name, n, want, err)
+					t.Errorf("%s: called %d times, want %d; %v", name, n, want, err)
 				}
 			}
 		}

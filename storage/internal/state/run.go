@@ -24,7 +24,7 @@ type Run struct {
 }
 
 // ReadRun returns the process that holds the crawl in dir, or that held it when it was
-// killed. The error is fs.ErrNotExist if there is none.
+// killed. The error is fs.ErrNotExist if no such process is recorded.
 func ReadRun(dir string) (*Run, error) {
 	f, err := disk.OpenRegular(filepath.Join(dir, RunFile))
 	if err != nil {
@@ -85,7 +85,7 @@ func noteFull(dir string) {
 		return
 	}
 	defer f.Close()
-	f.Write(append(raw, '\n')) // longer than what stood there
+	f.Write(append(raw, '\n')) // longer than the old contents
 }
 
 func writeRun(dir string, r Run, d disk.Disk) error {

@@ -55,8 +55,7 @@ func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return s, err
 }
 
-// newestSnapshot returns the key of the snapshot with the latest time; nil if there is
-// none.
+// newestSnapshot returns the key of the snapshot with the latest time, or nil.
 func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
 	last := c.Prev
 	if key, _ := c.Seek(append([]byte(site), 1)); key == nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Each page of many sites has the only link to the next one, and so much is
-// pending that nothing else is merged: a site that has used up what was merged is
-// asked again as soon as its delay is over, also on a slow disk, and where all that it
-// was asked for is held.
+// Each page of many sites has the only link to the next one, and so much is pending that
+// nothing else is merged. A site without a merged entry gets its next request as soon as
+// its delay is over, also on a slow disk, and if all its entries are held.
 func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 	const (
 		sites, pages = 40, 12
 		delay        = 200 * time.Millisecond
-		took         = 5 * time.Millisecond // and up to sites times as long: something is always going on
+		took         = 5 * time.Millisecond // and up to sites times as long: there is always something under way
 	)
 	for name, c := range map[string]struct {
 		sync time.Duration
@@ -50,15 +49,15 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 				go r.take(f, ended)
 				r.crawl(f, sites)
 				close(ended)
-				// Found, it waits for the commit under way and for its own, which sync
-				// twice, and for the group to gather.
+				// A link that was found waits for the commit under way and for its own,
+				// which sync twice each, and for the group to gather.
 				most := max(delay, 4*sync+30*time.Millisecond) + sites*took + 10*time.Millisecond
 				if r.longest > most {
 					t.Errorf("a site was left alone for %v, want at most %v", r.longest, most)
 				}
 				for site, n := range r.asked {
 					if n != pages {
-						t.Errorf("%s was asked for %d of %d pages", site, n, pages)
+						t.Errorf("%s got requests for %d of %d pages", site, n, pages)
 					}
 				}
 				if st := f.Stats(); st.Entries+st.Held != 0 {
@@ -72,7 +71,7 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 	}
 }
 
-// chains are sites whose pages lead from one to the next.
+// chains are sites whose pages each link to the next one.
 type chains struct {
 	t       *testing.T
 	hold    bool
@@ -113,7 +112,7 @@ func (r *chains) crawl(f *frontier.Frontier, workers int) {
 	all.Wait()
 }
 
-// take ends what is held, once there is nothing else to do.
+// take ends held entries, once there is nothing else to do.
 func (r *chains) take(f *frontier.Frontier, ended <-chan struct{}) {
 	for {
 		select {

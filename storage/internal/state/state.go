@@ -96,13 +96,13 @@ type Begun struct {
 //
 // Locks are taken in this order; any of them may be skipped:
 //
-//	merging   held by the committer while it changes its book, and by other
-//	          goroutines to read it
-//	reading   held to read the queue, and to let ended entries in again
-//	file.mu   held to use bbolt, and to replace it
-//	          (bbolt's own locks)
-//	queue.mu  held to change what was put and not committed
-//	hands.mu  held to change which entries are handed out
+//	merging       held by the committer while it changes its book, and by other
+//	              goroutines to read it
+//	reading       held to read the queue, and to let ended entries in again
+//	file.mu       held to use bbolt, and to replace it
+//	              (bbolt's own locks)
+//	queue.mu      held to change what was put and not committed
+//	handedOut.mu  held to change which entries are handed out
 //
 // A goroutine that waits for room, in enqueue, holds none of them: the committer takes them
 // all to make room. Every wait for room ends with Hasten or Close; all other waits are for
@@ -122,14 +122,14 @@ type DB struct {
 	closing chan struct{}
 	ended   chan struct{} // closed by the committer when it ends: its book may then be read
 
-	merging sync.Mutex
-	reading sync.RWMutex
-	queue   queue
-	hands   hands
-	book    book
+	merging   sync.Mutex
+	reading   sync.RWMutex
+	queue     queue
+	handedOut handedOut
+	book      book
 }
 
-// Open opens the state of the crawl in dir. It creates the file if there is none, but
+// Open opens the state of the crawl in dir. It creates a missing file, but
 // writes nothing to it before Begin, which creates the buckets of a new state. It fails
 // with an *InUseError, a *DamagedError, a *VersionError, the error of Options.New, or an
 // error of the file system.
@@ -152,9 +152,9 @@ func newDB(dir string, opts Options) *DB {
 	db := &DB{
 		opts: opts, limits: opts.Limits.with(opts.Bounds),
 		closing: make(chan struct{}), ended: make(chan struct{}),
-		cache: newKnownCache(),
-		hands: hands{sites: map[siteNum]*outEntries{}},
-		book:  book{pending: newPending(), checked: map[uint32]bool{}},
+		cache:     newKnownCache(),
+		handedOut: handedOut{sites: map[siteNum]*outEntries{}},
+		book:      book{pending: newPending(), checked: map[uint32]bool{}},
 	}
 	db.file.dir, db.file.step = dir, minGrowth
 	db.queue.init(&db.limits)
@@ -286,7 +286,7 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	}
 	for _, e := range s.ends {
 		if e.num != 0 && e.what == hasEnded {
-			db.hands.take(n, e.num, !e.waited)
+			db.handedOut.take(n, e.num, !e.waited)
 		}
 	}
 	return nil
@@ -326,8 +326,8 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	return nil
 }
 
-// hold records that a process holds the crawl, and creates the buckets if there are none:
-// after a kill the crawl has begun, or there is none.
+// hold records that a process holds the crawl, and creates missing buckets, in one
+// transaction: after a kill the crawl has begun, or does not exist.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {

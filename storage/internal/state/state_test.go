@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
-// none are outputs of which there are none.
+// none is an Outputs without files.
 type none struct{}
 
 func (none) Flush() (Moment, error) { return Moment{}, nil }
@@ -16,7 +16,7 @@ func (none) Finish([]string) error { return nil }
 
 func (none) Close(end End) (Last, error) { return Last{Growing: end.Committed}, nil }
 
-// start opens a state beside which nothing is written.
+// start opens a state without outputs.
 func start(dir string, opts Options) (*DB, error) {
 	db, err := Open(dir, opts)
 	if err != nil {
@@ -31,8 +31,7 @@ func start(dir string, opts Options) (*DB, error) {
 
 var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
 
-// open opens a crawl whose commits are made one by one, when settle waits for
-// them.
+// open opens a crawl whose commits are made one by one, when settle waits for them.
 func open(t testing.TB, dir string) *DB {
 	t.Helper()
 	db, err := start(dir, Options{Gather: -1})
@@ -42,7 +41,7 @@ func open(t testing.TB, dir string) *DB {
 	return db
 }
 
-// checked fails the test for each thing in the state that is not as it should be.
+// checked fails the test for each problem of the state.
 func checked(t testing.TB, dir string) Checked {
 	t.Helper()
 	done, err := Check{

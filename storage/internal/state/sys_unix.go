@@ -17,8 +17,8 @@ func mapAhead() int {
 	return int(ahead)
 }
 
-// locked reports whether another process holds the lock that bbolt takes on f. If there is
-// none, no process gets it until f is closed.
+// locked reports whether another process holds the lock that bbolt takes on f. If it
+// returns false, no process gets the lock until f is closed.
 func locked(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }

@@ -23,7 +23,7 @@ func (o *torn) Flush() (Moment, error) {
 	return Moment{}, nil
 }
 
-// A commit that failed has given no numbers: what is tried again finds them anew.
+// A failed commit has assigned no numbers: the second attempt assigns them again.
 func TestACommitThatFailedGivesNoNumbers(t *testing.T) {
 	log := &tape{}
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})

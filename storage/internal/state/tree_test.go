@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A free list of many pages says how many behind its head.
+// A free list with many entries has their number after its head.
 func TestFreelists(t *testing.T) {
 	const size, at = 1024, 2
 	list := func(n int, spoil func(free []byte)) error {
@@ -69,7 +69,7 @@ func TestFreelists(t *testing.T) {
 	}
 }
 
-// A place has the low half of its row's number: the row is the newest with it.
+// A place has the low half of its row's number: the row is the newest one with it.
 func TestPlacesOfManyRows(t *testing.T) {
 	for _, last := range []uint64{0, 1, 7, 1<<32 - 1, 1 << 32, 1<<32 + 1, 3<<32 + 5, 1<<40 - 1} {
 		c := &change{row: last}

@@ -1,4 +1,5 @@
-// Command canonical prints each page of a site once, whatever its links add to the URL.
+// Command canonical prints each page of a site once, even if its links add parameters to
+// the URL.
 package main
 
 import (

@@ -23,7 +23,7 @@ func main() {
 	defer lines.Close()
 	rows, objects := csv.NewWriter(table), json.NewEncoder(lines)
 
-	// With a cache, a collector that is restarted asks for no page twice.
+	// With a cache, a collector that is restarted requests no page twice.
 	c := colly.NewCollector(colly.AllowedDomains("shop.test"), colly.CacheDir("cache"))
 	c.IgnoreRobotsTxt = false
 	items := c.Clone()

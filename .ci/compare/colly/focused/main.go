@@ -1,4 +1,4 @@
-// Command focused crawls what is about a topic, the most promising links first.
+// Command focused crawls pages about a topic, the most promising links first.
 package main
 
 import (

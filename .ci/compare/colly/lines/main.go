@@ -24,7 +24,7 @@ func main() {
 	defer f.Close()
 	objects := json.NewEncoder(f)
 
-	// With a cache, a collector that is restarted asks for no page twice.
+	// With a cache, a collector that is restarted requests no page twice.
 	c := colly.NewCollector(colly.AllowedDomains("shop.test"), colly.CacheDir("cache"), colly.ParseHTTPErrorResponse())
 	c.IgnoreRobotsTxt = false
 	c.OnHTML("html", func(e *colly.HTMLElement) {

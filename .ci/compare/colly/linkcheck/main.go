@@ -1,4 +1,4 @@
-// Command linkcheck names the links of a site that lead nowhere.
+// Command linkcheck prints the broken links of a site.
 package main
 
 import (

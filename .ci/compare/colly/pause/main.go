@@ -1,5 +1,5 @@
 // Command pause prints the titles of a site's pages, with the pause that its author has
-// read in its robots.txt.
+// read in the site's robots.txt.
 package main
 
 import (

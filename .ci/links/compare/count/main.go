@@ -2,9 +2,9 @@
 //
 //	count ROOT OURS.jsonl NAME=FILE:MODE...
 //
-// A line of FILE is a page below ROOT, a mode (several have commas between), where the
-// URL stands, and the URL, with tabs between. URLs are compared as the crawler writes
-// them, without what is behind #, each once a page and hop.
+// A line of FILE is a page below ROOT, a mode (several have commas between), the element
+// and attribute of the URL, and the URL, with tabs between. URLs are compared as the
+// crawler writes them, without the part after #, each once a page and hop.
 package main
 
 import (
@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	link  = "L" // leads on
+	link  = "L" // navigation
 	embed = "E" // is needed to show the page
 )
 
 // A reference is a URL that a page has, and why.
 type reference struct{ page, hop, url string }
 
-// found are references, with where each stands, and the pages that were read.
+// found are references, each with its element and attribute, and the pages that were read.
 type found struct {
 	refs  map[reference]string
 	pages map[string]bool
@@ -114,7 +114,7 @@ func readOurs(name string) (found, error) {
 		}
 		ours.pages[page.File] = true
 		for _, l := range page.Links {
-			if l[0] != "form/action" { // which is not found unless asked for
+			if l[0] != "form/action" { // only found if requested
 				ours.add(page.File, l[2], l[0], l[1])
 			}
 		}
@@ -123,7 +123,7 @@ func readOurs(name string) (found, error) {
 	return ours, err
 }
 
-// add notes a reference under the first place where it stands.
+// add adds a reference with the first element and attribute that has it.
 func (f found) add(page, hop, where, url string) {
 	url, _, _ = strings.Cut(url, "#")
 	r := reference{page, hop, url}
@@ -164,8 +164,8 @@ func readTheirs(name, mode string, ours found) (found, error) {
 	return theirs, err
 }
 
-// normal is a URL as the crawler writes it; where it writes none, the URL as it is,
-// and why.
+// normal returns a URL as the crawler writes it. If the crawler refuses it, normal returns
+// the URL unchanged, and why.
 func normal(raw string) (canonical, odd string) {
 	u, err := frontier.ParseURL(raw)
 	if err == nil {
@@ -183,8 +183,8 @@ func normal(raw string) (canonical, odd string) {
 
 var schemeOf = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
-// hopOf says which hop a reference has by where it stands. A program that tells no
-// rel of link elements has that of ours.
+// hopOf returns the hop of a reference by its element and attribute. For a program that
+// does not report the rel of link elements, ours is used.
 func hopOf(where, page, url string, ours found) string {
 	where = strings.ToLower(where)
 	switch where {
@@ -209,8 +209,8 @@ func hopOf(where, page, url string, ours found) string {
 	return embed
 }
 
-// loose is what is left of a URL when all is forgiven: references to characters that
-// were not resolved, escapes, double slashes.
+// loose returns a URL in a lenient form: with character references and escapes resolved,
+// and double slashes joined.
 func loose(r reference) reference {
 	raw := html.UnescapeString(r.url)
 	if plain, err := url.PathUnescape(raw); err == nil {
@@ -220,7 +220,7 @@ func loose(r reference) reference {
 	return r
 }
 
-// A kind is of references that one has and the other has not.
+// A kind is a kind of references that one program has and the other does not.
 type kind struct{ hop, by, where string }
 
 type tally struct {
@@ -229,7 +229,7 @@ type tally struct {
 	one   string
 }
 
-// A comparison is of what two found in the pages that both have read.
+// A comparison is about what two programs found in the pages that both have read.
 type comparison struct {
 	root  string
 	kinds map[kind]*tally
@@ -250,7 +250,7 @@ func (c *comparison) missing(by string, r reference, where string) {
 	}
 }
 
-// only notes what one has found and the other has not.
+// only records what one program has found and the other has not.
 func (c *comparison) only(by string, these, others found, pages map[string]bool) {
 	forgiven := map[reference]bool{}
 	for r := range others.refs {

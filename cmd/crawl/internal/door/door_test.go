@@ -122,7 +122,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		ended bool
 	}{
 		{crawler.ErrEnded, "pause", Ask{}, crawler.ErrEnded.Error(), true},
-		{&frontier.FasterError{Of: "a.example", Delay: 1, Least: 2}, "slow", Ask{Delay: "1ns"}, "a.example is left in peace for 2ns already, 1ns would be less", false},
+		{&frontier.FasterError{Of: "a.example", Delay: 1, Least: 2}, "slow", Ask{Delay: "1ns"}, "a.example has a pause of 2ns already, 1ns would be shorter", false},
 		{&crawler.OptionError{Field: "Of", Reason: "is no site"}, "exclude", Ask{}, "is no site", false},
 		{errors.New("other"), "resume", Ask{}, "other", false},
 		{nil, "slow", Ask{Delay: "10"}, `"10" is no duration: write it as 500ms, 10s or 1h30m`, false},
