@@ -72,7 +72,7 @@ func tell(ctx context.Context, dir, do string, ask door.Ask, next string) error 
 	err := door.Tell(ctx, dir, do, ask)
 	var refused *door.RefusedError
 	if errors.Is(err, door.ErrNobody) || errors.As(err, &refused) && refused.Ended {
-		return usage("nobody runs the crawl in %s: %s", dir, next)
+		return usage("no process runs the crawl in %s: %s", dir, next)
 	}
 	return shut(err)
 }
