@@ -31,7 +31,7 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 				return usage("there is no job file %s: crawl init %s writes one to begin with", args[0], args[0])
 			}
 			f.job = args[0]
-			opts, err := p.asked(f, cmd.Flags().Changed, nil)
+			opts, err := p.runOptions(f, cmd.Flags().Changed, nil)
 			if err != nil {
 				return err
 			}

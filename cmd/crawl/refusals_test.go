@@ -147,7 +147,7 @@ func assertRefused(t *testing.T, r refusal, args []string) {
 	}
 	before := contents(t, ".")
 	var out bytes.Buffer
-	p := &program{out: &out, err: &out, in: strings.NewReader(""), network: crawltest.New(t), guests: true}
+	p := &program{out: &out, err: &out, in: strings.NewReader(""), network: crawltest.New(t), control: true}
 	if r.real {
 		p.network = nil
 	}
