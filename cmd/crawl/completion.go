@@ -56,7 +56,7 @@ PowerShell, in the profile:
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.out)
 			}
-			return usage("crawl completion: %q is none of %s%s", args[0], strings.Join(shells, ", "), meant(args[0], shells))
+			return usage("crawl completion: %q is not one of %s%s", args[0], strings.Join(shells, ", "), meant(args[0], shells))
 		},
 	}
 }

@@ -59,7 +59,7 @@ changes none that is there: - prints it. The templates:
 func jobTemplate(name string, all bool) (string, error) {
 	raw, err := templates.ReadFile(path.Join("templates", name+".yaml"))
 	if err != nil {
-		return "", usage("--template: %q is none of %s", name, strings.Join(jobTemplates, ", "))
+		return "", usage("--template: %q is not one of %s", name, strings.Join(jobTemplates, ", "))
 	}
 	text := string(raw)
 	if all {

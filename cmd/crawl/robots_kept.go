@@ -169,7 +169,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 	for _, scheme := range schemes {
 		u, err := frontier.ParseURL(scheme + name)
 		if err != nil {
-			return "", usage("%q is no site: write it as https://example.org", name)
+			return "", usage("%q is not a site: write it as https://example.org", name)
 		}
 		for _, err := range r.Snapshots(u.Site()) {
 			if err != nil {

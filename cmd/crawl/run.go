@@ -236,7 +236,7 @@ func logger(to io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		of := usualFlags().setting("log-level").Choices()
-		return nil, usage("--log-level: %q is none of %s%s", level, strings.Join(of, ", "), meant(level, of))
+		return nil, usage("--log-level: %q is not one of %s%s", level, strings.Join(of, ", "), meant(level, of))
 	}
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
 }

@@ -14,11 +14,11 @@ import (
 func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	for want, last := range map[string]listedLast{
 		"done, 2 budget pages":                                                                              {State: "over", End: string(crawler.EndDone), Pages: 2},
-		"stopped, 1 budget page: the next run goes on with it":                                              {State: "not over", End: string(crawler.EndStopped), Pages: 1},
-		"killed, 2 budget pages: the next run goes on with it":                                              {State: "not over", End: string(crawler.StateKilled), Pages: 2},
-		"failed, 2 budget pages: the next run goes on with it":                                              {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
-		"stopped for want of room on the disk, 2 budget pages: make room, and the next run goes on with it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
-		"its crawl has not begun: the next run goes on with it":                                             {State: "made"},
+		"stopped, 1 budget page: the next run continues it":                                              {State: "not over", End: string(crawler.EndStopped), Pages: 1},
+		"killed, 2 budget pages: the next run continues it":                                              {State: "not over", End: string(crawler.StateKilled), Pages: 2},
+		"failed, 2 budget pages: the next run continues it":                                              {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
+		"stopped because the disk was full, 2 budget pages: make room, and the next run continues it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
+		"its crawl has not begun: the next run continues it":                                             {State: "made"},
 		"going on now": {State: "going on"},
 		"unreadable":   {State: "not over", Error: "unreadable"},
 	} {

@@ -184,7 +184,7 @@ func (w word) Choices() []string {
 
 func (w word) Set(text string) error {
 	if w.known != nil && !slices.Contains(w.known, text) {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(w.known, ", "))
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(w.known, ", "))
 	}
 	*w.to = text
 	return nil
@@ -228,7 +228,7 @@ func (t toggle) Set(text string) error {
 	case "no", "false", "0":
 		*t.to = false
 	default:
-		return fmt.Errorf("%q is none of no, yes", text)
+		return fmt.Errorf("%q is not one of no, yes", text)
 	}
 	return nil
 }
