@@ -112,7 +112,7 @@ func mend(err error, crawls bool) string {
 	case errors.As(err, &inUse):
 		return ": wait until it ends"
 	case errors.As(err, &damaged):
-		return ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with " + fresh
+		return ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with " + fresh
 	case errors.As(err, &version), errors.As(err, &identity):
 		return ", or start again with " + fresh
 	}

@@ -134,12 +134,12 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{&crawler.IdentityError{Dir: "a.crawl"}, exitUsage, ", or start again with --fresh", ", or start again with crawl run --fresh"},
 		{&storage.InUseError{Dir: "a.crawl"}, exitInUse, ": wait until it ends, or take another --dir", ": wait until it ends"},
 		{&storage.DamagedError{Path: "state.db", Err: errors.New("odd")}, exitState,
-			": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh"},
+			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
 		{&storage.VersionError{Path: "state.db", Have: 2, Can: 1}, exitLayout, ", or start again with --fresh", ", or start again with crawl run --fresh"},
 		{syscall.ENOSPC, exitDiskFull, "", ""}, {syscall.EDQUOT, exitDiskFull, "", ""}, {syscall.EFBIG, exitDiskFull, "", ""}, {syscall.EMFILE, exitDiskFull, "", ""},
 		// What a damaged file says may name a disk: it is damaged all the same.
 		{&storage.DamagedError{Path: "state.db", Err: syscall.EFBIG}, exitState,
-			": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh"},
+			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("while it ran: %w", c.err), errors.Join(errors.New("first"), c.err)} {
 			if c.err == nil {

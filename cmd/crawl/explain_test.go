@@ -62,12 +62,12 @@ func TestEachStandingIsToldInASentence(t *testing.T) {
 		x    crawler.Explanation
 		want string
 	}{
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run asks for it; URLs of its site that come first: 3"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: crawler.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
-			"whether scope keeps it out cannot be told from the directory: a program has made that setting (main.mine)"},
+			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Links: make([]crawler.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},

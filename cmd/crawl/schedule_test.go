@@ -13,12 +13,12 @@ import (
 // with it.
 func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	for want, last := range map[string]listedLast{
-		"done, 2 budget pages":                                                                              {State: "over", End: string(crawler.EndDone), Pages: 2},
-		"stopped, 1 budget page: the next run continues it":                                              {State: "not over", End: string(crawler.EndStopped), Pages: 1},
-		"killed, 2 budget pages: the next run continues it":                                              {State: "not over", End: string(crawler.StateKilled), Pages: 2},
-		"failed, 2 budget pages: the next run continues it":                                              {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
+		"done, 2 budget pages":                                                                        {State: "over", End: string(crawler.EndDone), Pages: 2},
+		"stopped, 1 budget page: the next run continues it":                                           {State: "not over", End: string(crawler.EndStopped), Pages: 1},
+		"killed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateKilled), Pages: 2},
+		"failed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
 		"stopped because the disk was full, 2 budget pages: make room, and the next run continues it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
-		"its crawl has not begun: the next run continues it":                                             {State: "made"},
+		"its crawl has not begun: the next run continues it":                                          {State: "made"},
 		"going on now": {State: "going on"},
 		"unreadable":   {State: "not over", Error: "unreadable"},
 	} {

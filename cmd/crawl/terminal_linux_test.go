@@ -357,7 +357,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
 		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
 		text := term.text()
-		if !strings.Contains(text, "Take 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
+		if !strings.Contains(text, "Remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)
 		}
 		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exitCode(err) != exitLater || out.Len() > 0) {
