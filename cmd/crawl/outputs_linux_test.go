@@ -157,7 +157,7 @@ func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	n = drain(t, pipe)
-	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is no regular file: give another --output") {
+	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is not a regular file: give another --output") {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	<-n

@@ -63,7 +63,7 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 			var said bytes.Buffer
 			path := filepath.Join(to, "file")
 			code := run([]string{"export", dir, "--format", kind.name, "--output", path, "--check"}, nil, &said, &said)
-			if code != exitCheck || !strings.HasPrefix(said.String(), "crawl: "+path+" is not what was to be written, and is removed: ") {
+			if code != exitCheck || !strings.HasPrefix(said.String(), "crawl: "+path+" differs from what was written, and is removed: ") {
 				t.Errorf("%s, %s: exit %d: %s", kind.name, name, code, said.String())
 			}
 			only(t, to)
