@@ -174,7 +174,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 		p.note("%s", option.Reason)
 		if option.Field == "Identity.Token" {
 			id.Token = ""
-		} else { // of two contacts nobody can say which is the wrong one
+		} else { // of two contacts it is not known which is wrong
 			id.Contact, id.Mail = "", ""
 		}
 	}

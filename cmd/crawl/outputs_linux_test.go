@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each file that a command writes is written to where its name leads: to a device, a named
-// pipe, or the file that a symbolic link leads to. None of them becomes a regular file.
-// What is read again by its name has to be a regular file, or not to be there.
+// Each output is written to where its name leads: a device, a named pipe, or the target of
+// a symbolic link. None of them becomes a regular file. An output that is read again by its
+// name has to be a regular file, or to be missing.
 func TestOutputsThatAreOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	twoCrawls(t, dir)
@@ -76,7 +76,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 			var said bytes.Buffer
 			code := run(o.args, nil, &said, &said)
 			refused := o.kept && k.mode&(fs.ModeDevice|fs.ModeNamedPipe) != 0 || strings.Contains(name, "directory") || strings.Contains(name, "itself")
-			// A certificate that was not asked for by name is left out.
+			// A certificate that was not requested by name is left out.
 			if certificate := strings.HasSuffix(o.name, certificateFile); (code != exitDone) != (refused && !certificate) {
 				t.Errorf("%s is %s: exit %d: %s", strings.Join(o.args, " "), name, code, said.String())
 			}
@@ -116,7 +116,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 	})
 }
 
-// link makes a symbolic link to a file, and that too, unless it has no text.
+// link makes a symbolic link to a file, and the file, unless text is empty.
 func link(path, to, text string) error {
 	if text != "" {
 		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
@@ -126,7 +126,7 @@ func link(path, to, text string) error {
 	return os.Symlink(to, path)
 }
 
-// drain reads a named pipe to its end, and tells how many bytes there were.
+// drain reads a named pipe to its end, and sends the number of its bytes.
 func drain(t *testing.T, path string) chan int {
 	n := make(chan int, 1)
 	// It ends when the writer closes the pipe.
@@ -140,7 +140,8 @@ func drain(t *testing.T, path string) chan int {
 	return n
 }
 
-// A device is no file that an export would write over, and what goes to one is not read again.
+// A device counts as no file that an export would overwrite, and its output is not read
+// again.
 func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -271,7 +271,7 @@ func againInWords(n int, next, now time.Time) string {
 	return text + ", the next is due"
 }
 
-// urlsOf returns how many URLs of a site are queued, and are to be fetched again.
+// urlsOf returns the number of queued URLs of a site, and of those to be fetched again.
 func urlsOf(queued, again int) string {
 	switch {
 	case again == 0:
@@ -327,7 +327,7 @@ func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
 		w.line("page changes", "%s", strings.Join(parts, ", "))
 	}
 	if unread > 0 {
-		w.line("unread", "%s of which the crawl before has something that cannot be read: crawl verify names it", plural(unread, "page"))
+		w.line("unread", "%s whose capture in the crawl before cannot be read: crawl verify names what is damaged", plural(unread, "page"))
 	}
 }
 

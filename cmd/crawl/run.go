@@ -28,7 +28,7 @@ func (p *program) runCommand() *cobra.Command {
   crawl run --name mybot --contact you@example.org https://example.org/
 
 The sites of a list, at most 100 pages of each ($CRAWL_NAME and $CRAWL_CONTACT
-say who asks):
+name the crawler):
   crawl run --max-host-pages 100 seeds.txt
 
 The same command continues it, whether it ended or was killed. Begin again, and

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 )
 
-// A file that is no list of URLs is refused with what it looks like, in a few lines.
+// A file that is not a list of URLs is refused, with what it looks like, in a few lines.
 func TestFilesThatAreNoSeedLists(t *testing.T) {
 	t.Parallel()
 	random := make([]byte, 3<<20)

@@ -47,8 +47,8 @@ since it was written, only the files that no run changes. DATASHEET.md and run.j
 are for people: what they say is not compared.
 
 Each thing that is wrong is named, with its file and place, and the command exits
-with 6; with 3 if nothing is damaged, and only an earlier crawl, of which this one
-repeats bodies, is missing. No crawl may run in the directory.
+with 6; with 3 if nothing is damaged, and only an earlier crawl, whose bodies this one
+repeats, is missing. No crawl may run in the directory.
 Docs: docs/reference/outputs.md.`,
 		Example: `  crawl verify news.crawl
 
