@@ -123,7 +123,7 @@ func (p *program) scheduleNextCommand() *cobra.Command {
 		Use:   "next DIR ...",
 		Short: "print when the next runs are",
 		Long: `next prints when the next runs of each series are, in its time zone and in UTC:
-their nominal times, after which snapshots are named. With jitter a run starts a while
+their nominal times, which name the snapshots. With jitter a run starts a while
 later, which is printed, too.`,
 		Example: `  crawl schedule next weekly
   crawl schedule next --count 12 --json weekly daily`,

@@ -70,7 +70,7 @@ func (f *runFlags) own() []crawler.Setting {
 		{Name: "series", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.series, typeDir, nil},
 			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
 		{Name: "due", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: moment{&f.due},
-			Help: "time that the run of a --series was due, after which its snapshot is named, as 2026-11-23T03:00:00Z (default: now)"},
+			Help: "time that the run of a --series was due, which names its snapshot, as 2026-11-23T03:00:00Z (default: now)"},
 		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
 			Help: "start again: the crawl in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
 		{Name: "provenance", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.provenance, "", []string{"yes", "no"}},
