@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// An accessLog is what the owner of a site sees of a crawl. The site closed.test has a
-// group for mybot that forbids everything.
+// An accessLog is the log of a site's server. The site closed.test has a group for mybot
+// that forbids everything.
 type accessLog struct {
 	address string
 
-	mu   sync.Mutex // guards seen: sites are asked at once
+	mu   sync.Mutex // guards seen: sites are requested at the same time
 	seen []seenRequest
 }
 

@@ -23,11 +23,11 @@ type auditFlags struct {
 	accessLog, heritrixLog string
 	agent, robots, delay   string
 	host                   string
-	as                     crawler.Options // how a robots.txt is read
+	as                     crawler.Options // settings for reading a robots.txt
 	given                  func(name string) bool
 }
 
-// certificateFile is what a certificate is called in the directory of its crawl.
+// certificateFile is the name of the certificate in the directory of its crawl.
 const certificateFile = "audit.json"
 
 func (p *program) auditCommand() *cobra.Command {
@@ -44,11 +44,11 @@ and the command exits with 3. What was checked, with the digests of the evidence
 goes to audit.json in the directory: the same evidence makes the same file. No
 crawl may run in the directory.
 
-Several directories of one machine are audited by themselves and together: crawls
-that ask the same hosts share clocks. With DIR and --access-log, the log of a server
-that was asked, each request of the crawl has to stand in both logs.
+Several directories of one machine are audited each by itself and together: crawls
+of the same hosts share clocks. With DIR and --access-log, the log of a server
+that was crawled, each request of the crawl has to be in both logs.
 
-With --site it answers a complaint: what was asked of a host, when, by which rule,
+With --site it answers a complaint: which requests a host got, when, by which rule,
 and at which pace.
 
 With --access-log alone it is for site owners, and for any crawler: it reads the log
@@ -65,18 +65,18 @@ of nginx or Apache. Docs: docs/reference/audit.md.`,
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
 	flags.StringVarP(&f.out, "out", "o", "", "`file` for the certificate; none: no file (default: audit.json in DIR)")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,300 bytes a request (default: the system's)")
-	flags.StringVar(&f.site, "site", "", "`host` of which all requests are told")
+	flags.StringVar(&f.site, "site", "", "`host` to list all requests of")
 	flags.StringVar(&f.accessLog, "access-log", "", "log `file` of nginx or Apache in the combined format, with the host first or without (- for standard input)")
 	flags.StringVar(&f.heritrixLog, "heritrix-log", "", "crawl.log `file` of Heritrix (- for standard input)")
 	flags.StringVar(&f.agent, "agent", "", "`name` of the crawler, a word of its User-Agent in the access log")
-	flags.StringVar(&f.host, "host", "", "`host` that the log is of: lines that name another are left out")
+	flags.StringVar(&f.host, "host", "", "`host` of the log: lines that name another are left out")
 	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` of --host that was in force")
-	flags.StringVar(&f.delay, "delay", "", "`duration` of the pause that was asked, as 2s, in place of that of --robots")
+	flags.StringVar(&f.delay, "delay", "", "`duration` of the required pause, as 2s, in place of that of --robots")
 	borrow(flags, &f.as, "", "dialect")
 	return cmd
 }
 
-// runAudit sorts out which audit is meant.
+// runAudit runs the audit that the flags choose.
 func (p *program) runAudit(f *auditFlags, args []string) error {
 	logs := f.accessLog != "" || f.heritrixLog != ""
 	only := func(names ...string) string {
@@ -106,7 +106,7 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	return usage("crawl audit takes the directories of crawls as arguments")
 }
 
-// runAuditDirs sorts out which audit of directories is meant.
+// runAuditDirs runs the audit of directories that the flags choose.
 func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...string) string) error {
 	several := len(dirs) > 1
 	switch name := only("agent", "robots", "delay", "dialect", "heritrix-log"); {
@@ -142,7 +142,7 @@ func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...
 	return p.auditDirs(f, dirs)
 }
 
-// auditError names the exit code of what ended an audit.
+// auditError adds the exit code to the error of an audit.
 func auditError(f *auditFlags, dir string, err error) error {
 	var line *audit.LineError
 	if errors.As(err, &line) {
@@ -154,7 +154,7 @@ func auditError(f *auditFlags, dir string, err error) error {
 	return meanwhileOf(dir, err)
 }
 
-// broken is how an audit ends that has found something.
+// broken returns the error of an audit that has found n violations.
 func broken(n int64) error {
 	if n == 0 {
 		return nil
@@ -162,7 +162,7 @@ func broken(n int64) error {
 	return &exit{exitCheck, nil}
 }
 
-// A certificate is a report, and what made it.
+// A certificate is a report, and the program that made it.
 type certificate struct {
 	Format  string `json:"format"`
 	Program string `json:"program"`
@@ -173,8 +173,8 @@ func certificateOf(r *audit.Report) certificate {
 	return certificate{"permesso-audit/1", "permesso/" + crawler.Version, r}
 }
 
-// certify writes the certificate, and returns the name of its file. That of a directory
-// that cannot be written is left out, unless it was asked for by name.
+// certify writes the certificate, and returns the name of its file. If the directory of the
+// crawl is not writable it writes none, unless --out names a file.
 func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, error) {
 	path := cmp.Or(f.out, filepath.Join(dir, certificateFile))
 	if f.out == "none" {
@@ -192,12 +192,12 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	return path, outputError("--out", path, err)
 }
 
-// told is line, of what others have written: it stays one line.
+// told is like line for texts that others have written: it prints one line.
 func (l *lines) told(label, format string, args ...any) {
 	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
 }
 
-// audited tells a report.
+// audited prints a report.
 func (p *program) audited(dir, out string, r *audit.Report) error {
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	killed := ""
@@ -235,7 +235,7 @@ func (p *program) audited(dir, out string, r *audit.Report) error {
 	return w.err
 }
 
-// ofThem says how many requests were for what has to be known before a page.
+// ofThem returns how many requests were for files that are read before pages.
 func ofThem(robots, use int) string {
 	text := fmt.Sprintf("%d of them for robots.txt", robots)
 	if use > 0 {
@@ -244,7 +244,7 @@ func ofThem(robots, use int) string {
 	return text
 }
 
-// checks tells what each rule was held against.
+// checks prints what each rule was checked against.
 func (l *lines) checks(all []audit.Check) {
 	for _, c := range all {
 		text := "nothing to hold it against"

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// auditDirs audits the crawls in directories: one, perhaps beside the log of a server, or
-// several of one machine, by themselves and together.
+// auditDirs audits the crawls in directories: one, perhaps with the log of a server, or
+// several of one machine, each by itself and all together.
 func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	if f.out != "" && f.out != "none" {
 		if err := checkOutput("--out", f.out); err != nil {
@@ -56,8 +56,8 @@ func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	return errors.Join(p.together(f, joint), broken(violated))
 }
 
-// serverLog opens the log of a server for the audit of a directory. The caller calls done
-// when that has ended.
+// serverLog opens the log of a server for the audit of a directory. The caller must call
+// done after the audit.
 func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err error) {
 	o.Server = &audit.ServerLog{Name: filepath.Base(f.accessLog), Log: p.in}
 	if f.host != "" {
@@ -76,7 +76,7 @@ func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err e
 	return func() { file.Close() }, nil
 }
 
-// judged writes the certificate of a crawl, and tells what was found.
+// judged writes the certificate of a crawl, and prints what was found.
 func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
 	out, err := p.certify(f, dir, r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
 	return p.audited(dir, out, r)
 }
 
-// together tells what was found between crawls.
+// together prints what was found between crawls.
 func (p *program) together(f *auditFlags, joint *audit.Joint) error {
 	if f.json {
 		return p.object(struct {
@@ -109,7 +109,7 @@ func (p *program) together(f *auditFlags, joint *audit.Joint) error {
 	return w.err
 }
 
-// beside tells how the log of a server fits.
+// beside prints how the log of a server agrees with crawl.log.
 func (l *lines) beside(b *audit.Beside) {
 	text := fmt.Sprintf("%s: %d of %s are of the crawl, %d of them with a line of crawl.log", b.Log, b.Requests, plural(int(b.Lines), "line"), b.Matched)
 	if b.Unnamed > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// auditLog audits a crawler of somebody else by the log that it has left.
+// auditLog audits any crawler by the log of a server.
 func (p *program) auditLog(f *auditFlags) error {
 	v, err := p.visitor(f)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *program) auditLog(f *auditFlags) error {
 	return errors.Join(err, broken(r.Violated))
 }
 
-// visitor is who is audited, and what was asked of it.
+// visitor returns the crawler to audit, and the rules that were set for it.
 func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
 	if f.given("agent") && v.Agent == "" {
@@ -88,8 +88,8 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	return v, nil
 }
 
-// tokenOf is the longest product token that a name begins with, as "MJ" of "MJ12bot": a
-// robots.txt is read in the same way.
+// tokenOf returns the longest product token that a name begins with, as "MJ" of "MJ12bot".
+// A robots.txt is read in the same way.
 func tokenOf(name string, d robots.Dialect) string {
 	for len(name) > 0 && d.CheckToken(name) != nil {
 		name = name[:len(name)-1]
@@ -97,7 +97,7 @@ func tokenOf(name string, d robots.Dialect) string {
 	return name
 }
 
-// visited tells what a log says of a crawler.
+// visited prints what a log shows about a crawler.
 func (p *program) visited(r *audit.Visited) error {
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	if r.Requests == 0 {
@@ -126,14 +126,14 @@ func (p *program) visited(r *audit.Visited) error {
 	return w.err
 }
 
-// host tells how one host was asked.
+// host prints how one host was crawled.
 func (l *lines) host(h *audit.Host) {
-	first := "robots.txt never asked for"
+	first := "robots.txt never requested"
 	switch {
 	case h.Robots > 0 && h.Unannounced > 0:
-		first = fmt.Sprintf("robots.txt asked for after %s", plural(int(h.Unannounced), "request"))
+		first = fmt.Sprintf("robots.txt requested after %s", plural(int(h.Unannounced), "request"))
 	case h.Robots > 0:
-		first = fmt.Sprintf("robots.txt asked for first, %s", often(h.Robots))
+		first = fmt.Sprintf("robots.txt requested first, %s", often(h.Robots))
 	}
 	var status []string
 	for _, s := range h.Status {

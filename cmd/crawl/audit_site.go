@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// A siteAnswer is what is said to the owner of a site at the end of all requests. The
-// names of its fields are never changed.
+// A siteAnswer is the summary for the owner of a site, after all requests. The names of its
+// fields are never changed.
 type siteAnswer struct {
 	Site       string    `json:"site"`
 	Token      string    `json:"token"`
@@ -30,7 +30,7 @@ type siteAnswer struct {
 	Violations int64     `json:"violations"`
 }
 
-// auditSite tells all that was asked of one host.
+// auditSite prints all requests to one host.
 func (p *program) auditSite(f *auditFlags, dir string) error {
 	host, err := hostOf("site", f.site)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 	return errors.Join(s.end(r), broken(s.answer.Violations))
 }
 
-// A siteTeller tells of requests as they pass by.
+// A siteTeller prints requests as the audit reads them.
 type siteTeller struct {
 	p      *program
 	w      *lines
@@ -119,7 +119,8 @@ func (s *siteTeller) copy(c audit.Copy) error {
 	return s.w.err
 }
 
-// violation keeps those that are about the host: of an address or a domain others may be.
+// violation keeps violations that are about the host. Those of an address or a domain may
+// be about other hosts.
 func (s *siteTeller) violation(v *audit.Violation) error {
 	if u, err := frontier.ParseURL(v.URL); v.URL != "" && (err != nil || u.Host() != s.answer.Site) {
 		return nil
@@ -149,7 +150,7 @@ func (s *siteTeller) end(r *audit.Report) error {
 	}
 	w := s.w
 	if a.Requests == 0 {
-		w.told("result", "nothing was asked of %s by this crawl", a.Site)
+		w.told("result", "this crawl sent no request to %s", a.Site)
 		return w.err
 	}
 	w.told("asked", "%s as %s (%s): %s, %s, %s, from %s to %s", a.Site, a.Token, a.Contact, plural(a.Requests, "request"), ofThem(a.Robots, a.Use), size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))

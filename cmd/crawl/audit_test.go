@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/outfile"
 )
 
-// What is said of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
+// The audit of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
 // with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
 //
 // For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots
@@ -69,8 +69,8 @@ func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 	}
 }
 
-// Any name that stands in a log can be given, be it a product token or not; one that does
-// not stand there is told with those that do.
+// Any name in a log can be audited, whether it is a product token or not. For a name that
+// is not in the log, the names that are in it are listed.
 func TestAnyNameInALogCanBeAudited(t *testing.T) {
 	t.Chdir(t.TempDir())
 	line := func(at int, target, agent string) string {
@@ -103,7 +103,7 @@ func TestAnyNameInALogCanBeAudited(t *testing.T) {
 	}
 }
 
-// What somebody else has written into a log never reaches a terminal as it is, and never
+// Text that others have written into a log never reaches a terminal unescaped, and never
 // looks like a line of the command.
 func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
 	dir := t.TempDir()
@@ -141,7 +141,7 @@ func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
 	}
 }
 
-// A certificate is there whole, or as it was before.
+// A certificate is complete, or is the old one.
 func TestACertificateIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, certificateFile)
@@ -172,7 +172,7 @@ func TestACertificateIsWhole(t *testing.T) {
 	}
 }
 
-// Each field of a certificate, and each code, stands in the document.
+// The document describes each field of a certificate, and each code.
 func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/reference/audit.md")
 	if err != nil {
@@ -200,7 +200,7 @@ func TestTheDocumentOfAuditsHasEachField(t *testing.T) {
 	}
 }
 
-// What may be given with a directory, with several, and with none.
+// Which flags are allowed with one directory, with several, and with none.
 func TestWhatIsAuditedIsToldApart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"a.crawl", "b.crawl"} {
@@ -240,8 +240,8 @@ func TestWhatIsAuditedIsToldApart(t *testing.T) {
 	}
 }
 
-// The audit of several crawls, and of one beside the log of its server, tells what was
-// compared, and ends with the exit code of all.
+// The audit of several crawls, and of one with the log of its server, prints what was
+// compared, and ends with the exit code for all of it.
 func TestAuditOfSeveralAndBesideALog(t *testing.T) {
 	log := newAccessLog(t)
 	t.Chdir(t.TempDir())

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A board is the end of a terminal's text: a block of lines that is drawn over
-// and over in its place. What is written meanwhile stands above it.
+// A board is a block of lines at the end of a terminal's text, which is drawn again and
+// again in its place. Other output goes above it.
 type board struct {
 	w     io.Writer
-	width func() int // of the terminal, in characters
+	width func() int // width of the terminal, in characters
 
-	mu    sync.Mutex // guards drawn, and the terminal: a line never stands inside the block
-	drawn []int      // how long the lines are that stand there
+	mu    sync.Mutex // guards drawn and the terminal, so that no other line is inside the block
+	drawn []int      // lengths of the lines on the terminal
 }
 
-// Write takes the block away; the next draw sets it under what is written.
+// Write erases the block and writes p. The next draw puts the block below it.
 func (b *board) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -31,8 +31,7 @@ func (b *board) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// draw shows lines in the place of those that were drawn last. There is one
-// write for all: nobody sees half of it.
+// draw replaces the block by lines, in one write, so that it is never half visible.
 func (b *board) draw(lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,8 +43,8 @@ func (b *board) draw(lines []string) {
 	_, _ = io.WriteString(b.w, text)
 }
 
-// erase is what takes away the block: one line up for each row that it takes by
-// now, and everything below is cleared (ECMA-48, CPL and ED).
+// erase returns the control sequences that erase the block: one line up for each row that
+// it takes now, then clear everything below (ECMA-48, CPL and ED).
 func (b *board) erase() string {
 	if len(b.drawn) == 0 {
 		return ""
@@ -58,8 +57,8 @@ func (b *board) erase() string {
 	return fmt.Sprintf("\x1b[%dF\x1b[J", rows)
 }
 
-// boardFor is a board at the end of w; nil where w is no terminal that can be
-// drawn on.
+// boardFor returns a board at the end of w, or nil if w is not a terminal that can be drawn
+// on.
 func boardFor(w io.Writer) *board {
 	file, ok := w.(*os.File)
 	if term := os.Getenv("TERM"); !ok || !isTerminal(file) || term == "dumb" || !escapes(file) {
@@ -68,14 +67,14 @@ func boardFor(w io.Writer) *board {
 	return &board{w: w, width: func() int { return widthOf(file) }}
 }
 
-// wrap breaks a line between words where it is wider than a terminal, 0 if there
-// is none; what follows is indented.
+// wrap breaks a line between words if it is wider than width, which is 0 if there is no
+// terminal. It indents the lines after the first.
 func wrap(line string, indent, width int) string {
 	if width <= indent {
 		return line
 	}
 	var b strings.Builder
-	at, blanks := 0, 0 // blanks: between the last word and the next one; none stands at the end of a line
+	at, blanks := 0, 0 // blanks: between the last word and the next one, not written at the end of a line
 	for i, word := range strings.Split(line, " ") {
 		if i > 0 {
 			blanks++
@@ -97,7 +96,7 @@ func wrap(line string, indent, width int) string {
 	return b.String()
 }
 
-// fit cuts a line to a width, and what a terminal could take for a command.
+// fit cuts a line to a width, and removes what could control a terminal.
 func fit(line string, width int) string {
 	line = strings.Map(func(r rune) rune {
 		switch {

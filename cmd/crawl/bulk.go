@@ -2,14 +2,14 @@ package main
 
 import "strings"
 
-// A bulkDoor is where the owner of a large site hands out what a crawl would collect
-// page by page.
-type bulkDoor struct {
+// A bulkSource is where the owner of a large site offers the data that a crawl would
+// collect page by page.
+type bulkSource struct {
 	domain string // and all hosts below it
 	where  string
 }
 
-var bulkDoors = []bulkDoor{
+var bulkSources = []bulkSource{
 	{"wikipedia.org", "dumps of all its text at https://dumps.wikimedia.org/"},
 	{"wiktionary.org", "dumps of all its text at https://dumps.wikimedia.org/"},
 	{"wikimedia.org", "dumps at https://dumps.wikimedia.org/"},
@@ -34,9 +34,9 @@ var bulkDoors = []bulkDoor{
 	{"commoncrawl.org", "its files, see https://commoncrawl.org/get-started"},
 }
 
-// better says where else to get what a host has; empty if nothing is known.
+// better returns where else to get the content of a host, or "" if that is not known.
 func better(host string) string {
-	for _, door := range bulkDoors {
+	for _, door := range bulkSources {
 		if host == door.domain || strings.HasSuffix(host, "."+door.domain) {
 			return door.where
 		}

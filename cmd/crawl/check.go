@@ -13,10 +13,10 @@ func (p *program) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [flags] JOB.yaml",
 		Short: "validate a job file, and show the plan",
-		Long: `check reads a job file, says all that is wrong with it at once, and shows the
-plan: each site, what its robots.txt says to the seeds, the pause between two
-requests, and how long the crawl takes at least; where it has a schedule, when the
-next runs come, and by which command. It fetches nothing but robots.txt,
+		Long: `check reads a job file, prints all its mistakes at once, and shows the
+plan: each site, what its robots.txt says about the seeds, the pause between two
+requests, and how long the crawl takes at least; if it has a schedule, when the
+next runs are, and by which command. It fetches only robots.txt,
 and writes nothing. Its flags are those of crawl run, which win over the file.
 
 The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
@@ -31,7 +31,7 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 				return usage("there is no job file %s: crawl init %s writes one to begin with", args[0], args[0])
 			}
 			f.job = args[0]
-			opts, err := p.asked(f, cmd.Flags().Changed, nil)
+			opts, err := p.runOptions(f, cmd.Flags().Changed, nil)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,6 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 	return cmd
 }
 
-// check shows the plan of a crawl.
 func (p *program) check(ctx context.Context, opts crawler.Options, f *runFlags) error {
 	plan, err := planOf(ctx, opts)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// choose makes a flag of a text that is one of a few: shells complete it, and what is
-// nearly one of them is guessed.
+// choose adds a flag whose value is one of a few texts. Shells complete it, and errors
+// suggest the nearest value.
 func choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...string) {
 	fs.VarP(flagValue{crawler.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }
 
-// eachOf checks that each of the words given for a flag is one of those that are known, which
-// are called what; they are as they were meant then: without blanks around them, in lower
+// eachOf returns an error if one of the words given for a flag is not one of known, which
+// are called what. It changes given to known words: without blanks around them, in lower
 // case.
 func eachOf(flag, what string, given, known []string) error {
 	for i, word := range given {
@@ -27,11 +27,10 @@ func eachOf(flag, what string, given, known []string) error {
 	return nil
 }
 
-// choicesKey is the annotation of a flag that lists what it may be, where its type does
-// not.
+// choicesKey is the annotation of a flag that lists its values, if its type does not.
 const choicesKey = "choices"
 
-// choicesOf are the values that a flag may have; nil where there is no list of them.
+// choicesOf returns the values that a flag may have, or nil if they are not listed.
 func choicesOf(f *pflag.Flag) []string {
 	if known := f.Annotations[choicesKey]; known != nil {
 		return known
@@ -42,8 +41,8 @@ func choicesOf(f *pflag.Flag) []string {
 	return nil
 }
 
-// meant guesses which choice was meant by a value that is none, or by a part of a
-// list: ": did you mean ...?", or nothing.
+// meant guesses which of known an invalid value, or an item of a list, was meant to be: ":
+// did you mean ...?", or "".
 func meant(value string, known []string) string {
 	for part := range strings.SplitSeq(value, ",") {
 		part = strings.TrimSpace(part)

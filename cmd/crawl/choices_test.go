@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is given for a list of words is taken as it is meant; the first that is none is named,
-// with the one that it is like.
+// Words of a list are read regardless of case and blanks. The error for an invalid word
+// suggests the nearest one.
 func TestEachWordOfAListIsOneThatIsKnown(t *testing.T) {
 	known := []string{"gone", "moved"}
 	given := []string{" Gone", "MOVED "}

@@ -6,8 +6,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// sharedClocks opens the clocks that all crawls of this user share. Without
-// them each crawl is as polite as ever, by itself.
+// sharedClocks opens the clocks that all crawls of this user share. It returns nil if that
+// fails: each crawl is then polite by itself.
 func sharedClocks(log *slog.Logger) *machine.Table {
 	path, err := machine.DefaultPath()
 	if err == nil {

@@ -24,7 +24,7 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_STATE_HOME", "")
-	// The goroutine that waits for signals must not be one of the bubble.
+	// The goroutine that waits for signals must not belong to the bubble.
 	first := make(chan os.Signal, 1)
 	signal.Notify(first, os.Interrupt)
 	defer signal.Stop(first)
@@ -64,7 +64,7 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 	})
 }
 
-// What asks for one robots.txt keeps the pauses of the crawls, too.
+// Commands that fetch one robots.txt keep the pauses of the crawls, too.
 func TestRobotsCommandsShareTheClocksOfASite(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", "")

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// shells are those that crawl completion knows.
+// shells are the shells that crawl completion supports.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (p *program) completionCommand() *cobra.Command {
@@ -20,9 +20,9 @@ func (p *program) completionCommand() *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "let a shell complete commands, flags and directories",
 		Long: `completion prints a script for a shell, which then completes commands, flags, what
-flags may be, and the directories that are crawls. The script asks this program, so
-that it need not be made again when that is replaced.`,
-		Example: `bash, in ~/.bashrc (wants the package bash-completion):
+flags may be, and the directories that are crawls. The script calls this program, so
+it need not be made again after an update.`,
+		Example: `bash, in ~/.bashrc (needs the package bash-completion):
   source <(crawl completion bash)
 
 zsh, once, into a directory of $fpath:
@@ -56,7 +56,7 @@ PowerShell, in the profile:
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.out)
 			}
-			return usage("crawl completion: %q is none of %s%s", args[0], strings.Join(shells, ", "), meant(args[0], shells))
+			return usage("crawl completion: %q is not one of %s%s", args[0], strings.Join(shells, ", "), meant(args[0], shells))
 		},
 	}
 }
@@ -67,8 +67,8 @@ var (
 	flagInUse  = regexp.MustCompile(`--[a-z-]+ [A-Za-z.]+`)
 )
 
-// setCompletion lets each command and flag below cmd be completed by what its usage and
-// its type say: a command that takes a DIR takes the directory of a crawl.
+// setCompletion completes the arguments and flags of cmd, and of all commands below it, by
+// their usage and type: DIR is completed to the directory of a crawl.
 func setCompletion(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		setCompletion(c)
@@ -78,13 +78,13 @@ func setCompletion(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if by := completeFlag(f); by != nil {
-			// It fails only for a flag that is not there, or has one already.
+			// It fails only if the flag does not exist, or has a function already.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, by)
 		}
 	})
 }
 
-// completeArgs completes what a usage line names first.
+// completeArgs completes the first argument that a usage line names.
 func completeArgs(use string) cobra.CompletionFunc {
 	use = flagInUse.ReplaceAllString(use, "")
 	return func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -98,8 +98,7 @@ func completeArgs(use string) cobra.CompletionFunc {
 	}
 }
 
-// completeFlag completes the value of a flag; nil for a flag whose value may be
-// anything.
+// completeFlag completes the value of a flag. It returns nil if the flag takes any value.
 func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
 	known := choicesOf(f)
 	left, _ := flagWords(f)
@@ -123,7 +122,7 @@ func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// completeChoice completes one of a few values, or the last of a list of them.
+// completeChoice completes one of several values, or the last item of a list of them.
 func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) {
 	before := ""
 	if at := strings.LastIndex(begun, ","); at >= 0 && isList(f) {
@@ -137,15 +136,15 @@ func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) 
 	return all
 }
 
-// isList reports whether a flag takes several values at once.
+// isList reports whether a flag takes several values, with commas between them.
 func isList(f *pflag.Flag) bool {
 	_, slice := f.Value.(pflag.SliceValue)
 	s, ok := f.Value.(flagValue)
 	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a type of one word names them all
 }
 
-// crawlsAt completes the directory of a crawl: those that are none stand there only to
-// be looked into.
+// crawlsAt completes the directory of a crawl. It offers other directories only to be
+// looked into.
 func crawlsAt(begun string) ([]string, cobra.ShellCompDirective) {
 	above, first := filepath.Split(begun)
 	entries, err := os.ReadDir(filepath.Join(above, "."))
@@ -169,7 +168,7 @@ func crawlsAt(begun string) ([]string, cobra.ShellCompDirective) {
 	return others, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeCommands completes the words that lead to a command.
+// completeCommands completes the names of commands.
 func completeCommands(cmd *cobra.Command, args []string, begun string) (names []string, _ cobra.ShellCompDirective) {
 	of := cmd.Root()
 	for _, name := range args {

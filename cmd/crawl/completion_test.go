@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completed is what a shell is told that asks how args goes on, without descriptions;
-// last is how it is to go on.
+// completed returns what a shell gets as completions of args, without descriptions. last is
+// the directive for what follows.
 func completed(t *testing.T, args ...string) (words []string, last string) {
 	t.Helper()
 	var out, err bytes.Buffer
@@ -32,11 +32,11 @@ func completed(t *testing.T, args ...string) (words []string, last string) {
 const (
 	nothingElse = ":4"
 	someFile    = ":0"
-	goesOn      = ":6" // without a blank
+	goesOn      = ":6" // without a blank after it
 	someDir     = ":16"
 )
 
-// A shell completes what there is, and no file where none is meant.
+// A shell completes existing values, and offers no file if none is meant.
 func TestWhatAShellCompletes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"news.crawl/state.db", "name/old.crawl/state.db", ".hidden/state.db", "nothing.crawl/x", "notes.txt", "bad\x1b.crawl/state.db"} {
@@ -98,7 +98,7 @@ func TestWhatAShellCompletes(t *testing.T) {
 	}
 }
 
-// A flag or a command that is added is completed by what it says of itself.
+// Each flag and command is completed by what it says about itself.
 func TestEachFlagAndCommandIsCompleted(t *testing.T) {
 	root := (&program{}).root()
 	setCompletion(root)
@@ -136,7 +136,7 @@ func TestEachFlagAndCommandIsCompleted(t *testing.T) {
 	}
 }
 
-// The scripts for shells are scripts for these shells, where they are installed.
+// The installed shells accept their scripts.
 func TestShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range shells {
 		var out, said bytes.Buffer
@@ -159,7 +159,7 @@ func TestShellsReadTheirScripts(t *testing.T) {
 	}
 }
 
-// What is nearly one of a few is guessed, wherever it stands.
+// An error suggests the nearest choice, for flags, job files and arguments.
 func TestNearlyAChoice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("job.yaml", []byte("seeds: [http://a.test/]\nscope: hots\noutput: [wacr]\nsitemaps: nothing\n"), 0o644); err != nil {
@@ -177,8 +177,8 @@ func TestNearlyAChoice(t *testing.T) {
 		{"run --job job.yaml", "job.yaml:3:10: output: \"wacr\" is none of warc, jsonl, bodies, links, none: did you mean warc?\n"},
 		{"run --job job.yaml", "sitemaps: \"nothing\" is none of also, only, none\n"},
 		{"list --fate fetchd a.crawl", "did you mean fetched?"},
-		{"export --format paruqet a.crawl", "--format: \"paruqet\" is none of cdxj, wacz, jsonl, csv, parquet: did you mean parquet?\n"},
-		{"init --template sitmap", "--template: \"sitmap\" is none of site, list, archive, sitemap: did you mean sitemap?\n"},
+		{"export --format paruqet a.crawl", "--format: \"paruqet\" is not one of cdxj, wacz, jsonl, csv, parquet: did you mean parquet?\n"},
+		{"init --template sitmap", "--template: \"sitmap\" is not one of site, list, archive, sitemap: did you mean sitemap?\n"},
 		{"robots lint --dialect gogle robots.txt", "did you mean google?\n"},
 		{"help vrify", "unknown command \"vrify\": did you mean verify?"},
 		{"help robots lnit", "unknown command \"lnit\": did you mean lint?"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// connections are those that a server has open.
+// connections counts the open connections of a server.
 type connections struct {
 	mu   sync.Mutex
 	none *sync.Cond
@@ -35,12 +35,12 @@ func (c *connections) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// probeHost is the host of the request of drain, which counts for nothing.
+// probeHost is the host of the request of drain, which is not counted.
 const probeHost = "probe"
 
-// drain waits until the server at address has answered all that a crawler that was killed
-// has still requested. Connections are accepted in order: once that of drain is, all
-// earlier ones are.
+// drain waits until the server at address has answered everything that a killed crawler had
+// requested. Connections are accepted in order: after that of drain, all earlier ones have
+// been.
 func (c *connections) drain(t *testing.T, address string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -17,26 +17,26 @@ import (
 
 var errForced = errors.New("stopped at once")
 
-// A screen is what is shown of a crawl.
+// A screen says what to show of a crawl, and how.
 type screen struct {
-	every time.Duration // between two looks; 0: none, and no first line
+	every time.Duration // between two lines of progress; 0: no progress, and no first line
 	json  bool          // the summary is JSON
-	board *board        // nil: lines
-	width func() int    // of lines for people; nil: they are for programs
-	most  time.Duration // that the run may take; 0: no limit
+	board *board        // nil if progress is shown in lines
+	width func() int    // of lines for people; nil if lines are for programs
+	most  time.Duration // limit of the run's time; 0: no limit
 
-	control bool         // others may come to the crawl
-	figures net.Listener // for metrics; nil: none
-	again   string       // how the crawl goes on, in place of "the same command goes on"
-	over    bool         // a run that ends by its patience or its time is not gone on with: it is a snapshot of a series
-	onEnd   string       // a command that is told how it ended; empty: none
-	undo    undos        // of what was made for a run, if that is refused
+	control bool         // the crawl has a control socket
+	figures net.Listener // for metrics; nil if there are none
+	again   string       // replaces "the same command goes on"
+	over    bool         // it is a snapshot of a series: if its patience or time ends, it is over
+	onEnd   string       // the command of --on-end
+	undo    undos        // run if the crawl is refused
 	record  recorder
 }
 
-// screen is what the flags ask for: somebody who looks on is not left without
-// a word for more than two seconds. From then on what is said to him stands above
-// the block, where there is one.
+// screen returns the screen for --progress and --json. On a terminal something is shown at
+// least every two seconds. After it is called, messages are printed above the block, if
+// there is one.
 func (p *program) screen(progress string, asJSON bool) screen {
 	file, ok := p.err.(*os.File)
 	switch {
@@ -56,7 +56,7 @@ func (p *program) screen(progress string, asJSON bool) screen {
 	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return widthOf(file) }}
 }
 
-// columns is how wide the terminal is; 0 where there is none.
+// columns returns the width of the terminal, or 0 if there is none.
 func (s screen) columns() int {
 	switch {
 	case s.board != nil:
@@ -67,7 +67,7 @@ func (s screen) columns() int {
 	return 0
 }
 
-// crawl runs a crawl from its first line to its summary.
+// crawl runs a crawl, from the first line that it prints to its summary.
 func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) (err error) {
 	var c *crawler.Crawler
 	began := false
@@ -96,7 +96,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// From here on an interrupt stops the crawl; before, it ends the process.
+	// From here on an interrupt stops the crawl; before, it ended the process.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
@@ -113,7 +113,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	<-done
 	doors.close()
 	err = p.ended(c, opts.Dir, err, show)
-	signal.Stop(signals) // the second interrupt of a provenance ends the process
+	signal.Stop(signals) // while the provenance is written, a second interrupt ends the process
 	if began {
 		err = p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
 	}
@@ -122,8 +122,8 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	return err
 }
 
-// idle ends a run that has nothing to do. The files of the crawl stay as they are, with
-// their provenance, which is written only if there is no such file.
+// idle ends a run that has nothing to do. It leaves the files of the crawl as they are, and
+// writes its provenance only if there is none.
 func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Options, show screen) error {
 	p.start(crawler.Start{Resumed: true}, opts, show)
 	err := p.ended(c, opts.Dir, nil, show)
@@ -137,7 +137,8 @@ func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Opt
 	return err
 }
 
-// ended says what a run came to that has ended with err.
+// ended prints the summary of a run that has ended with err, and returns the error of the
+// command.
 func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) error {
 	if err != nil && !errors.Is(err, errForced) {
 		return err
@@ -161,8 +162,8 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	return is
 }
 
-// stopSignals are those that end a crawl gracefully. A command under nohup
-// outlives its terminal.
+// stopSignals returns the signals that end a crawl gracefully. SIGHUP is not one of them if
+// it is ignored, as under nohup.
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -171,14 +172,14 @@ func stopSignals() []os.Signal {
 	return all
 }
 
-// start says what begins, and what a crawl that goes on does otherwise.
+// start prints what begins and, if the crawl continues, what differs from its last run.
 func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	switch {
 	case p.events != nil:
 		p.events.start(opts)
 	case show.every > 0:
 		again := sameCommand
-		if !show.over { // a snapshot that is stopped goes on, too
+		if !show.over { // a stopped snapshot continues, too
 			again = cmp.Or(show.again, sameCommand)
 		}
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
@@ -204,7 +205,8 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	}
 }
 
-// change says what a flag was and is, and what that means for sites.
+// change describes a flag that differs from the last run, and whether that is tighter or
+// wider for sites.
 func change(c crawler.Change) string {
 	text := c.String()
 	for _, s := range new(crawler.Options).Settings() {
@@ -225,8 +227,8 @@ func were(n int, noun string) string {
 	return plural(n, noun) + " were"
 }
 
-// forcedAfter is how long a crawl that was told to stop at once may take to: it
-// closes its files, and a disk that hangs lets nobody close anything.
+// forcedAfter is how long closing the files of a crawl that is stopped at once may take. If
+// a disk hangs, it never ends.
 const forcedAfter = 1500 * time.Millisecond
 
 // watch turns signals into stops and prints progress, until ended is closed.

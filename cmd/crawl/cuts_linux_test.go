@@ -138,7 +138,7 @@ func cut(t *testing.T, cmd *exec.Cmd, root string, nth int, over func() bool) (w
 	}
 }
 
-// systemCall is what PTRACE_GET_SYSCALL_INFO says at the entry of a system call.
+// systemCall is the answer of PTRACE_GET_SYSCALL_INFO at the entry of a system call.
 type systemCall struct {
 	op          uint8
 	_           [3]uint8
@@ -147,7 +147,7 @@ type systemCall struct {
 	stack       uint64
 	number      uint64
 	args        [6]uint64
-	_           [16]byte // what it says at other times
+	_           [16]byte // for the other stops
 }
 
 // An operation changes a file.
@@ -212,7 +212,7 @@ func fileOperation(id int, root string) (o operation, ok bool) {
 	return o, strings.HasPrefix(o.path, root+string(filepath.Separator))
 }
 
-// textAt reads a text that ends with a zero from the memory of a process.
+// textAt reads a zero-terminated text from the memory of a process.
 func textAt(id int, address uint64) string {
 	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", id))
 	if err != nil {
@@ -233,7 +233,8 @@ func textAt(id int, address uint64) string {
 	return ""
 }
 
-// tear makes a part of a write in the place of its process: a kill may interrupt one.
+// tear makes a part of a write, for a process that is then killed: a kill may interrupt a
+// write.
 func (o *operation) tear(nth int) {
 	if o.name != "write" && o.name != "pwrite" {
 		return

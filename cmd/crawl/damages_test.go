@@ -26,8 +26,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// damageable are the kinds of files that the directory of a crawl has, and why damage of one
-// may go unnamed: empty if it may not. A kind of file that is missing here fails TestDamages.
+// damageable are the kinds of files in the directory of a crawl, and why damage of a kind
+// may go unnamed, or "" if it may not. A kind of file that is missing here fails
+// TestDamages.
 var damageable = map[string]string{
 	storage.StateFile: "", storage.LogFile: "", storage.PagesFile: "", storage.LinksFile: "", storage.IndexFile: "", "index.part": "",
 	"warc/*.warc.gz": "", "warc/*.warc.gz.open": "",
@@ -38,7 +39,7 @@ var damageable = map[string]string{
 	storage.RunFile:          "it is for people",
 }
 
-// kindOf is the kind of a file.
+// kindOf returns the kind of a file.
 func kindOf(name string) string {
 	for kind := range damageable {
 		if ok, _ := filepath.Match(kind, name); ok {
@@ -52,10 +53,10 @@ func kindOf(name string) string {
 type spoilable struct {
 	name  string
 	files map[string][]byte
-	other map[string][]byte // of another crawl, by kind
+	other map[string][]byte // files of another crawl, by kind
 }
 
-// filesOf reads a crawl.
+// filesOf returns the files of a crawl.
 func filesOf(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -71,9 +72,9 @@ func filesOf(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// spoilables are crawls that have files of each kind: one that ended, one that was killed, one
-// that knows the one before, and a snapshot of a series with many seeds, all but the killed
-// one with their provenance, which is signed.
+// spoilables makes crawls that have files of each kind: one that ended, one that was
+// killed, one that knows the one before, and a snapshot of a series with many seeds. All
+// except the killed one have their provenance, which is signed.
 func spoilables(t *testing.T) (all []spoilable) {
 	t.Helper()
 	atHome(t)
@@ -133,7 +134,8 @@ func spoilables(t *testing.T) (all []spoilable) {
 	return all
 }
 
-// spoil draws what happens to a file; nil: it is gone. what is empty if nothing would.
+// spoil draws a damage of a file and returns its new content, nil if it is deleted. what is
+// empty if nothing would change.
 func (s *spoilable) spoil(r *rand.Rand, name string) (what string, is []byte) {
 	raw := s.files[name]
 	b := bytes.Clone(raw)
@@ -177,9 +179,9 @@ func (s *spoilable) spoil(r *rand.Rand, name string) (what string, is []byte) {
 	return what, is
 }
 
-// rowsOf are all rows of a state file; empty if it cannot be read.
+// rowsOf returns all rows of a state file, or "" if it cannot be read.
 func rowsOf(path string) (text string) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // of a file that is cut
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a file that was cut causes one
 	defer func() { _ = recover() }()
 	db, err := bbolt.Open(path, 0o400, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {
@@ -201,7 +203,7 @@ func rowsOf(path string) (text string) {
 	return b.String()
 }
 
-// harmless says why nothing needs to be said of a damage; empty if something does.
+// harmless returns why a damage need not be named, or "" if it must.
 func (s *spoilable) harmless(name, what string, is []byte, dir string) string {
 	kind := kindOf(name)
 	_, sealed := s.files[provenance.File]
@@ -224,7 +226,7 @@ func (s *spoilable) harmless(name, what string, is []byte, dir string) string {
 
 func (s *spoilable) rows() string { return rowsOf(filepath.Join(s.name, storage.StateFile)) }
 
-// pagesOf are the URLs of the lines of a pages.jsonl.
+// pagesOf returns the URLs of the lines of a pages.jsonl.
 func pagesOf(raw []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(raw) {
@@ -236,11 +238,11 @@ func pagesOf(raw []byte) map[string]bool {
 	return all
 }
 
-// damage spoils a file of a copy of the crawl, and says what repair makes of it.
+// damage spoils a file of a copy of the crawl, and checks verify and repair.
 func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
-	if filepath.Dir(s.name) != "." { // a snapshot knows those beside it
+	if filepath.Dir(s.name) != "." { // a snapshot knows the snapshots beside it
 		dir = filepath.Join(filepath.Dir(dir), filepath.Base(s.name))
 	}
 	defer os.RemoveAll(dir)
@@ -288,8 +290,8 @@ func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became s
 		return "refused"
 	}
 	after, out := verifiedHere(t, dir)
-	// A file of another crawl repeats answers of that, and another record may repeat an answer
-	// that is lost.
+	// A file of another crawl repeats answers of that crawl, and another record may repeat
+	// an answer that is lost.
 	if after == exitCheck && (what == "that of another crawl" || len(said.Lost) > 0) {
 		after = exitDone
 	}

@@ -61,7 +61,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 	}
 	server := &http.Server{Handler: demoWeb(exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
-	// The fake web. It ends when the crawl has ended.
+	// Serves the fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
 
 	show := p.screen("auto", asJSON)
@@ -75,7 +75,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
 	}, show)
 	if exitCode(err) == exitLater {
-		err = nil // one of its sites never answers
+		err = nil // expected: one of the sites never answers
 	}
 	return errors.Join(err, closeServer(server, served))
 }
@@ -112,8 +112,8 @@ func (w demoSites) rules(host, body string) {
 	})
 }
 
-// demoWeb answers for all hosts of the demo, as they are after so many weeks. The busy
-// one has rested where a crawl goes on.
+// demoWeb answers for all hosts of the demo, as they are after some weeks. If goesOn is
+// true, the busy site does not ask for rest.
 func demoWeb(goesOn bool, week int) http.Handler {
 	w := demoSites{http.NewServeMux()}
 	w.library(week)
@@ -137,11 +137,11 @@ func demoWeb(goesOn bool, week int) http.Handler {
 	w.html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
 	visits := ""
 	if week > 0 {
-		visits = fmt.Sprintf("<!-- %d weeks, and nobody has written anything -->", week)
+		visits = fmt.Sprintf("<!-- %d weeks, and no entries -->", week)
 	}
 	w.html("www.moved.demo.test/about", "About", visits)
 
-	// A calendar without an end: the budget of pages and the depth end it.
+	// An endless calendar: the budget of pages and the depth end it.
 	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
@@ -152,16 +152,16 @@ func demoWeb(goesOn bool, week int) http.Handler {
 		fmt.Fprintf(w, `<title>Day %d</title><a href="/?day=%d">Tomorrow</a> <a href="/?day=%d">In a week</a>`, day, day+1, day+7)
 	})
 
-	// A robots.txt that fails is no permission: nothing else is asked for.
+	// If robots.txt fails, nothing else of the site is fetched.
 	w.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the database is away", http.StatusInternalServerError)
 	})
 	return w
 }
 
-// library has what robots.txt allows and forbids, a redirect, and links that are not
-// followed. From the first week on the last book is forbidden, and the drafts are not; each
-// week a book is new, another one is gone for good, and some have another edition.
+// library has paths that robots.txt allows and forbids, a redirect, and links that are not
+// followed. From week 1 on the last book is forbidden, and the drafts are allowed. Each
+// week one book is new, another one is gone for good, and some have another edition.
 func (w demoSites) library(week int) {
 	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
 	if week == 0 {
@@ -181,11 +181,11 @@ func (w demoSites) library(week int) {
 <a href="/go">A redirect</a> <a href="/lost">A book that is lost</a> <a href="/ads" rel="nofollow">An advertisement</a>
 <a href="http://elsewhere.demo.test/">Another host</a>`)
 	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
-	// A redirect into what robots.txt forbids: the redirect is asked for, its target is not.
+	// A redirect into a forbidden path: the redirect is requested, its target is not.
 	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
 }
 
-// book is one of the library: its own number is also the week in which it is lost.
+// book is a page of the library. A book is lost in the week of its own number.
 func (w demoSites) book(number, next, week int) {
 	at := fmt.Sprintf("library.demo.test/book/%d", number)
 	if number <= week {
@@ -202,11 +202,11 @@ func (w demoSites) book(number, next, week int) {
 		fmt.Sprintf(`%s<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, edition, next, number))
 }
 
-// busyOnce asks for three seconds of rest, the first time.
+// busyOnce answers the first request with 429 and three seconds of Retry-After.
 type busyOnce struct{ asked bool }
 
 func (b *busyOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The crawler asks a site one thing at a time: no lock is needed.
+	// The crawler sends a site one request at a time: no lock is needed.
 	if !b.asked {
 		b.asked = true
 		w.Header().Set("Retry-After", "3")

@@ -23,10 +23,10 @@ type diffFlags struct {
 	from, to, temp string
 	json, noText   bool
 	most           int
-	unread         int // snapshots of a series that were left out
+	unread         int // snapshots of a series that could not be read
 }
 
-// The lists that are of robots.txt, in place of a diff.Kind.
+// The lists that are about robots.txt, and are not a diff.Kind.
 const (
 	listDisallowed = "newly-disallowed"
 	listAllowed    = "newly-allowed"
@@ -40,16 +40,16 @@ func (p *program) diffCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "diff [flags] DIR DIR | diff [flags] DIR|SERIES",
-		Short: "tell what has changed between two crawls",
+		Short: "show what has changed between two crawls",
 		Long: `diff compares two crawls of the same sites, the earlier one first: each URL that either
 of them knows, and what robots.txt permits. One crawl is compared with the one before it
-(crawl run --previous); of a series, the directory that has a crawl for each time, the last
-two that have ended.
+(crawl run --previous). If DIR is a series (a directory with many crawls), the last
+two that have ended are compared.
 
-A page is the same where its bytes are. Where they are not, the texts that readers see
-are compared, if the bodies are archived. Of each robots.txt that is another one it tells
-which known URLs it has come to forbid, or to allow, and by which line. What the crawls
-were asked for, where that is not the same, comes first: it is none of the web's doing.
+A page is unchanged if its bytes are. If they are not, the texts that readers see
+are compared, if the bodies are archived. For each robots.txt that has changed it prints
+which known URLs it newly forbids or allows, and by which line. Settings that differ
+between the crawls come first: their effects are not changes of the web.
 
 --list prints the URLs of some kinds, one on each line, sorted by host:
 
@@ -67,30 +67,30 @@ No crawl may run in either directory.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.lists, "list", nil, "print the URLs of these `kinds`, with commas between them, and nothing else")
 	if err := flags.SetAnnotation("list", choicesKey, diffListNames()); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // the flag does not exist
 	}
 	flags.StringArrayVar(&f.sites, "site", nil, "only this `site`, as https://example.org, or this host; may be repeated")
 	flags.StringVar(&f.from, "from", "", "of a series: compare with the last crawl of this `day`, as 2026-11-20 (default: the one before)")
 	flags.StringVar(&f.to, "to", "", "of a series: compare the last crawl of this `day` (default: the last one)")
 	flags.BoolVar(&f.json, "json", false, "print JSON, an object on each line")
 	flags.IntVar(&f.most, "most", 10, "how many URLs of each kind are shown; --list has all")
-	flags.BoolVar(&f.noText, "no-text", false, "read no bodies: pages with other bytes are modified, whatever readers see")
+	flags.BoolVar(&f.noText, "no-text", false, "read no bodies: all pages with other bytes count as modified")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 500 bytes for each URL of either crawl (default: the system's)")
 	return cmd
 }
 
-// A diffList is one that can be asked for.
+// A diffList is a value of --list.
 type diffList struct{ name, words string }
 
-// diffLists are those of all kinds of changes, and of robots.txt.
+// diffLists returns all kinds of changes, and the lists about robots.txt.
 func diffLists() (all []diffList) {
 	for _, k := range diff.Kinds() {
 		if k.IsChange() {
 			all = append(all, diffList{string(k), k.Words()})
 		}
 	}
-	return append(all, diffList{listDisallowed, "robots.txt has come to forbid it, asked for or not"},
-		diffList{listAllowed, "robots.txt forbids it no more"})
+	return append(all, diffList{listDisallowed, "robots.txt forbids it now, whether it was fetched or not"},
+		diffList{listAllowed, "robots.txt no longer forbids it"})
 }
 
 func diffListNames() (names []string) {
@@ -100,7 +100,7 @@ func diffListNames() (names []string) {
 	return names
 }
 
-// check finds out what is no list.
+// check returns an error if a flag has an invalid value.
 func (f *diffFlags) check() error {
 	if err := eachOf("list", "list", f.lists, diffListNames()); err != nil {
 		return err
@@ -111,11 +111,11 @@ func (f *diffFlags) check() error {
 	return nil
 }
 
-// crawls are the two directories that are to be compared.
+// crawls returns the two directories to compare.
 func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error) {
 	switch {
 	case len(args) == 2 && f.from+f.to != "":
-		return "", "", usage("--from and --to choose crawls of a series: of two directories there is nothing to choose")
+		return "", "", usage("--from and --to choose crawls of a series, and two directories are given")
 	case len(args) == 2:
 		was, is = args[0], args[1]
 	case len(args) == 1 && !exists(args[0]):
@@ -125,7 +125,7 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 			return "", "", err
 		}
 		if is = args[0]; !exists(was) {
-			return "", "", usage("%s knows %s as the crawl before it, which is not there: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
+			return "", "", usage("the crawl before %s is %s, which is missing: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
 		}
 	case len(args) == 1:
 		if was, is, err = p.ofSeries(f, args[0]); err != nil {
@@ -145,7 +145,8 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 	return was, is, nil
 }
 
-// beforeThat is the crawl that the one in dir knows as the one before it.
+// beforeThat returns the directory of the crawl that the one in dir knows as the one before
+// it.
 func beforeThat(dir string) (was string, err error) {
 	r, _, err := openReader(dir)
 	if err != nil {
@@ -158,7 +159,7 @@ func beforeThat(dir string) (was string, err error) {
 	return was, err
 }
 
-// ofSeries are the two snapshots of a series that are to be compared.
+// ofSeries returns the two snapshots of a series to compare.
 func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error) {
 	s, err := series.Open(dir)
 	if errors.Is(err, series.ErrNoSeries) {
@@ -191,13 +192,13 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	case from < 0:
 		return "", "", usage("%s has no two crawls to compare: %s of %d ended", dir, plural(len(ended), "crawl"), len(all))
 	case from >= to:
-		return "", "", usage("--from: %s is not before %s: nothing lies between them", filepath.Base(ended[from].Dir), filepath.Base(ended[to].Dir))
+		return "", "", usage("--from: %s is not before %s", filepath.Base(ended[from].Dir), filepath.Base(ended[to].Dir))
 	}
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf are the snapshots that are over. Those that cannot be read are named, left out,
-// and counted.
+// endedOf returns the snapshots that are over, and those that cannot be read, which it
+// names.
 func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
 		switch state, err := s.State(); {
@@ -211,7 +212,7 @@ func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapsho
 	return ended, unread
 }
 
-// unreadError is how a command ends that has left snapshots out.
+// unreadError is the error of a command that has left out n snapshots.
 func unreadError(n int) error {
 	if n == 0 {
 		return nil
@@ -219,7 +220,7 @@ func unreadError(n int) error {
 	return &exit{exitCheck, fmt.Errorf("%s of the series could not be read (crawl verify says more)", plural(n, "snapshot"))}
 }
 
-// snapshotOf is the last snapshot whose name begins with a time, as it is written.
+// snapshotOf returns the last snapshot whose name begins with the time that was written.
 func snapshotOf(all []series.Snapshot, flag, when string) (int, error) {
 	stamp := strings.NewReplacer("-", "", ":", "").Replace(strings.TrimSpace(when))
 	for i := len(all) - 1; i >= 0; i-- {
@@ -257,7 +258,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 	})
 }
 
-// compare compares two crawls, and prints what was asked for.
+// compare compares two crawls, and prints what the flags choose.
 func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, width int) error {
 	of, err := (&listQuery{Sites: f.sites}).siteFilter()
 	if err != nil {
@@ -276,7 +277,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 		return usage("neither of the crawls has a URL of %s", strings.Join(f.sites, ", "))
 	}
 	if r.OtherLines > 0 {
-		p.note("crawl: %s of %s could not be read, and count for nothing", plural(int(r.OtherLines), "line"), storage.PagesFile)
+		p.note("crawl: %s of %s could not be read, and are ignored", plural(int(r.OtherLines), "line"), storage.PagesFile)
 	}
 	switch {
 	case len(f.lists) > 0:
@@ -287,7 +288,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 	return (&diffText{lines{w: p.out, width: width}, r, f.most}).print()
 }
 
-// print has what is asked for printed as it comes, where that is so.
+// print makes o print changes as they are found, if the flags choose that.
 func (f *diffFlags) print(p *program, o *diff.Options) {
 	wants := func(list string) bool { return len(f.lists) == 0 || slices.Contains(f.lists, list) }
 	switch {
@@ -326,7 +327,7 @@ func (f *diffFlags) print(p *program, o *diff.Options) {
 	}
 }
 
-// effectList is the list that a URL is on whose robots.txt decides otherwise now.
+// effectList returns the list of a URL whose robots.txt decides differently now.
 func effectList(e *diff.Effect) string {
 	if e.Allowed {
 		return listAllowed
@@ -356,7 +357,7 @@ type (
 	diffRobots struct {
 		Type string `json:"type"` // robots
 		diff.Robots
-		First *struct{} `json:"first,omitempty"` // each has a line of its own
+		First *struct{} `json:"first,omitempty"` // left out: each has a line of its own
 	}
 	diffSum struct {
 		Type string `json:"type"` // sum
@@ -366,7 +367,7 @@ type (
 	}
 )
 
-// diffEnd prints what is known in the end.
+// diffEnd prints the figures at the end.
 func (p *program) diffEnd(r *diff.Result) error {
 	for _, s := range r.Robots {
 		if err := p.object(diffRobots{Type: "robots", Robots: s}); err != nil {

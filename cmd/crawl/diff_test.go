@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// twoCrawls are the crawls of a small web, and of what has become of it: with everything
-// that crawl diff tells. They are was.crawl and is.crawl in the directory.
+// twoCrawls makes two crawls of a small web that has changed in between, with everything
+// that crawl diff shows. They are was.crawl and is.crawl in the directory.
 func twoCrawls(t *testing.T, dir string) {
 	t.Helper()
 	page := func(title, text, noise string) string {
@@ -77,7 +77,7 @@ func twoCrawls(t *testing.T, dir string) {
 	}
 }
 
-// said is what a command prints, which is to end well.
+// said returns the output of a command, which must succeed.
 func said(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -87,7 +87,7 @@ func said(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// What people and programs are told of two small crawls is as it was looked at.
+// The output for people and for programs is as it was reviewed.
 func TestTheDifferenceOfTwoSmallCrawlsIsAsItWasLookedAt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
@@ -119,7 +119,7 @@ func TestTheDifferenceOfTwoSmallCrawlsIsAsItWasLookedAt(t *testing.T) {
 	}
 }
 
-// Lists are URLs alone, one on each line.
+// Lists have URLs alone, one on each line.
 func TestListsOfADifferenceAreURLs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	wd, err := os.Getwd()
@@ -151,7 +151,7 @@ func TestListsOfADifferenceAreURLs(t *testing.T) {
 	}
 }
 
-// docs/reference/diff.md says of each kind what it is, and of each line of JSON.
+// docs/reference/diff.md describes each kind, and each line of JSON.
 func TestEachKindOfChangeStandsInTheDocument(t *testing.T) {
 	text := document(t, "docs/reference/diff.md")
 	names := []string{"begin", "change", "robots-effect", "robots", "sum"}

@@ -8,10 +8,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// shownSites is how many sites are told by their figures.
+// shownSites is the maximum number of sites whose figures are shown.
 const shownSites = 20
 
-// A diffText tells people what has changed between two crawls.
+// A diffText prints for people what has changed between two crawls.
 type diffText struct {
 	lines
 	*diff.Result
@@ -35,7 +35,7 @@ func (t *diffText) print() error {
 	return t.err
 }
 
-// crawl is the line of one of the crawls.
+// crawl prints the line of one of the crawls.
 func (t *diffText) crawl(label string, s diff.Snapshot) {
 	when := ""
 	if !s.First.IsZero() {
@@ -44,10 +44,10 @@ func (t *diffText) crawl(label string, s diff.Snapshot) {
 	t.line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, plural(int(s.URLs), "URL"), s.There)
 }
 
-// caution says which differences may be the crawls' own.
+// caution prints which differences may come from the crawls, not from the web.
 func (t *diffText) caution() {
 	for _, s := range t.Settings {
-		t.line("not the web", "%s: %s -> %s: the crawls were not asked for the same", s.Name, s.Was, s.Is)
+		t.line("not the web", "%s: %s -> %s: the settings of the crawls differ", s.Name, s.Was, s.Is)
 	}
 	if n := t.Seeds.Added + t.Seeds.Removed; n > 0 {
 		t.line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
@@ -57,15 +57,15 @@ func (t *diffText) caution() {
 		case s.Waiting > 0 && isOver(s.Dir):
 			t.line("not fetched", "%s is over, and has not fetched %s: it might have found more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
 		case s.Waiting > 0:
-			t.line("not ended", "%s may yet ask for %s, and find more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
+			t.line("not ended", "%s may still fetch %s, and find more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
 		}
 	}
 	if t.Texts.Unknown > 0 {
-		t.line("texts", "of %s with another body nobody knows whether readers see another text: count as modified", plural(int(t.Texts.Unknown), "page"))
+		t.line("texts", "of %s with another body the texts could not be compared: they count as modified", plural(int(t.Texts.Unknown), "page"))
 	}
 }
 
-// row prints a line as it is, without what could steer a terminal.
+// row prints a line without characters that could control a terminal.
 func (t *diffText) row(indent int, format string, args ...any) {
 	if t.err != nil {
 		return
@@ -80,7 +80,7 @@ func (t *diffText) blank() {
 	}
 }
 
-// figures are how many URLs there are of each kind.
+// figures prints how many URLs there are of each kind.
 func (t *diffText) figures() {
 	t.blank()
 	t.row(0, "%9s  %s", "URLs", "what became of them")
@@ -90,12 +90,12 @@ func (t *diffText) figures() {
 		}
 	}
 	if t.Disallowed+t.Allowed > 0 {
-		t.row(0, "%9d  %-12s %s", t.Disallowed, "disallowed", "by a robots.txt that allowed it, asked for or not")
-		t.row(0, "%9d  %-12s %s", t.Result.Allowed, "permitted", "by a robots.txt that disallowed it, asked for or not")
+		t.row(0, "%9d  %-12s %s", t.Disallowed, "disallowed", "by a robots.txt that allowed it, fetched or not")
+		t.row(0, "%9d  %-12s %s", t.Result.Allowed, "permitted", "by a robots.txt that disallowed it, fetched or not")
 	}
 }
 
-// eachSite are the figures of the sites in which something has changed.
+// eachSite prints the figures of the sites in which something has changed.
 func (t *diffText) eachSite() {
 	if len(t.Sites) < 2 {
 		return
@@ -115,7 +115,7 @@ func (t *diffText) eachSite() {
 	}
 }
 
-// list are the first URLs of a kind.
+// list prints the first URLs of a kind.
 func (t *diffText) list(k diff.Kind) {
 	rows := t.First[k]
 	if len(rows) == 0 {
@@ -134,14 +134,14 @@ func (t *diffText) list(k diff.Kind) {
 	}
 }
 
-// robots is what has changed of one robots.txt.
+// robots prints how one robots.txt has changed.
 func (t *diffText) robots(r *diff.Robots) {
 	t.blank()
-	t.row(0, "robots.txt of %s is another one", r.Site)
+	t.row(0, "robots.txt of %s has changed", r.Site)
 	t.row(2, "was %s", r.Was.Words())
 	t.row(2, "is  %s", r.Is.Words())
 	if r.Disallowed+r.Allowed+r.Unclear == 0 {
-		t.row(2, "no URL that is known has come to be allowed or forbidden by that")
+		t.row(2, "no known URL is newly allowed or forbidden by that")
 	} else {
 		t.row(2, "newly disallowed: %d; newly allowed: %d", r.Disallowed, r.Allowed)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// document is the text of a file of the documentation.
+// document returns the text of a file of the documentation.
 func document(t *testing.T, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", name))
@@ -25,7 +25,7 @@ func document(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// documents are the paths of README.md and of each file below docs.
+// documents returns the paths of README.md and of each file below docs.
 func documents(t *testing.T) (paths []string) {
 	t.Helper()
 	top := filepath.Join("..", "..")
@@ -41,7 +41,7 @@ func documents(t *testing.T) (paths []string) {
 	return append(paths, filepath.Join(top, "README.md"))
 }
 
-// fenced are the blocks of a document that are marked as of a kind.
+// fenced returns the blocks of a document that are marked with a kind.
 func fenced(text, kind string) (list []string) {
 	for _, m := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		list = append(list, m[1])
@@ -49,8 +49,8 @@ func fenced(text, kind string) (list []string) {
 	return list
 }
 
-// What any document gives to be copied is understood, in indented lines, in the cells of
-// tables and in the units of other programs.
+// Each command in a document is valid: in indented lines, in cells of tables, and in units
+// of other programs.
 func TestEachCommandOfTheDocumentsIsUnderstood(t *testing.T) {
 	transcript := regexp.MustCompile(`(?m)^    (\$ )?`)
 	command := regexp.MustCompile(`^    (\$ )?(crawl [a-z]|.*(&&|[|]) *(xargs .*)?crawl [a-z])`)
@@ -144,8 +144,8 @@ func hasHeading(t *testing.T, file, name string) bool {
 	return false
 }
 
-// The units of docs/guide/running.md are those that systemd reads, and they take for a success
-// what is one.
+// The units of docs/guide/running.md are accepted by systemd, and treat as a success what
+// is one.
 func TestTheUnitsOfTheDocumentsAreUnits(t *testing.T) {
 	units := fenced(document(t, "docs/guide/running.md"), "ini")
 	if len(units) != 2 {
@@ -171,7 +171,7 @@ func TestTheUnitsOfTheDocumentsAreUnits(t *testing.T) {
 		}
 		cmd := exec.Command(analyze, "verify", "--man=no", filepath.Join(dir, "crawl-news.service"), filepath.Join(dir, "crawl-news.timer"))
 		said, err := cmd.CombinedOutput()
-		var ours []string // units of the machine may have faults, too
+		var ours []string // other units of the machine may have faults
 		for line := range strings.Lines(string(said)) {
 			if strings.Contains(line, "crawl-news") {
 				ours = append(ours, line)
@@ -188,8 +188,8 @@ func TestTheUnitsOfTheDocumentsAreUnits(t *testing.T) {
 	}
 }
 
-// The line for cron prints something, for which cron sends mail, exactly where the run was
-// no success.
+// The line for cron prints something, which makes cron send mail, exactly if the run
+// failed.
 func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil || runtime.GOOS == "windows" {
@@ -218,7 +218,7 @@ func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 	}
 }
 
-// What docs/guide/site-owners.md gives to be put into a robots.txt does what is said of it.
+// The robots.txt rules of docs/guide/site-owners.md do what it says of them.
 func TestTheRulesForSiteOwnersDoWhatIsSaid(t *testing.T) {
 	files := fenced(document(t, "docs/guide/site-owners.md"), "robots")
 	wants := []struct{ path, somebody, mybot, delay string }{
@@ -242,8 +242,7 @@ func TestTheRulesForSiteOwnersDoWhatIsSaid(t *testing.T) {
 	}
 }
 
-// The name of the crawler is the first word of User-Agent, and the contact stands behind
-// it.
+// The name of the crawler is the first word of User-Agent, and the contact follows it.
 //
 // For site owners: "The name is the first word of User-Agent, and the name that a group
 // in robots.txt uses."
@@ -269,7 +268,8 @@ func TestSiteOwnersFindTheNameInTheirLog(t *testing.T) {
 	}
 }
 
-// ownHome is a home of its own for what a user keeps.
+// ownHome gives the test a home directory of its own, and returns the path of the identity
+// file.
 func ownHome(t *testing.T) (identity string) {
 	t.Helper()
 	home := t.TempDir()

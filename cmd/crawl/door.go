@@ -9,16 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// doors are the ways in to a crawl that runs.
+// doors are the control socket and the address of metrics of a running crawl.
 type doors struct {
 	p       *program
-	control bool         // a socket in the crawl's directory is wanted
-	figures net.Listener // for metrics; nil: none
+	control bool         // whether to open the socket in the crawl's directory
+	figures net.Listener // for metrics; nil if there are none
 	open    []*door.Door
 }
 
-// listen takes the address for figures, before anything of a crawl is made: without it, a
-// run whose user wants to watch it would not be watched. It is nil if none is wanted.
+// listen listens on the address for metrics, before anything of a crawl is made, so that a
+// run does not begin without the metrics that its user wants. It returns nil if address is
+// empty.
 func listen(address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -30,7 +31,7 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// show answers at the address for figures.
+// show serves metrics.
 func (d *doors) show(c *crawler.Crawler) {
 	if d.figures == nil {
 		return
@@ -40,7 +41,8 @@ func (d *doors) show(c *crawler.Crawler) {
 	d.p.note("crawl: figures at http://%s/metrics", one.Where())
 }
 
-// let opens the socket, once the directory is this process's. A crawl goes on without.
+// let opens the socket, after this process has locked the directory. If it fails, the crawl
+// runs without it.
 func (d *doors) let(c *crawler.Crawler, dir string) {
 	if !d.control {
 		return
@@ -49,13 +51,13 @@ func (d *doors) let(c *crawler.Crawler, dir string) {
 	door.Queries(rooms, d.p.answers(c))
 	one, err := door.Open(dir, rooms)
 	if err != nil {
-		d.p.note("crawl: crawl status, and what steers a crawl, cannot reach this run: %v", err)
+		d.p.note("crawl: crawl status, and the commands that steer a crawl, cannot reach this run: %v", err)
 		return
 	}
 	d.open = append(d.open, one)
 }
 
-// close closes them all.
+// close closes all of them.
 func (d *doors) close() {
 	for _, one := range d.open {
 		if err := one.Close(); err != nil {
@@ -65,7 +67,7 @@ func (d *doors) close() {
 	d.open = nil
 }
 
-// shut names the exit code of what came back from a door.
+// shut adds the exit code to an error of package door.
 func shut(err error) error {
 	var closed *door.ShutError
 	var refused *door.RefusedError
@@ -78,10 +80,11 @@ func shut(err error) error {
 	return err
 }
 
-// oneDirectory is the directory of a crawl that a command is given first.
+// oneDirectory returns the directory of a crawl, the first argument of a command, and the
+// rest.
 func oneDirectory(command string, args []string) (dir string, rest []string, err error) {
 	if len(args) == 0 {
-		return "", nil, usage("crawl %s wants the directory of a crawl", command)
+		return "", nil, usage("crawl %s needs the directory of a crawl", command)
 	}
 	if !exists(args[0]) {
 		return "", nil, noDirectory(args[0])

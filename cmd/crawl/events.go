@@ -10,19 +10,19 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// events is what --progress json makes of standard error: an object on each line. What
-// others write to it becomes a note, so that a program need not tell lines apart.
+// events is standard error with --progress json: an object on each line. Other output
+// becomes a note, so that a program need not tell lines apart.
 type events struct {
 	w     io.Writer
-	every time.Duration // between two of a crawl's progress
+	every time.Duration // between two events of progress
 
-	mu   sync.Mutex // guards all below, and w: no line stands within another
-	note []byte     // that has no end yet
-	end  endEvent   // as far as it is known
+	mu   sync.Mutex // guards all below, and w, so that lines do not mix
+	note []byte     // the beginning of an unfinished line
+	end  endEvent   // the last event, as far as it is known
 }
 
-// An event is what each of them has. Members are added, never renamed; a member with
-// another meaning would be another version.
+// An event has the fields of all events. Fields are added, never renamed; a change of
+// meaning would be another version.
 type event struct {
 	Version int       `json:"version"`
 	Event   string    `json:"event"`
@@ -45,7 +45,7 @@ type noteEvent struct {
 	Text string `json:"text"`
 }
 
-// A progressEvent has the figures of this run, but for what is queued, or to be fetched again.
+// A progressEvent has figures of this run, except Queued and Again, which are of the crawl.
 type progressEvent struct {
 	event
 	Seconds  float64      `json:"seconds"`
@@ -54,13 +54,13 @@ type progressEvent struct {
 	Bytes    int64        `json:"bytes"`
 	Requests int          `json:"requests"`
 	Queued   int          `json:"queued"`
-	Again    int          `json:"again,omitempty"` // to be fetched again
+	Again    int          `json:"again,omitempty"` // URLs to be fetched again
 	Busy     int          `json:"busy"`
 	Failed   int          `json:"failed_requests"`
 	Links    int          `json:"skipped_links"`
 	URLs     int          `json:"skipped_urls"`
-	Waiting  *eventOfSite `json:"waiting,omitempty"` // for the site that is due next, where none is asked
-	Asking   *eventOfSite `json:"asking,omitempty"`  // the site that is asked for longest
+	Waiting  *eventOfSite `json:"waiting,omitempty"` // the site that is due next, if no request is under way
+	Asking   *eventOfSite `json:"asking,omitempty"`  // the site with the longest request under way
 }
 
 type eventOfSite struct {
@@ -72,7 +72,7 @@ type eventOfSite struct {
 type endEvent struct {
 	event
 	Code     int    `json:"code"`
-	End      string `json:"end,omitempty"` // none: no run has begun, or it failed
+	End      string `json:"end,omitempty"` // left out: no run has begun, or it failed
 	Pages    int    `json:"pages"`
 	Requests int    `json:"requests"`
 	Bytes    int64  `json:"bytes"`
@@ -81,7 +81,7 @@ type endEvent struct {
 	Early    int    `json:"early_requests"`
 }
 
-// beginEvents has all that is said from here on be events.
+// beginEvents turns all further output on standard error into events.
 func (p *program) beginEvents() {
 	if p.events != nil {
 		return
@@ -97,10 +97,10 @@ func (p *program) beginEvents() {
 func (e *events) put(of any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = writeObject(e.w, of) // who reads no events any more does not stop a crawl
+	_ = writeObject(e.w, of) // a reader that has left does not stop the crawl
 }
 
-// Write makes a note of what is written, once it has the end of its line.
+// Write writes each complete line as a note.
 func (e *events) Write(text []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -134,14 +134,14 @@ func (e *events) progress(v *view) {
 	e.put(of)
 }
 
-// ended keeps what a run came to, for the last event.
+// ended keeps the result of a run for the last event.
 func (e *events) ended(s crawler.Summary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.end = endEvent{End: string(s.End), Pages: s.Pages, Requests: s.Requests, Bytes: s.Bytes, Queued: s.Frontier.Entries, Again: s.Frontier.Again, Early: s.Frontier.Polite.Early}
 }
 
-// last is the last event.
+// last writes the last event.
 func (e *events) last(code int) {
 	e.mu.Lock()
 	end := e.end

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// eventsOf reads what must be events, each on its line, of one version.
+// eventsOf parses output that must be events, one on each line, of one version.
 func eventsOf(t *testing.T, said string) (all []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(said) {
@@ -29,8 +29,8 @@ func eventsOf(t *testing.T, said string) (all []map[string]any) {
 	return all
 }
 
-// A program that looks on is told of the beginning, of each half minute, and of the end;
-// the summary stays what it is.
+// A program gets events for the beginning, each half minute, and the end. The summary does
+// not change.
 func TestEventsTellOfARun(t *testing.T) {
 	var p *program
 	out, said := watched(t, func(of *program, _ *bytes.Buffer) screen {
@@ -68,8 +68,8 @@ func TestEventsTellOfARun(t *testing.T) {
 	}
 }
 
-// Whatever else is said becomes a note: what is wrong with a seed, what is logged, why
-// nothing was begun. There is an end in any case.
+// All other output becomes notes: mistakes in seeds, log lines, why no run began. There is
+// always a last event.
 func TestAllThatIsSaidIsAnEvent(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
@@ -79,16 +79,16 @@ func TestAllThatIsSaidIsAnEvent(t *testing.T) {
 	if err := os.WriteFile("job.yaml", []byte("progress: json\nidentity: {name: testbot, contact: me@example.org}\nseeds: [\"http://127.0.0.1:1/\"]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	who := []string{"--name", "testbot", "--contact", "me@example.org", "--patience", "1s"}
+	identity := []string{"--name", "testbot", "--contact", "me@example.org", "--patience", "1s"}
 	for _, c := range []struct {
 		args []string
 		code int
 		has  string
 	}{
-		{append([]string{"run", "--progress", "json", "seeds.txt"}, who...), exitNothing, "seeds.txt:1: "},
-		{append([]string{"run", "--progress", "json", "--log-level", "info", "--delay", "4s", "seeds.txt"}, who...), exitNothing, "level=INFO"},
-		{append([]string{"run", "--progress", "json", "--delay", "3s", "seeds.txt"}, who...), exitNothing, "not as in the last run: --delay: "},
-		{append([]string{"run", "--progress", "json", "--fresh", "seeds.txt"}, who...), exitNothing, "the crawl that was in seeds.crawl is now in "},
+		{append([]string{"run", "--progress", "json", "seeds.txt"}, identity...), exitNothing, "seeds.txt:1: "},
+		{append([]string{"run", "--progress", "json", "--log-level", "info", "--delay", "4s", "seeds.txt"}, identity...), exitNothing, "level=INFO"},
+		{append([]string{"run", "--progress", "json", "--delay", "3s", "seeds.txt"}, identity...), exitNothing, "not as in the last run: --delay: "},
+		{append([]string{"run", "--progress", "json", "--fresh", "seeds.txt"}, identity...), exitNothing, "the crawl that was in seeds.crawl is now in "},
 		{[]string{"run", "--progress", "json", "nothing.txt"}, exitUsage, "there is no file nothing.txt"},
 		{[]string{"run", "--progress", "json", "http://127.0.0.1:1/"}, exitUsage, "who crawls? "},
 		{[]string{"run", "--job", "job.yaml", "--dir", filepath.Join("job.yaml", "x")}, exitFatal, "job.yaml"},
@@ -111,7 +111,7 @@ func TestAllThatIsSaidIsAnEvent(t *testing.T) {
 	}
 }
 
-// A note is one, however it is written.
+// A note is one line, however it is written.
 func TestANoteIsALine(t *testing.T) {
 	var said bytes.Buffer
 	p := &program{err: &said}

@@ -10,9 +10,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// excludeFrom reads a file of places to leave alone, and adds them to what is
-// excluded already. On each line stands a URL, and all that begin with it are
-// meant, or a regular expression; # begins a comment.
+// excludeFrom reads a file of places to leave alone, and adds them to what is excluded
+// already. Each line is a URL, which excludes all that begin with it, or a regular
+// expression; # begins a comment.
 func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -49,7 +49,7 @@ func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// place is the expression that a line stands for.
+// place returns the regular expression for a line.
 func place(line string) (string, error) {
 	for _, scheme := range []string{"http://", "https://", "ftp://"} {
 		if len(line) < len(scheme) || !strings.EqualFold(line[:len(scheme)], scheme) {

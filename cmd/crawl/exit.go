@@ -14,7 +14,7 @@ import (
 
 // The exit codes.
 const (
-	exitDone     = 0 // nothing is left; or a limit is reached; or what is left cannot be asked for, and is listed
+	exitDone     = 0 // nothing is left; or a limit is reached; or what is left cannot be fetched, and is listed
 	exitFatal    = 1
 	exitUsage    = 2   // a flag, an argument, the identity, a seed file
 	exitCheck    = 3   // done, but a check failed
@@ -22,43 +22,43 @@ const (
 	exitDiskFull = 5   // or another limit of the machine
 	exitState    = 6   // the crawl's directory is damaged
 	exitInUse    = 7   // another process holds the crawl
-	exitLayout   = 8   // the crawl is of a layout that this version does not read
-	exitLater    = 10  // stopped early, or something waits for a clock: the same command goes on
-	exitForced   = 130 // stopped at once; the same command goes on
+	exitLayout   = 8   // this version does not read the layout of the crawl
+	exitLater    = 10  // stopped early, or something waits for a clock: the same command continues it
+	exitForced   = 130 // stopped at once; the same command continues it
 )
 
-// An exitMeaning says what an exit code means, and what who has called does then.
+// An exitMeaning says what an exit code means, and what to do then.
 type exitMeaning struct {
 	code        int
 	means, then string
 }
 
 var exitCodes = []exitMeaning{
-	{exitDone, "done: nothing is left; or a limit that was asked for is reached; or what is left, which is listed, belongs to sites that were given up, were excluded, or have spent their budget; or a snapshot of a series is over",
-		"Nothing. The same command asks for what is new in its seeds; the budgets and limits of a crawl count for all of its runs together."},
+	{exitDone, "done: nothing is left; or a limit is reached; or only unreachable, excluded or over-budget sites remain, which are listed; or a snapshot of a series is over",
+		"Nothing. The same command fetches what is new in its seeds; the budgets and limits of a crawl count for all of its runs together."},
 	{exitFatal, "fatal",
-		"Read the message: it names what could not be done, as a file that cannot be written."},
+		"Read the message: it names what failed, such as a file that cannot be written."},
 	{exitUsage, "usage: a flag, an argument, the identity, a seed file",
-		"Mend the command, or the file that the message names with line and column. Nothing was asked of any site."},
+		"Correct the command, or the file that the message names with line and column. No site was contacted."},
 	{exitCheck, "done, but a check failed",
-		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that is not as it was written (`provenance --verify`), an earlier crawl that is not at hand (`verify`)."},
+		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that has changed since it was written (`provenance --verify`), an earlier crawl that is missing (`verify`)."},
 	{exitNothing, "nothing could be fetched",
-		"Read the summary: it says of each site why. Nothing is lost: the same command tries again, with `--series` in the next snapshot."},
+		"Read the summary: it gives the reason for each site. Nothing is lost: the same command tries again, with `--series` in the next snapshot."},
 	{exitDiskFull, "disk full, or another limit of the machine",
-		"Make room, or raise the limit that the message names. The same command goes on."},
+		"Make room, or raise the limit that the message names. The same command continues the crawl."},
 	{exitState, "the crawl is damaged, or a purge or repair of it was not finished",
-		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` mends what can be mended. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` repairs what can be repaired. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{exitInUse, "the crawl is in use by another process",
-		"Nothing: another process is at work on it. For a timer this is a success."},
+		"Nothing: the other process works on it. For a timer this is a success."},
 	{exitLayout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",
-		"Go on with it, and export it, by the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/reference/outputs.md says what a version promises."},
-	{exitLater, "stopped early (also by --max-time), or what is left, or to be fetched again, is not due within the patience: the same command goes on",
-		"Run the same command, now or at the next turn of a timer."},
-	{exitForced, "stopped at once: the same command goes on",
+		"Continue it, and export it, with the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/reference/outputs.md says what a version promises."},
+	{exitLater, "stopped early (also by --max-time), or nothing that is left, or to be fetched again, is due within the patience: the same command continues the crawl",
+		"Run the same command, now or when a timer next fires."},
+	{exitForced, "stopped at once: the same command continues the crawl",
 		"Run the same command. What was acknowledged is safe."},
 }
 
-// exitHelp lists the exit codes.
+// exitHelp returns the list of exit codes for the help.
 func exitHelp() string {
 	var b strings.Builder
 	b.WriteString("Exit codes:")
@@ -83,8 +83,8 @@ func (e *exit) Error() string {
 
 func (e *exit) Unwrap() error { return e.err }
 
-// mend is how a user of the command mends an error of the library, which knows
-// of no flags. Those that it names are of crawl run.
+// mend returns how a user of the command can fix an error of the library, which does not
+// know the flags. The flags that it names are of crawl run.
 func mend(err error, crawls bool) string {
 	var identity *crawler.IdentityError
 	var inUse *storage.InUseError
@@ -112,7 +112,7 @@ func mend(err error, crawls bool) string {
 	case errors.As(err, &inUse):
 		return ": wait until it ends"
 	case errors.As(err, &damaged):
-		return ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with " + fresh
+		return ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with " + fresh
 	case errors.As(err, &version), errors.As(err, &identity):
 		return ", or start again with " + fresh
 	}
@@ -121,8 +121,7 @@ func mend(err error, crawls bool) string {
 
 func withMend(err error, crawls bool) string { return err.Error() + mend(err, crawls) }
 
-// mendLimit is how to mend an error of exitDiskFull: what to make more of, and
-// what becomes of what was done.
+// mendLimit returns how to fix an error of exitDiskFull, and what became of the work done.
 func mendLimit(err error, crawls bool) string {
 	more := "make room"
 	switch {
@@ -140,7 +139,7 @@ func mendLimit(err error, crawls bool) string {
 	return "nothing of the crawl was changed: " + more + ", and give the command again"
 }
 
-// permits is how to mend what a fate says, where the site is not a public one.
+// permits returns the flag that permits a site that is not public, if detail says so.
 func permits(detail string) string {
 	if strings.Contains(detail, "no public address") || strings.Contains(detail, "not a public address") {
 		return "; --allow-private permits it"
@@ -183,7 +182,8 @@ func exitCode(err error) int {
 	return exitFatal
 }
 
-// exitOf is how a crawl ends whose run has ended by itself, or was stopped.
+// exitOf returns the error of the command for a run that has ended by itself or was
+// stopped.
 func exitOf(s crawler.Summary) error {
 	switch s.End {
 	case crawler.EndBroken:
@@ -197,5 +197,5 @@ func exitOf(s crawler.Summary) error {
 	return nil
 }
 
-// errNothing ends a run of a crawl that has no answer of any site.
+// errNothing is the error of a run if its crawl has no answer of any site.
 var errNothing = &exit{exitNothing, errors.New("nothing could be fetched: the summary says why")}

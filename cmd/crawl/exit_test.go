@@ -24,8 +24,7 @@ func TestExitCodesAreSaidInHelp(t *testing.T) {
 	}
 }
 
-// The page of the exit codes is made from the same table, and each code that has a name
-// is in it.
+// The page of the exit codes is made from the same table, which has each named code.
 func TestExitCodesStandInTheDocuments(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Exit codes
@@ -50,7 +49,7 @@ This page is made from the table in cmd/crawl/exit.go.
 	same(t, "../../docs/reference/exit-codes.md", b.String())
 	for _, code := range []int{exitDone, exitFatal, exitUsage, exitCheck, exitNothing, exitDiskFull, exitState, exitInUse, exitLater, exitForced} {
 		if n := len(slices.DeleteFunc(slices.Clone(exitCodes), func(e exitMeaning) bool { return e.code != code || e.means == "" || e.then == "" })); n != 1 {
-			t.Errorf("exit code %d stands %d times in the table", code, n)
+			t.Errorf("exit code %d is %d times in the table", code, n)
 		}
 	}
 	if !slices.IsSortedFunc(exitCodes, func(a, b exitMeaning) int { return a.code - b.code }) {
@@ -82,12 +81,12 @@ func TestEachLimitNamesItsMend(t *testing.T) {
 	}
 }
 
-// Each way in which a crawl ends has its exit code, and its words in the summary.
+// Each way in which a crawl ends has its exit code, and its text in the summary.
 func TestEachEndHasItsExitCode(t *testing.T) {
 	fetched, before, none := crawler.Summary{}, crawler.Summary{}, crawler.Summary{}
 	fetched.Fetched, before.Frontier.Spent.Pages = 1, 1
 	for end, c := range map[crawler.End]struct {
-		code, empty int // and where nothing could be fetched
+		code, empty int // empty: if nothing could be fetched
 		words       string
 	}{
 		crawler.EndDone:     {exitDone, exitNothing, "done: nothing is left"},
@@ -111,7 +110,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			if exitCode(err) != s.code || ending(s.Summary) != words {
 				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exitCode(err), s.code, ending(s.Summary))
 			}
-			// The summary has said it all, but why nothing could be fetched.
+			// The summary has everything, except why nothing could be fetched.
 			if err != nil && (err.Error() != "") != (s.code == exitNothing) {
 				t.Errorf("%s: says %q", end, err)
 			}
@@ -119,12 +118,12 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 	}
 }
 
-// Each kind of error has its exit code, however it is wrapped, and its mend.
+// Each kind of error has its exit code and its advice, however it is wrapped.
 func TestEachErrorHasItsExitCode(t *testing.T) {
 	for _, c := range []struct {
 		err         error
 		code        int
-		mend, other string // of crawl run, and of other commands
+		mend, other string // advice of crawl run, and of other commands
 	}{
 		{nil, exitDone, "", ""},
 		{errors.New("odd"), exitFatal, "", ""},
@@ -134,12 +133,12 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{&crawler.IdentityError{Dir: "a.crawl"}, exitUsage, ", or start again with --fresh", ", or start again with crawl run --fresh"},
 		{&storage.InUseError{Dir: "a.crawl"}, exitInUse, ": wait until it ends, or take another --dir", ": wait until it ends"},
 		{&storage.DamagedError{Path: "state.db", Err: errors.New("odd")}, exitState,
-			": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh"},
+			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
 		{&storage.VersionError{Path: "state.db", Have: 2, Can: 1}, exitLayout, ", or start again with --fresh", ", or start again with crawl run --fresh"},
 		{syscall.ENOSPC, exitDiskFull, "", ""}, {syscall.EDQUOT, exitDiskFull, "", ""}, {syscall.EFBIG, exitDiskFull, "", ""}, {syscall.EMFILE, exitDiskFull, "", ""},
-		// What a damaged file says may name a disk: it is damaged all the same.
+		// The error of a damaged file may look like a full disk: it is damage all the same.
 		{&storage.DamagedError{Path: "state.db", Err: syscall.EFBIG}, exitState,
-			": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh"},
+			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("while it ran: %w", c.err), errors.Join(errors.New("first"), c.err)} {
 			if c.err == nil {

@@ -36,12 +36,12 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] [DIR] URL ...",
 		Short: "say why a URL was, was not, or will be fetched",
-		Long: `explain says all that a crawl knows of a URL: what became of it and when; how it was
+		Long: `explain prints all that a crawl knows of a URL: what became of it and when; how it was
 found, back to the seed; the rule of robots.txt that decided, and the one that lost;
-what it waits for; each try; where its answer lies. Of a URL that has not entered the
+what it waits for; each try; where its answer is archived. If a URL has not entered the
 crawl it says which setting of the last run keeps it out.
 
-It asks nobody. Each try is looked up in crawl.log, and links to what has not entered
+It contacts no site. Tries are looked up in crawl.log, and links to what has not entered
 the crawl in links.jsonl, if that was written (--output links).
 
 While a process runs the crawl, that process answers. Docs: docs/reference/explain.md.`,
@@ -55,14 +55,14 @@ While a process runs the crawl, that process answers. Docs: docs/reference/expla
 	flags := cmd.Flags()
 	flags.StringVarP(&f.dir, "dir", "d", "", "`directory` of the crawl (default: named after the host of the first URL)")
 	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each URL")
-	flags.BoolVar(&f.Quick, "quick", false, "leave out what crawl.log and links.jsonl say: tries, and links to what has not entered the crawl")
+	flags.BoolVar(&f.Quick, "quick", false, "do not read crawl.log and links.jsonl: leave out tries, and links to what has not entered the crawl")
 	flags.BoolVar(&f.Body, "body", false, "print the body of the last answer, decoded, and nothing else")
 	return cmd
 }
 
-// arguments takes the URLs that are asked about, and returns the directory of the crawl.
+// arguments keeps the URLs to explain in f, and returns the directory of the crawl.
 func (f *explainFlags) arguments(args []string) (dir string, err error) {
-	if f.dir == "" && len(args) > 1 && isDirectory(args[0]) { // as every other command takes it
+	if f.dir == "" && len(args) > 1 && isDirectory(args[0]) { // as in every other command
 		f.dir, args = args[0], args[1:]
 	}
 	if len(args) == 0 {
@@ -92,7 +92,7 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 	return dir, nil
 }
 
-// isDirectory reports whether a name is that of a directory, and no URL.
+// isDirectory reports whether name is a directory, and not a URL.
 func isDirectory(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir() && !strings.Contains(name, "://")
@@ -116,7 +116,7 @@ func (v *explainQuery) print(p *program, account *crawler.Account, live bool) er
 		if v.Body {
 			return p.body(account, u)
 		}
-		if !strings.Contains(text, "://") { // whether it is https is not said
+		if !strings.Contains(text, "://") { // it may be http or https
 			if x, err := account.Facts(u); err == nil && !x.Known && !x.Near.IsZero() && x.Near.Target() == u.Target() {
 				u = x.Near
 			}
@@ -136,12 +136,12 @@ func (v *explainQuery) print(p *program, account *crawler.Account, live bool) er
 	return nil
 }
 
-// justNow is how long it may take, at most, until the state knows of a request that the log
-// has.
+// justNow is the longest time between a line of the log and the state that includes its
+// request.
 const justNow = time.Second
 
-// explanation is all that is known of u. If the crawl runs, and its log has a request that
-// the state does not know yet, it is looked up again: both are to say the same.
+// explanation returns all that is known of u. If the crawl runs, and its log has a request
+// that the state does not know yet, it looks u up again until both agree.
 func (v *explainQuery) explanation(account *crawler.Account, u frontier.URL, live bool) (*crawler.Explanation, error) {
 	if v.Quick {
 		return account.Facts(u)
@@ -158,8 +158,8 @@ func (v *explainQuery) explanation(account *crawler.Account, u frontier.URL, liv
 	}
 }
 
-// body prints the body of the last answer to u, byte by byte; on a terminal without
-// what could steer it.
+// body prints the body of the last answer to u unchanged; on a terminal without characters
+// that could control it.
 func (p *program) body(account *crawler.Account, u frontier.URL) error {
 	resp, err := account.Answer(u)
 	var bad *warc.Error

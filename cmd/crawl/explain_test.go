@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Each clock that a site may wait for is told in words.
+// Each clock has its words.
 func TestEachClockHasWords(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "frontier", "clock.go"), nil, 0)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestEachClockHasWords(t *testing.T) {
 	}
 }
 
-// However a URL stands, a sentence says it, and no two say the same.
+// Each state of a URL has a sentence of its own.
 func TestEachStandingIsToldInASentence(t *testing.T) {
 	said := map[string]crawler.Standing{}
 	now := time.Now()
@@ -62,12 +62,12 @@ func TestEachStandingIsToldInASentence(t *testing.T) {
 		x    crawler.Explanation
 		want string
 	}{
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run asks for it; URLs of its site that come first: 3"},
+		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: crawler.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
-			"whether scope keeps it out cannot be told from the directory: a program has made that setting (main.mine)"},
+			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Links: make([]crawler.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
 		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
@@ -78,7 +78,7 @@ func TestEachStandingIsToldInASentence(t *testing.T) {
 	}
 }
 
-// Each reason for which a link is refused is told in words of its own.
+// Each reason for refusing a link has words of its own.
 func TestEachRefusalIsToldInWords(t *testing.T) {
 	said := map[string]bool{}
 	for _, r := range []crawler.Reason{
@@ -93,7 +93,7 @@ func TestEachRefusalIsToldInWords(t *testing.T) {
 	}
 }
 
-// A way, tries and links that have no end are cut, and it is said how much is missing.
+// Endless chains, tries and links are cut, and the number of the rest is printed.
 func TestALongExplanationIsCut(t *testing.T) {
 	var out bytes.Buffer
 	p := &program{out: &out}
@@ -115,8 +115,8 @@ func TestALongExplanationIsCut(t *testing.T) {
 	}
 }
 
-// What sites, seeds and files have said steers no terminal, and looks like no line of
-// the command.
+// Text of sites, seeds and files does not control a terminal, and does not look like a line
+// of the command.
 func TestAnExplanationSteersNoTerminal(t *testing.T) {
 	dir := hostileCrawl(t)
 	const evil = "\x1b]0;owned\x07\u202e\nfate         fetched"
@@ -149,7 +149,8 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// A directory before the URLs is that of the crawl; one in the place of a URL is told to be one.
+// A directory before the URLs is that of the crawl. A directory instead of a URL is an
+// error.
 func TestADirectoryIsNoURL(t *testing.T) {
 	dir := t.TempDir()
 	var out, said bytes.Buffer

@@ -11,18 +11,17 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Bounds of what is printed for people; JSON has all.
+// Bounds of what is printed for people; JSON has everything.
 const (
 	shownSteps = 20
 	shownTries = 10
 	shownLinks = 5
 )
 
-// explained prints an explanation for people, behind an empty line if there was one
-// before.
-func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) error {
+// explained prints an explanation for people, after an empty line if there was one before.
+func (p *program) explained(x *crawler.Explanation, blank bool, now time.Time) error {
 	w := &lines{w: p.out, width: p.width()}
-	if behind {
+	if blank {
 		_, w.err = fmt.Fprintln(p.out)
 	}
 	w.one("url", "%s", x.Asked)
@@ -59,7 +58,7 @@ func (p *program) explained(x *crawler.Explanation, behind bool, now time.Time) 
 	return w.err
 }
 
-// fateOf says in a sentence how a URL stands.
+// fateOf returns a sentence that says what became of a URL.
 func fateOf(x *crawler.Explanation, now time.Time) string {
 	at := ""
 	if !x.Fate.Time.IsZero() {
@@ -71,7 +70,7 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsRefused:
 		return "refused by robots.txt" + at + ": " + x.Reason
 	case crawler.StandsUse:
-		return "its owner refuses what the crawl is for" + at + ": " + x.Reason
+		return "its owner refuses the purpose of the crawl" + at + ": " + x.Reason
 	case crawler.StandsFailed:
 		return "failed every time, the last one" + at + ": " + x.Reason
 	case crawler.StandsScope:
@@ -79,7 +78,7 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 		if x.Refusal.Reason != "" {
 			why = refusalInWords(x.Refusal)
 		}
-		return "put aside" + at + ", as the settings were narrower than before: " + why + "; it is queued again once they are wider"
+		return "put aside" + at + ", because the settings were narrower than before: " + why + "; it is queued again once they are wider"
 	case crawler.StandsOptOut:
 		if !x.Purged.IsZero() {
 			return "opted out: " + x.Reason + "; what was captured of it was purged on " + day(x.Purged)
@@ -93,7 +92,7 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 	return queuedInWords(x, now)
 }
 
-// queuedInWords says why what is queued was not fetched yet.
+// queuedInWords returns why a queued URL was not fetched yet.
 func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	first, given := "", ""
 	if !x.Site.Given.Time.IsZero() {
@@ -117,10 +116,10 @@ func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsUnreachable:
 		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
 	}
-	return "queued, and due: the next run asks for it" + first
+	return "queued, and due: the next run fetches it" + first
 }
 
-// clockWords say who makes a site wait.
+// clockWords describes the clocks that make a site wait.
 var clockWords = map[frontier.Clock]string{
 	frontier.OwnClock:        "the pause of the crawl (--delay)",
 	frontier.CrawlDelayClock: "Crawl-delay in robots.txt",
@@ -128,22 +127,22 @@ var clockWords = map[frontier.Clock]string{
 	frontier.VisitTimeClock:  "Visit-time in robots.txt",
 	frontier.AdaptiveClock:   "the time that the site takes to answer",
 	frontier.RetryAfterClock: "Retry-After in its last answer",
-	frontier.BackOffClock:    "the pause after a request for rest, or no answer",
+	frontier.BackOffClock:    "the pause after an answer that asks for rest, or no answer",
 	frontier.FailuresClock:   "the pause after several failures",
-	frontier.RobotsClock:     "robots.txt, which could not be had and is asked for again then",
+	frontier.RobotsClock:     "robots.txt, which could not be fetched and is tried again then",
 	frontier.IPClock:         "another site at the same address (--ip-delay)",
 	frontier.HostClock:       "another service of the same host",
 	frontier.DomainClock:     "another site of the same domain (--domain-delay)",
 	frontier.MachineClock:    "another crawl of this machine",
 	frontier.SiteClock:       "the site that its robots.txt is redirected to",
-	frontier.RestartClock:    "the pause after a run that was broken off",
+	frontier.RestartClock:    "the pause after a run that was cut short",
 	frontier.RetryClock:      "the pause before another try",
 	frontier.AgainClock:      "the time to be fetched again (--revisit)",
 }
 
 func clockInWords(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }
 
-// refusalInWords says what keeps a link out of the crawl.
+// refusalInWords returns what keeps a link out of the crawl.
 func refusalInWords(r crawler.Refusal) string {
 	switch r.Reason {
 	case crawler.SkipScope:
@@ -157,13 +156,13 @@ func refusalInWords(r crawler.Refusal) string {
 	case crawler.SkipOptOut:
 		return "it is on the opt-out list (" + r.Detail + ")"
 	case crawler.SkipTrap:
-		return "it looks like a part of a space without an end: " + r.Detail + " (--traps follow follows it)"
+		return "it looks like part of an endless space: " + r.Detail + " (--traps follow follows it)"
 	case crawler.SkipRedirects:
 		return "it was redirected too often"
 	case crawler.SkipUse:
-		return "of the page with the link nothing was kept: its owner refuses what the crawl is for (" + r.Detail + ")"
+		return "nothing of the page with the link was kept: its owner refuses the purpose of the crawl (" + r.Detail + ")"
 	case crawler.SkipShown:
-		return "no page is fetched by it, a page is shown with it (--requisites page fetches that)"
+		return "it is no link to a page but a part of one, such as an image (--requisites page fetches those)"
 	case crawler.SkipSitemaps:
 		return "it is a sitemap, and these are not read (--sitemaps none)"
 	case crawler.SkipLinks:
@@ -172,20 +171,20 @@ func refusalInWords(r crawler.Refusal) string {
 	return r.String()
 }
 
-// unknownInWords says why nothing is known, and how to know.
+// unknownInWords returns why nothing is known of a URL, and how to find out.
 func unknownInWords(x *crawler.Explanation) string {
 	switch {
 	case len(x.Untold) > 0:
-		return fmt.Sprintf("whether %s keeps it out cannot be told from the directory: a program has made that setting (%s)", x.Untold[0].Setting, x.Untold[0].Was)
+		return fmt.Sprintf("whether %s keeps it out is not known from the directory: a program made that setting (%s)", x.Untold[0].Setting, x.Untold[0].Was)
 	case len(x.Links) > 0:
-		return "the pages below link to it, and no setting keeps it out: meta elements or header fields of theirs may say nofollow, or a program refused it"
+		return "the pages below link to it, and no setting keeps it out: their meta elements or header fields may say nofollow, or a program refused it"
 	case x.HasLinks:
 		return "no page that was fetched links to it"
 	}
-	return "no setting of the last run keeps it out by its address, so that no page links to it, or links are too deep, nofollow, or a trap: crawl run --output links keeps all links, and explain names them then"
+	return "no setting of the last run keeps its address out: either no page links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
 }
 
-// hopWords say how a URL was found on the next.
+// hopWords describes how a URL was found on the next.
 var hopWords = map[frontier.Hop]string{
 	frontier.HopLink:         "a link on",
 	frontier.HopEmbed:        "what is shown with",
@@ -194,7 +193,7 @@ var hopWords = map[frontier.Hop]string{
 	frontier.HopPrerequisite: "robots.txt of",
 }
 
-// found prints the way to a seed.
+// found prints the chain of pages back to a seed.
 func (l *lines) found(x *crawler.Explanation) {
 	label := "found"
 	for i, s := range x.Found {
@@ -215,7 +214,7 @@ func (l *lines) found(x *crawler.Explanation) {
 	}
 }
 
-// hopOf says how a step was found: what a sitemap names is a link of it.
+// hopOf returns how a step was found. A link of a sitemap is what the sitemap names.
 func hopOf(steps []crawler.Step, i int) string {
 	s, on := steps[i], steps[i+1]
 	if s.Hop == frontier.HopManifest && on.Hop != frontier.HopManifest && on.Hop != frontier.HopPrerequisite {
@@ -231,7 +230,7 @@ func tagged(tag string) string {
 	return " with the tag " + tag
 }
 
-// links prints the pages that link to what has not entered the crawl.
+// links prints the pages that link to a URL that has not entered the crawl.
 func (l *lines) links(x *crawler.Explanation) {
 	for i, link := range x.Links {
 		if i == shownLinks {
@@ -249,10 +248,10 @@ func (l *lines) links(x *crawler.Explanation) {
 	}
 }
 
-// rules prints what robots.txt says.
+// rules prints what robots.txt says about a URL.
 func (l *lines) rules(r *crawler.Rules) {
 	if r == nil {
-		l.one("robots.txt", "was never asked for")
+		l.one("robots.txt", "was never requested")
 		return
 	}
 	l.one("robots.txt", "%s", verdictInWords(r))
@@ -277,7 +276,7 @@ func (l *lines) rules(r *crawler.Rules) {
 
 func verdictInWords(r *crawler.Rules) string {
 	v := r.Verdict
-	text := map[robots.Access]string{robots.Allow: "allows it", robots.Disallow: "forbids it", robots.Defer: "cannot be had, so that nothing of the site is asked for"}[v.Access]
+	text := map[robots.Access]string{robots.Allow: "allows it", robots.Disallow: "forbids it", robots.Defer: "cannot be fetched, so nothing of the site is fetched"}[v.Access]
 	switch {
 	case v.Rule.Line > 0:
 		text += fmt.Sprintf(" by line %d: %s", v.Rule.Line, v.Rule)
@@ -290,7 +289,7 @@ func verdictInWords(r *crawler.Rules) string {
 	return text
 }
 
-// tries prints the last lines of the log.
+// tries prints the last lines of the log about a URL.
 func (l *lines) tries(all []crawler.Try) {
 	label := "tries"
 	if more := len(all) - shownTries; more > 0 {
@@ -322,12 +321,12 @@ func tryInWords(t *crawler.Try) string {
 	}
 	if asked, ok := t.Annotation("asked"); ok {
 		clock, _ := t.Annotation("clock")
-		text += fmt.Sprintf("; a pause of %ss was asked (%s)", bare(asked), clock)
+		text += fmt.Sprintf("; after a pause of at least %ss (%s)", bare(asked), clock)
 	}
 	return text
 }
 
-// bare is a number without the zeros that end it.
+// bare returns a number without trailing zeros.
 func bare(seconds string) string {
 	if strings.Contains(seconds, ".") {
 		seconds = strings.TrimRight(strings.TrimRight(seconds, "0"), ".")
@@ -337,7 +336,7 @@ func bare(seconds string) string {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// one is a line in which no second one stands, whatever a site has said.
+// one prints a line, and replaces line ends in what a site has said.
 func (l *lines) one(label, format string, args ...any) {
 	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
 }

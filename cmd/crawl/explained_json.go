@@ -8,13 +8,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// What explain prints with --json. The names of fields are never changed.
+// The lines of crawl explain --json. The names of their fields are never changed.
 type (
 	explainedLine struct {
 		Asked     string           `json:"asked"`
 		URL       string           `json:"url,omitempty"`  // as it is queued
 		Known     bool             `json:"known"`          // it has entered the crawl
-		Near      string           `json:"near,omitempty"` // what has, and is nearly the same
+		Near      string           `json:"near,omitempty"` // a URL that has entered the crawl and is nearly the same
 		Fate      crawler.Standing `json:"fate"`
 		Reason    string           `json:"reason,omitempty"`
 		Status    int              `json:"status,omitempty"`
@@ -31,10 +31,10 @@ type (
 		Robots    *explainedRules  `json:"robots,omitempty"`
 		Tries     []explainedTry   `json:"tries,omitempty"`
 		LeadsTo   string           `json:"redirects_to,omitempty"`
-		SameAs    string           `json:"same_as,omitempty"` // with whose answer the body is archived
+		SameAs    string           `json:"same_as,omitempty"` // the URL whose answer has the archived body
 		SameAt    time.Time        `json:"same_at,omitzero"`
-		Gone      time.Time        `json:"same_purged,omitzero"` // when that was purged, and the body with it
-		Purged    time.Time        `json:"purged,omitzero"`      // when what was captured of it was
+		Gone      time.Time        `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
+		Purged    time.Time        `json:"purged,omitzero"`      // when its captures were purged
 		WARC      string           `json:"warc,omitempty"`
 		Offset    int64            `json:"offset,omitempty"`
 		Digest    string           `json:"digest,omitempty"`
@@ -43,7 +43,7 @@ type (
 	}
 	explainedStep struct {
 		URL string `json:"url"`
-		Hop string `json:"hop,omitempty"` // none: a seed
+		Hop string `json:"hop,omitempty"` // left out: a seed
 	}
 	explainedLink struct {
 		From   string         `json:"from"`
@@ -66,8 +66,8 @@ type (
 		Access   string         `json:"access"`
 		Why      string         `json:"reason"`
 		Rule     *explainedRule `json:"rule,omitempty"`
-		Against  *explainedRule `json:"against,omitempty"` // it matches, and lost
-		Neighbor *explainedRule `json:"nearest,omitempty"` // it does not match
+		Against  *explainedRule `json:"against,omitempty"` // the longest rule that matches and lost
+		Neighbor *explainedRule `json:"nearest,omitempty"` // a rule that is near, and does not match
 	}
 	explainedRule struct {
 		Line int    `json:"line"`
@@ -78,7 +78,7 @@ type (
 		Status int       `json:"status"` // below 0: as in crawl.log
 		Start  time.Time `json:"start,omitzero"`
 		Took   float64   `json:"took_seconds,omitempty"`
-		Size   int64     `json:"size"` // of the body as it came; -1: there was none
+		Size   int64     `json:"size"` // of the body as received; -1: no body
 		Notes  []string  `json:"annotations,omitempty"`
 	}
 )

@@ -35,7 +35,7 @@ func (p *program) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export [flags] DIR|SERIES",
-		Short: "hand on a crawl: as CDXJ, WACZ, JSON lines, CSV or Parquet",
+		Short: "export a crawl as CDXJ, WACZ, JSON lines, CSV or Parquet",
 		Long: `export reads pages.jsonl and warc/ in the directory of a crawl and writes
 
   jsonl, csv   a row for each capture, from both
@@ -44,14 +44,14 @@ func (p *program) exportCommand() *cobra.Command {
   wacz         the WARC files with index and pages, for ReplayWeb.page
 
 jsonl, csv and cdxj go to standard output, wacz and parquet to a file named after
-the directory; --output names another. A file has its name only once it is
+the directory; --output names another. A file gets its name only when it is
 whole. Docs: docs/reference/exports.md.
 
-Of a series, the directory that has a crawl for each time, jsonl, csv and parquet have the
-rows of all crawls that have ended, and a column more, the first: snapshot, when the crawl
+If DIR is a series (a directory with many crawls), jsonl, csv and parquet have the
+rows of all crawls that have ended, and one more column, the first: snapshot, when the crawl
 began.
 
-What cannot be read is named and left out, and the command exits with 3. So it does if a
+What cannot be read is named and left out, and the command exits with 3. It also does if a
 WACZ lacks bodies that its records repeat: they were purged, or are in another crawl.`,
 		Example: `  crawl export news.crawl --format csv --output news.csv
   crawl export news.crawl --format parquet --check
@@ -65,36 +65,36 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 		},
 	}
 	flags := cmd.Flags()
-	choose(flags, &f.format, "format", "f", "which one (default: what --output ends in)", formatNames()...)
+	choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
-	flags.BoolVar(&f.force, "force", false, "write over a file that exists")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
-	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet takes for formulas")
+	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet would read as formulas")
 	flags.StringVar(&f.title, "title", "", "wacz: `title` (default: the name of the directory)")
 	flags.StringVar(&f.main, "main", "", "wacz: `URL` of the page to open first (default: that of the first seed)")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 700 bytes a capture (default: the system's)")
 	return cmd
 }
 
-// A format is one of --format.
+// A format is a value of --format.
 type format struct {
 	name   string
 	binary bool
-	warc   bool   // it is made of WARC files
-	unit   string // what is counted
+	warc   bool   // it needs WARC files
+	unit   string // name of what is counted
 	write  func(context.Context, *exported, io.Writer, *exportFlags) (int64, error)
-	check  func(*os.File) (int64, error) // how many units are in a file
+	check  func(*os.File) (int64, error) // counts the units of a file
 }
 
-// An exported is what is exported from: one crawl, or those of a series, which have no
-// Source in common.
+// An exported is the source of an export: one crawl, or the crawls of a series, which have
+// no common Source.
 type exported struct {
 	*export.Source
-	series export.Series // nil: one crawl
+	series export.Series // nil if it is one crawl
 	unread int           // snapshots of the series that cannot be read
 }
 
-// rows are those of one crawl, or of all.
+// rows returns the rows of the crawl, or of all crawls of the series.
 func (x *exported) rows(ctx context.Context) iter.Seq2[*export.Row, error] {
 	if x.series != nil {
 		return x.series.Rows(ctx)
@@ -116,7 +116,7 @@ func (x *exported) size() (int64, error) {
 	return x.Size()
 }
 
-// sources are the crawls.
+// sources returns the crawls.
 func (x *exported) sources() []*export.Source {
 	if x.series == nil {
 		return []*export.Source{x.Source}
@@ -164,7 +164,7 @@ var formats = []format{
 		}},
 }
 
-// formatNames are the formats by name.
+// formatNames returns the names of the formats.
 func formatNames() (names []string) {
 	for _, f := range formats {
 		names = append(names, f.name)
@@ -172,7 +172,7 @@ func formatNames() (names []string) {
 	return names
 }
 
-// resolve completes the flags for a directory.
+// resolve completes the flags for a directory, and returns the format.
 func (f *exportFlags) resolve(dir string) (*format, error) {
 	name := f.format
 	if name == "" {
@@ -183,7 +183,7 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 	case f.format == "" && i < 0:
 		return nil, usage("which format? --format cdxj, wacz, jsonl, csv or parquet")
 	case i < 0:
-		return nil, usage("--format: %q is none of cdxj, wacz, jsonl, csv, parquet", name)
+		return nil, usage("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
 	case f.exact && name != "csv":
 		return nil, usage("--exact is for csv: %s has every text as it is", name)
 	case (f.title != "" || f.main != "") && name != "wacz":
@@ -264,8 +264,8 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	return p.exportedTo(f, kind, n, out, damaged+source.unread, missing)
 }
 
-// exportedTo tells what an export came to. The error is that of the damaged parts, and of
-// what a package lacks.
+// exportedTo prints the result of an export. The error names damaged parts, and what a
+// package lacks.
 func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {
@@ -287,7 +287,7 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 		lacks = append(lacks, fmt.Sprintf("records without their body, since it was purged: %d", missing.Purged))
 	}
 	if missing.Away > 0 {
-		lacks = append(lacks, fmt.Sprintf("records without their body, since it is in a crawl that is not at hand: %d", missing.Away))
+		lacks = append(lacks, fmt.Sprintf("records without their body, since it is in a crawl that is missing: %d", missing.Away))
 	}
 	if len(lacks) == 0 {
 		return nil
@@ -295,7 +295,7 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	return &exit{exitCheck, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; "))}
 }
 
-// openExported finds what is to be exported.
+// openExported opens the crawl, or the crawls of the series, in dir.
 func (p *program) openExported(dir string, kind *format) (*exported, error) {
 	of, err := series.Open(dir)
 	if err != nil || exists(filepath.Join(dir, storage.StateFile)) || exists(filepath.Join(dir, storage.PagesFile)) || exists(filepath.Join(dir, storage.ArchiveDir)) {
@@ -330,12 +330,12 @@ func (p *program) openExported(dir string, kind *format) (*exported, error) {
 		x.series = append(x.series, export.Snapshot{Start: s.Start, Source: source})
 	}
 	if len(x.series) == 0 {
-		return nil, usage("%s has no crawl that has ended, and has written something", dir)
+		return nil, usage("%s has no crawl that has ended and has written something", dir)
 	}
 	return x, nil
 }
 
-// openCrawl finds the files that a format needs.
+// openCrawl opens the files that a format needs.
 func openCrawl(dir string, kind *format) (*export.Source, error) {
 	source, err := export.Open(dir)
 	switch {
@@ -360,7 +360,7 @@ func noDirectory(dir string) error {
 	return usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
 }
 
-// exportError names the exit code of what ended an export.
+// exportError adds the exit code to the error of an export.
 func exportError(dir string, err error) error {
 	var bad *warc.Error
 	switch {
@@ -375,7 +375,7 @@ func exportError(dir string, err error) error {
 	return err
 }
 
-// tell runs f, and says how far it is when it takes long.
+// tell runs f, and prints how far it is if it takes long.
 func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64, error) {
 	whole, err := s.size()
 	if err != nil {
@@ -388,11 +388,12 @@ func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64
 	return n, err
 }
 
-// meanwhile calls f, and says how far it is when it takes long; nothing where that is "".
+// meanwhile calls f, and prints the text of far now and then if it takes long, unless that
+// is "".
 func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	begin := time.Now()
-	// The teller. It ends when f has returned.
+	// Prints the progress. It ends when f has returned.
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(p.screen("plain", false).every)
@@ -413,7 +414,7 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	<-done
 }
 
-// reading is what is said while dir is read.
+// reading returns the text that is printed while dir is read.
 func reading(what, dir string) func(time.Duration) string {
 	return func(took time.Duration) string {
 		return fmt.Sprintf("%s: reading %s for %s", what, dir, short(took))

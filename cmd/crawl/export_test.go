@@ -61,7 +61,7 @@ func writeArchive(dir string) error {
 	)
 }
 
-// A terminal would take the bytes of a package for commands.
+// A terminal would read the bytes of a package as control sequences.
 func TestBinaryIsNotForTerminals(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestBinaryIsNotForTerminals(t *testing.T) {
 	}
 	defer terminal.Close()
 	if !isTerminal(terminal) {
-		t.Skip("the pseudo-terminal is none")
+		t.Skip("the pseudo-terminal is not a terminal")
 	}
 	dir := t.TempDir()
 	if err := writeArchive(dir); err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
-// oddWeb is keptWeb with sites of what makes figures differ: what is linked twice, fails, is
+// oddWeb is keptWeb with sites that make figures differ: links that occur twice, fail, are
 // refused, cut or listed by sitemaps, and sites that do not answer.
 func oddWeb(t *testing.T) *crawltest.Web {
 	w, _ := keptWeb(t)
@@ -68,9 +68,9 @@ func oddWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// crawlOddWeb leaves a crawl of oddWeb in odd.crawl, which knows of one before it, and the same
-// in two runs in two.crawl. It returns what crawl run prints of the first, and the summaries of
-// all three runs for programs.
+// crawlOddWeb makes a crawl of oddWeb in odd.crawl, which knows the one before it, and the
+// same in two runs in two.crawl. It returns what crawl run prints for the first, and the
+// summaries of all three runs for programs.
 func crawlOddWeb(t *testing.T) (text string, summaries []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := oddWeb(t)
@@ -122,14 +122,14 @@ func figureRows(t *testing.T) (rows []figureRow) {
 	return rows
 }
 
-// A figureTable holds the figures of several outputs against each other.
+// A figureTable compares the figures of several outputs.
 type figureTable struct {
 	t    *testing.T
 	rows []figureRow
-	said map[string]map[float64]string // by word, and by what it is of: each number, with where it is
+	said map[string]map[float64]string // by word and by the crawl or file it is about: each number, with its place
 }
 
-// is notes that an output says n for a word.
+// is notes that the output at where has the number n for a word.
 func (f *figureTable) is(word, where string, n float64) {
 	if f.said[word] == nil {
 		f.said[word] = map[float64]string{}
@@ -139,7 +139,7 @@ func (f *figureTable) is(word, where string, n float64) {
 	}
 }
 
-// reasonsOf are the words that texts have for the keys of a row.
+// reasonsOf returns the words of texts for the keys of a row.
 var reasonsOf = map[string]func(string) string{
 	"skipped URLs by reason": urlsInWords, "skipped links by reason": linksInWords, "left": urlsInWords, "failed requests of a stage": stageInWords,
 	"sitemaps": func(key string) string {
@@ -151,25 +151,25 @@ var reasonsOf = map[string]func(string) string{
 	"page changes": func(c string) string { return changeWords[crawler.ChangeClass(c)] },
 }
 
-// several are the words of rows whose names tell of several things.
+// several are the words of rows whose names are about several things.
 var several = map[string]bool{
 	"pages with something odd": true, "changes": true, "not judged": true, "records": true,
 }
 
-// one are words for any number of something.
+// one returns a text about any number of something with the number 1.
 func one(words string) string {
 	first, rest, _ := strings.Cut(words, " ")
 	return strings.TrimSuffix(strings.TrimSuffix(first, "s")+" "+rest, " ")
 }
 
-// measures are members with a number that is no count, and what is told of another crawl.
+// measures are fields whose number is not a count, or is about another crawl.
 var measures = []string{
 	"version", "seconds", "rate", "limits", "memory", "least_margin_seconds", "least_margin", "least_line", "step", "pages_per_second", "log_bytes", "log_lost", "since",
 	"permesso_least_margin_seconds", "permesso_heap_bytes", "permesso_memory_bytes", "permesso_run_seconds", "permesso_state", "rows", "list",
 }
 
-// name notes the number of a member of JSON, or of a metric. The longest name of the table
-// that ends its path counts.
+// name notes the number of a field of JSON, or of a metric, for the longest name of the
+// table that ends its path.
 func (f *figureTable) name(where string, path []string, n float64) {
 	best, word := 0, ""
 	for _, row := range f.rows {
@@ -218,7 +218,7 @@ func (f *figureTable) object(where string, path []string, v any) {
 		for key, of := range v {
 			f.object(where, append(slices.Clone(path), key), of)
 		}
-	case []any: // of names with a number each
+	case []any: // names with a number each
 		for _, one := range v {
 			name, n, pair := paired(one)
 			if pair {
@@ -228,7 +228,7 @@ func (f *figureTable) object(where string, path []string, v any) {
 	}
 }
 
-// paired is an object of one text and one number.
+// paired returns the text and the number of an object that has one of each.
 func paired(v any) (name string, n float64, ok bool) {
 	of, _ := v.(map[string]any)
 	for _, member := range of {
@@ -242,7 +242,7 @@ func paired(v any) (name string, n float64, ok bool) {
 	return name, n, len(of) == 2 && name != ""
 }
 
-// text notes all figures of a text, line by line. Lines about one site are not those of the
+// text notes all figures of a text, line by line. Lines about one site are not about the
 // crawl.
 func (f *figureTable) text(where, text string) {
 	for line := range strings.Lines(text) {
@@ -252,14 +252,14 @@ func (f *figureTable) text(where, text string) {
 	}
 }
 
-// settled are lines of settings, of times and of rules, each with numbers of its own; fate is a
-// line of one fate.
+// settled matches lines of settings, of times and of rules, which have numbers of their
+// own; fate matches a line of one fate.
 var (
 	settled = regexp.MustCompile(`^(crawl |limits |remark |least margin |from .* to .*Z$|[a-z-]+ .*: (kept|nothing to hold))`)
 	fate    = regexp.MustCompile(`^ +(\d+ [a-z]+)$`)
 )
 
-// figureIn is a number and the word after it, except times, sizes and the like.
+// figureIn matches a number and the word after it, except times, sizes and the like.
 var figureIn = regexp.MustCompile(`(?:^|[ (>,=])(\d+)(?: [A-Za-z]|[,;:&]|$| \()`)
 
 var statusIn = regexp.MustCompile(`\b([1-5]\d\d): (\d+)`)
@@ -284,7 +284,7 @@ func (f *figureTable) line(where, line string) {
 		}
 	}
 	slices.SortStableFunc(texts, func(a, b text) int { return len(b.text) - len(a.text) })
-	taken := map[int]bool{} // numbers that are told, by where they begin
+	taken := map[int]bool{} // numbers that were noted, by their offsets
 	for _, of := range texts {
 		for _, m := range textPattern(of.text).FindAllStringSubmatchIndex(line, -1) {
 			if !taken[m[2]] {
@@ -300,7 +300,7 @@ func (f *figureTable) line(where, line string) {
 	}
 }
 
-// list notes what a line lists behind its label, each with its number, and returns what is
+// list notes what a line lists after its label, each with its number, and returns what is
 // before that.
 func (f *figureTable) list(word, where, line, label string) (head string) {
 	head, rest := line[:len(label)], line[len(label):]
@@ -318,15 +318,15 @@ func number(digits string) float64 {
 	return n
 }
 
-// textPattern finds a text of the table, with one of something, too.
+// textPattern returns a pattern for a text of the table, also in the singular.
 func textPattern(text string) *regexp.Regexp {
 	p := regexp.QuoteMeta(text)
 	p = regexp.MustCompile(`N ((?:[a-z]+ )?[A-Za-z]+)s\b`).ReplaceAllString(p, "N ${1}s?")
 	return regexp.MustCompile(`(?:^|[ ("|])` + regexp.MustCompile(`\bN\b`).ReplaceAllLiteralString(p, `(\d+)`) + `(?:$|[^\w.-]|\.$)`)
 }
 
-// The same word is the same number in all that is printed of one crawl, and parts sum to their
-// total. What has a figure that docs/reference/outputs.md does not name fails here.
+// The same word has the same number in all outputs of one crawl, and parts sum to their
+// total. A figure that docs/reference/outputs.md does not name fails here.
 func TestAWordIsOneFigureInAllOutputs(t *testing.T) {
 	f := &figureTable{t: t, rows: figureRows(t), said: map[string]map[float64]string{}}
 	atHome(t)
@@ -438,7 +438,7 @@ func (f *figureTable) last(where, text string) {
 	f.line(where, lines[len(lines)-1])
 }
 
-// progress notes what is shown of a crawl that has the figures of a status, while it runs.
+// progress notes the figures of a status that are also shown while a crawl runs.
 func (f *figureTable) progress(raw string) {
 	var s crawler.Status
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
@@ -500,7 +500,7 @@ func (f *figureTable) datasheet() {
 	}
 }
 
-// tables notes what the rows of a report sum to: those of all sites, and of all steps of time.
+// tables notes the sums of the rows of a report: of all sites, and of all steps of time.
 func (f *figureTable) tables() {
 	r, err := report.Dir("odd.crawl", report.Options{})
 	if err != nil {
@@ -538,7 +538,7 @@ func (f *figureTable) tables() {
 	}
 }
 
-// of is the figure of a word.
+// of returns the figure of a word.
 func (f *figureTable) of(word string) float64 {
 	for n := range f.said[word] {
 		return n
@@ -547,7 +547,7 @@ func (f *figureTable) of(word string) float64 {
 	return 0
 }
 
-// sum is that of the parts of a word.
+// sum returns the sum of the parts of a word.
 func (f *figureTable) sum(word string) (n float64) {
 	for of := range f.said {
 		if strings.HasPrefix(of, word+": ") {
@@ -557,7 +557,7 @@ func (f *figureTable) sum(word string) (n float64) {
 	return n
 }
 
-// sums holds parts to their totals.
+// sums compares parts with their totals.
 func (f *figureTable) sums() {
 	for total, parts := range map[string]float64{
 		"answers":           f.sum("answers of a status"),

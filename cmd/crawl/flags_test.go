@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parsed are the options that flags ask for, by field, as text.
+// parsed returns the options that flags set, by field, as text.
 func parsed(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	f := usualFlags()
@@ -35,7 +35,7 @@ func parsed(t *testing.T, args ...string) map[string]string {
 	return asText(o)
 }
 
-// asText are the fields of o as text.
+// asText returns the fields of o as text.
 func asText(o crawler.Options) map[string]string {
 	fields := map[string]string{}
 	for field, value := range reflect.ValueOf(o).Fields() {
@@ -61,12 +61,11 @@ func asText(o crawler.Options) map[string]string {
 	return fields
 }
 
-// elsewhere are the flags that are no options of a crawl: the scripts see what
-// they do.
+// elsewhere are the flags that are not options of a crawl: the scripts test them.
 var elsewhere = []string{"dir", "column", "name", "contact", "progress", "json", "log-level", "log-file", "metrics", "on-end", "fresh", "job", "dry-run", "series", "due", "provenance", "sign-key"}
 
-// Each flag sets one option, and only that; crawler's tests see what that does.
-// A flag that is added needs a row.
+// Each flag sets one option, and only that; the tests of crawler check its effect. A new
+// flag needs a row.
 func TestEachFlagReachesItsOption(t *testing.T) {
 	usual := parsed(t)
 	rows := map[string]bool{}
@@ -120,7 +119,7 @@ func flags(each func(*pflag.Flag)) {
 	fs.VisitAll(each)
 }
 
-// Who gives no flag has what a program has that sets no option.
+// Without flags the options are those of a program that sets none.
 func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 	zero := asText(crawler.Options{})
 	for field, is := range parsed(t) {
@@ -130,10 +129,10 @@ func TestDefaultsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// What flags, examples and documents say is made from tables.
+// Flags, examples and documents are made from tables.
 var rewrite = flag.Bool("rewrite", false, "write what the tables say into the documents")
 
-// same compares a file with what it should be, or writes it.
+// same compares a file with its expected text, or writes it with -rewrite.
 func same(t *testing.T, name, want string) {
 	t.Helper()
 	if *rewrite {
@@ -147,18 +146,18 @@ func same(t *testing.T, name, want string) {
 	}
 }
 
-// Each setting of the command says all that the documents need.
+// Each setting of the command has all that the documents need.
 func TestSettingsAreComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range usualFlags().settings() {
 		if names[s.Name] || !slices.Contains(groups, s.Group) || s.Help == "" || s.Larger == "" || s.Resume == "" || s.Type() == "" || s.CodeOnly {
-			t.Errorf("--%s stands twice, or is not complete: %+v", s.Name, s)
+			t.Errorf("--%s is there twice, or is not complete: %+v", s.Name, s)
 		}
 		names[s.Name] = true
 	}
 }
 
-// The help is read before anything else: it is kept to be read in review.
+// The help is the first text that users read: it is kept in a file to be reviewed.
 func TestSettingsStandInTheHelp(t *testing.T) {
 	var out bytes.Buffer
 	if code := run([]string{"run", "--delay", "9s", "--help"}, nil, &out, &out); code != 0 {
@@ -172,7 +171,7 @@ func TestSettingsStandInTheHelp(t *testing.T) {
 	}
 }
 
-// A setting that programs alone set is not said as a flag.
+// A setting that only programs can set is not printed as a flag.
 func TestChangesAreSaidAsFlags(t *testing.T) {
 	for want, c := range map[string]crawler.Change{
 		"--depth: 1 -> 2 (wider)":            {Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider},
@@ -185,7 +184,7 @@ func TestChangesAreSaidAsFlags(t *testing.T) {
 	}
 }
 
-// What the help gives to be copied is understood.
+// The examples of the help are valid.
 func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
 	cmd := (&program{}).runCommand()
 	examples := regexp.MustCompile(`(?m)^  crawl run (.*)$`).FindAllStringSubmatch(cmd.Example, -1)
@@ -205,10 +204,10 @@ func TestSettingsStandInTheDocuments(t *testing.T) {
 	same(t, "../../docs/reference/settings.md", settingsPage())
 }
 
-// cell is a text that stands in a table.
+// cell escapes a text for a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
 
-// settingsPage is docs/reference/settings.md.
+// settingsPage returns the text of docs/reference/settings.md.
 func settingsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Settings
@@ -252,7 +251,7 @@ cmd/crawl/settings.go: ` + "`go test ./cmd/crawl -run Settings -rewrite`" + `.
 	return b.String()
 }
 
-// valueOf says what the values of a setting are.
+// valueOf returns the values of a setting.
 func valueOf(s crawler.Setting) string {
 	of := s.Type()
 	switch {
@@ -264,7 +263,7 @@ func valueOf(s crawler.Setting) string {
 	return strings.ReplaceAll(of, "|", ", ")
 }
 
-// tighter says which values ask less of sites.
+// tighter returns which values of a setting mean fewer requests to sites.
 func tighter(s crawler.Setting) string {
 	first, _, choice := strings.Cut(s.Type(), "|")
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Who is asked for a robots.txt alone is told whom to write to, as in a crawl.
+// Requests of the robots commands have a From field, as those of a crawl.
 func TestFromStandsInWhatRobotsCommandsAsk(t *testing.T) {
 	var from, agent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func TestTwoContactsAreAURLAndAnAddress(t *testing.T) {
 		p := &program{}
 		for _, tc := range []struct {
 			contacts []string
-			want     string // From; empty for an error
+			want     string // the From field; empty for an error
 		}{
 			{[]string{"x@example.org", "https://example.org/"}, "x@example.org"},
 			{[]string{"https://example.org/", "https://example.org/2"}, ""},

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFullDisksOfEveryCommand has commands find a disk that is full, or becomes it while
-// they write: $PERMESSO_DISKS times, else few times. Each says so, and loses nothing; given
-// again with room, it comes to its end.
+// TestFullDisksOfEveryCommand runs commands on a disk that is full, or becomes full while
+// they write: $PERMESSO_DISKS times, else few times. Each reports that, and loses nothing.
+// Run again with room, it finishes.
 func TestFullDisksOfEveryCommand(t *testing.T) {
 	times, err := strconv.Atoi(os.Getenv("PERMESSO_DISKS"))
 	few := err != nil
@@ -52,7 +52,7 @@ func TestFullDisksOfEveryCommand(t *testing.T) {
 	t.Logf("%d full disks; commands that they ended: %v", full, ended)
 }
 
-// room is how many bytes can be written into the directory of the trial.
+// room returns how many bytes can be written into the directory of the trial.
 func (k *killing) room() int64 {
 	k.Helper()
 	var s unix.Statfs_t
@@ -60,8 +60,8 @@ func (k *killing) room() int64 {
 	return int64(s.Bavail) * int64(s.Bsize)
 }
 
-// fullDisk gives a command that has so much room, checks what it says and leaves, and gives
-// it again with room. It reports whether the command was refused room.
+// fullDisk runs a command with left bytes of room, checks what it prints and leaves, and
+// runs it again with enough room. It reports whether the command ran out of room.
 func (k *killing) fullDisk(c killedCommand, left int64) (refused bool) {
 	k.Helper()
 	filler := filepath.Join(k.at, "filler")

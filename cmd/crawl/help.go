@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpAt is the column at which the help of a flag begins.
+// helpAt is the column where the text about a flag begins.
 const helpAt = 28
 
-// commandGroups are the headings of crawl --help, and the commands below them in the
-// order of their use. A command that stands nowhere is listed last.
+// commandGroups are the headings of crawl --help, with their commands in the order of their
+// use. A command in no group is listed last.
 var commandGroups = []struct {
 	heading string
 	names   []string
@@ -32,7 +32,7 @@ var commandGroups = []struct {
 // groupKey is the annotation of a flag that names its heading in the help.
 const groupKey = "group"
 
-// setHelp lets all commands tell of themselves in the same way.
+// setHelp gives all commands the same form of help.
 func (p *program) setHelp(root *cobra.Command) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(p.helpCommand())
@@ -46,8 +46,8 @@ func (p *program) setHelp(root *cobra.Command) {
 func (p *program) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND ...]",
-		Short: "tell more of a command",
-		Long:  "help tells what the flag --help of a command tells.",
+		Short: "print the help of a command",
+		Long:  "help prints the same as the flag --help of a command.",
 		Example: `  crawl help run
   crawl help robots test`,
 		Args:              cobra.ArbitraryArgs,
@@ -66,8 +66,7 @@ func (p *program) helpCommand() *cobra.Command {
 	}
 }
 
-// help begins with what somebody may copy, and lists flags and commands by what they
-// are about.
+// help returns the help of a command: examples to copy, then flags and commands by subject.
 func help(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	b.WriteString(cmd.Example + "\n\nUsage:\n")
@@ -87,7 +86,7 @@ func help(cmd *cobra.Command, width int) string {
 		}
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n%s COMMAND --help tells more of a command.\n", cmd.CommandPath())
+		fmt.Fprintf(&b, "\n%s COMMAND --help tells more about a command.\n", cmd.CommandPath())
 	}
 	for _, group := range flagsOf(cmd) {
 		b.WriteString("\n" + group.heading + ":\n")
@@ -98,7 +97,7 @@ func help(cmd *cobra.Command, width int) string {
 	return b.String()
 }
 
-// flagLines are what the help says of a flag.
+// flagLines returns the help of a flag.
 func flagLines(flag *pflag.Flag, width int) string {
 	left, text := flagWords(flag)
 	if flag.Shorthand == "" {
@@ -114,7 +113,7 @@ func flagLines(flag *pflag.Flag, width int) string {
 	return b.String() + wrapped(left+text, helpAt, width)
 }
 
-// flagWords are a flag with what stands for its value, and what it is.
+// flagWords returns a flag with a placeholder for its value, and its text.
 func flagWords(flag *pflag.Flag) (left, text string) {
 	name, text := pflag.UnquoteUsage(flag)
 	if s, ok := flag.Value.(flagValue); ok {
@@ -129,7 +128,7 @@ func flagWords(flag *pflag.Flag) (left, text string) {
 	return left, text + byDefault(flag)
 }
 
-// usageLines are the ways to call a command.
+// usageLines returns the ways to call a command.
 func usageLines(cmd *cobra.Command) []string {
 	path := strings.TrimSuffix(cmd.CommandPath(), cmd.Name())
 	if cmd.HasAvailableSubCommands() {
@@ -149,13 +148,13 @@ func usageLines(cmd *cobra.Command) []string {
 	return lines
 }
 
-// A commandGroup are commands below a heading.
+// A commandGroup is a heading and its commands.
 type commandGroup struct {
 	heading  string
 	commands []*cobra.Command
 }
 
-// commandsOf are those below a command, by what they are for.
+// commandsOf returns the commands below a command, by subject.
 func commandsOf(cmd *cobra.Command) (groups []commandGroup) {
 	if cmd.HasParent() {
 		if all := listedCommands(cmd); len(all) > 0 {
@@ -189,14 +188,14 @@ func listedCommands(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// A flagGroup are flags below a heading.
+// A flagGroup is a heading and its flags.
 type flagGroup struct {
 	heading string
 	flags   []*pflag.Flag
 }
 
-// flagsOf are the flags of a command: those of no group first, the others by what they
-// are about.
+// flagsOf returns the flags of a command: those without a group first, the others by
+// subject.
 func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	list = []flagGroup{{heading: "Flags"}}
 	for _, g := range groups {
@@ -215,7 +214,7 @@ func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	return slices.DeleteFunc(list, func(g flagGroup) bool { return len(g.flags) == 0 })
 }
 
-// placeholder stands for the value of a flag.
+// placeholder returns the word for the value of a flag.
 func placeholder(s crawler.Setting) string {
 	of := s.Type()
 	switch {
@@ -227,7 +226,7 @@ func placeholder(s crawler.Setting) string {
 	return " " + strings.ToUpper(of)
 }
 
-// byDefault says what a flag is by default, where that is anything.
+// byDefault returns the text about the default of a flag, or "" if it has none.
 func byDefault(f *pflag.Flag) string {
 	if f.DefValue == "" || f.DefValue == "0" || f.DefValue == "[]" || f.NoOptDefVal != "" {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// everyHelp calls f with each command and what its --help prints.
+// everyHelp calls f with each command and the output of its --help.
 func everyHelp(t *testing.T, f func(cmd *cobra.Command, text string)) {
 	t.Helper()
 	root := (&program{}).root()
@@ -29,7 +29,7 @@ func everyHelp(t *testing.T, f func(cmd *cobra.Command, text string)) {
 	}
 }
 
-// Each command tells first what may be copied, and fits in a terminal.
+// The help of each command begins with examples to copy, and fits in a terminal.
 func TestEachHelpBeginsWithExamplesAndFits(t *testing.T) {
 	everyHelp(t, func(cmd *cobra.Command, text string) {
 		if cmd.Example == "" || !strings.HasPrefix(text, cmd.Example+"\n\nUsage:\n  "+strings.SplitN(cmd.CommandPath(), " ", 2)[0]) {
@@ -58,8 +58,8 @@ func TestEachHelpBeginsWithExamplesAndFits(t *testing.T) {
 	})
 }
 
-// Each command stands once below a heading of crawl --help, one that is not grouped yet
-// below the last.
+// Each command is listed once below a heading of crawl --help, one without a group below
+// the last.
 func TestEachCommandIsListedOnce(t *testing.T) {
 	root := (&program{}).root()
 	root.AddCommand(&cobra.Command{Use: "another DIR", Short: "be new", Run: func(*cobra.Command, []string) {}},
@@ -86,8 +86,8 @@ func TestEachCommandIsListedOnce(t *testing.T) {
 	}
 }
 
-// What any help gives to be copied is understood: the command is there, its flags and
-// their values, its arguments.
+// The examples of each help are valid: the command, its flags and their values, its
+// arguments.
 func TestEachExampleOfAnyHelpIsUnderstood(t *testing.T) {
 	everyHelp(t, func(cmd *cobra.Command, _ string) {
 		calls := crawlCalls(t, cmd.Example)
@@ -114,7 +114,7 @@ func TestEachExampleOfAnyHelpIsUnderstood(t *testing.T) {
 	}
 }
 
-// understood reports what is wrong with a command line, without running it.
+// understood returns what is wrong with a command line, without running it.
 func understood(args []string) error {
 	root := (&program{}).root()
 	cmd, rest, err := root.Find(args)
@@ -130,8 +130,8 @@ func understood(args []string) error {
 	return err
 }
 
-// crawlCalls are the calls of crawl in the indented lines of a text, as a shell would
-// give them.
+// crawlCalls returns the calls of crawl in the indented lines of a text, as a shell would
+// make them.
 func crawlCalls(t *testing.T, text string) (calls [][]string) {
 	t.Helper()
 	text = regexp.MustCompile(`([|\\])\n *`).ReplaceAllStringFunc(text, func(s string) string { return strings.Trim(s, "\\\n ") + " " })
@@ -151,7 +151,7 @@ func crawlCalls(t *testing.T, text string) (calls [][]string) {
 	return calls
 }
 
-// shellWords splits a line at its blanks, but for those between quotation marks.
+// shellWords splits a line at its blanks, except those between quotation marks.
 func shellWords(line string) (words []string) {
 	for _, w := range regexp.MustCompile(`(?:"[^"]*"|'[^']*'|[^\s"'])+`).FindAllString(line, -1) {
 		words = append(words, regexp.MustCompile(`["']`).ReplaceAllString(w, ""))
@@ -159,7 +159,7 @@ func shellWords(line string) (words []string) {
 	return words
 }
 
-// A narrow terminal breaks what is prose, and no line of it twice.
+// On a narrow terminal prose is wrapped, and no line twice.
 func TestHelpFollowsTheWidthOfATerminal(t *testing.T) {
 	cmd, _, err := (&program{}).root().Find([]string{"verify"})
 	if err != nil {

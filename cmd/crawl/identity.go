@@ -19,8 +19,8 @@ reach you. Add a name of your own choice and a contact:
   --name mybot --contact https://example.org/about-my-crawl   (or an e-mail address)
 or set $CRAWL_NAME and $CRAWL_CONTACT`
 
-// identity finds who crawls: by the flags, the environment, the identity file,
-// or by asking, once, on a terminal.
+// identity returns the identity of the crawler: from the flags, the environment, the
+// identity file, or by asking the user, once, on a terminal.
 func (p *program) identity(name string, contact []string) (crawler.Identity, error) {
 	id := crawler.Identity{Token: name}
 	fill := func(token, contact, mail string) {
@@ -66,7 +66,7 @@ func (p *program) identity(name string, contact []string) (crawler.Identity, err
 	return id, nil
 }
 
-// addContacts takes one contact, or a URL and an e-mail address in any order.
+// addContacts adds one contact, or a URL and an e-mail address in any order.
 func addContacts(id *crawler.Identity, contacts []string) error {
 	switch len(contacts) {
 	case 0:
@@ -83,10 +83,10 @@ func addContacts(id *crawler.Identity, contacts []string) error {
 	return nil
 }
 
-// interactive reports whether somebody can be asked.
+// interactive reports whether the program can ask the user.
 func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
 
-// widthOf is how many characters fit in a line of the terminal f.
+// widthOf returns how many characters fit in a line of the terminal f.
 func widthOf(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
@@ -95,7 +95,8 @@ func widthOf(f *os.File) int {
 	return width
 }
 
-// terminalWidth is widthOf what w writes to; 0 if that is no terminal.
+// terminalWidth returns the width of the terminal that w writes to, or 0 if it is not a
+// terminal.
 func terminalWidth(w any) int {
 	if !isTerminal(w) {
 		return 0
@@ -108,7 +109,8 @@ func isTerminal(f any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// identityFile is where the answer is kept; empty if there is no place for it.
+// identityFile returns the path of the file for the answer, or "" if there is no place for
+// it.
 func identityFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -136,12 +138,12 @@ func readIdentity(path string) (crawler.Identity, error) {
 		err = json.Unmarshal(raw, &r)
 	}
 	if err != nil {
-		return crawler.Identity{}, usage("%s: %v: mend or remove it, or use --name and --contact", path, err)
+		return crawler.Identity{}, usage("%s: %v: correct or remove it, or use --name and --contact", path, err)
 	}
 	return crawler.Identity{Token: r.Name, Contact: r.Contact, Mail: r.Mail}, nil
 }
 
-// askIdentity asks until the answers are valid, and keeps them.
+// askIdentity asks the user until the answers are valid, and saves them.
 func (p *program) askIdentity(id *crawler.Identity, path string) error {
 	p.note("Site owners must be able to name this crawler in robots.txt and to reach you.")
 	in := bufio.NewReader(p.in)
@@ -172,7 +174,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 		p.note("%s", option.Reason)
 		if option.Field == "Identity.Token" {
 			id.Token = ""
-		} else { // of two contacts nobody can say which is the wrong one
+		} else { // of two contacts it is not known which is wrong
 			id.Contact, id.Mail = "", ""
 		}
 	}

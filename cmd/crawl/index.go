@@ -12,8 +12,8 @@ func (p *program) indexCommand() *cobra.Command {
 		Use:   "index DIR",
 		Short: "make the index of a crawl again from its WARC files",
 		Long: `index reads the WARC files in the directory of a crawl and makes index.cdxj again,
-with index.part, to which the next run appends. Lines about WARC files that are
-not in the directory any more are taken over from the index that is there. What
+with index.part, to which the next run appends. Lines about WARC files that are no longer
+in the directory are copied from the existing index. What
 cannot be read is named and left out, and the command exits with 3.
 
 A run makes the index by itself when it ends. No crawl may run in the directory.`,

@@ -26,13 +26,13 @@ func (p *program) initCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "write a job file to begin with",
-		Long: `init writes a commented job file (job.yaml, if no other name is given), and
-changes none that is there: - prints it. The templates:
+		Short: "write a first job file",
+		Long: `init writes a commented job file (job.yaml, if no other name is given). It never
+changes an existing file; with - it prints the job file. The templates:
 
   site      one site
   list      many sites, some pages of each
-  archive   pages with all that they are shown with, to be replayed
+  archive   pages with their images, scripts and style sheets, to be replayed
   sitemap   what sites list in their sitemaps`,
 		Example: `  crawl init
   crawl init --template archive library.yaml
@@ -51,15 +51,15 @@ changes none that is there: - prints it. The templates:
 	}
 	name = jobTemplates[0]
 	choose(cmd.Flags(), &name, "template", "", "which one", jobTemplates...)
-	cmd.Flags().BoolVar(&all, "all", false, "and all settings, with their defaults, as comments")
+	cmd.Flags().BoolVar(&all, "all", false, "add all settings, with their defaults, as comments")
 	return cmd
 }
 
-// jobTemplate is a job file to begin with.
+// jobTemplate returns the text of a template.
 func jobTemplate(name string, all bool) (string, error) {
 	raw, err := templates.ReadFile(path.Join("templates", name+".yaml"))
 	if err != nil {
-		return "", usage("--template: %q is none of %s", name, strings.Join(jobTemplates, ", "))
+		return "", usage("--template: %q is not one of %s", name, strings.Join(jobTemplates, ", "))
 	}
 	text := string(raw)
 	if all {
@@ -68,7 +68,7 @@ func jobTemplate(name string, all bool) (string, error) {
 	return text, nil
 }
 
-// allSettings are the settings that a job file may have, as comments.
+// allSettings returns the settings that a job file may have, as comments.
 func allSettings() string {
 	var b strings.Builder
 	var group crawler.Group
@@ -88,7 +88,7 @@ func allSettings() string {
 	return b.String()
 }
 
-// asYAML is the value of a setting as a job file has it.
+// asYAML returns the value of a setting as it is written in a job file.
 func asYAML(s crawler.Setting) string {
 	if value := s.String(); value != "" {
 		return value
@@ -99,7 +99,7 @@ func asYAML(s crawler.Setting) string {
 	return `""`
 }
 
-// writeJob writes a job file where there is none.
+// writeJob writes a job file. It fails if the file exists.
 func (p *program) writeJob(name, text string) error {
 	if name == "-" {
 		_, err := fmt.Fprint(p.out, text)

@@ -15,30 +15,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxJobFile is how long a job file may be: more seeds than it can hold have a file of
-// their own.
+// maxJobFile is the maximum size of a job file, in bytes. More seeds than it can hold go
+// into a file of their own.
 const maxJobFile = 1 << 20
 
-// A jobFile is a crawl as a file of YAML says it: the settings, by the names of their
-// flags, who asks, and the seeds. What is wrong is gathered, so that all of it is told
-// at once.
+// A jobFile is a crawl described in YAML: settings by the names of their flags, the
+// identity, and the seeds. All problems are collected, so that they are reported together.
 type jobFile struct {
 	name     string
-	flags    *runFlags              // the settings, which are set
-	aside    *runFlags              // those of flags that are given, which win
-	given    func(flag string) bool // on the command line
+	flags    *runFlags              // the settings that it sets
+	aside    *runFlags              // settings of flags on the command line, which win
+	given    func(flag string) bool // reports whether a flag is on the command line
 	seeds    []*yaml.Node
 	sites    jobSites
 	problems []problem
 }
 
-// A problem is what is wrong at a place of a file.
+// A problem is a mistake at a place of a file.
 type problem struct {
-	line, column int // from 1; column 0: it is not known
+	line, column int // from 1; column is 0 if not known
 	text         string
 }
 
-// Keys of a job file beside the names of settings.
+// Keys of a job file that are not names of settings.
 const (
 	keyIdentity = "identity"
 	keySeeds    = "seeds"
@@ -46,7 +45,7 @@ const (
 	keySchedule = "schedule"
 )
 
-// notInJob are settings that a job file does not have, and why.
+// notInJob are the settings that a job file may not have, and why.
 var notInJob = map[string]string{
 	"job":     "a job file names no other one",
 	"series":  "it belongs to one call: give --series on the command line",
@@ -55,12 +54,12 @@ var notInJob = map[string]string{
 	"dry-run": "it belongs to one call: give --dry-run on the command line, or crawl check",
 	"lift":    "it belongs to one call: give --lift on the command line",
 	"rescan":  "it belongs to one call: give --rescan on the command line",
-	"name":    "it stands in identity: {name: mybot}",
-	"contact": "it stands in identity: {contact: https://example.org/mybot}",
+	"name":    "it belongs in identity: {name: mybot}",
+	"contact": "it belongs in identity: {contact: https://example.org/mybot}",
 }
 
-// readJob sets the settings that a job file has in f, but for those that are given on
-// the command line.
+// readJob sets in f the settings of a job file, except those that are given on the command
+// line.
 func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
 	j := &jobFile{name: f.job, flags: f, aside: usualFlags(), given: given}
 	root, raw, err := parseJob(f.job)
@@ -72,7 +71,7 @@ func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
 	return j, nil
 }
 
-// parseJob reads the one document of a file, which is nil if it is empty, and its bytes.
+// parseJob returns the one document of a file, which is nil if it is empty, and its bytes.
 func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -105,7 +104,7 @@ func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntaxError says where a file is no YAML.
+// syntaxError returns the error of a file that is not YAML.
 func syntaxError(name string, err error) error {
 	text := err.Error()
 	if m := yamlError.FindStringSubmatch(text); m != nil {
@@ -117,12 +116,12 @@ func syntaxError(name string, err error) error {
 	return usage("%s: this is not YAML: %s", name, text)
 }
 
-// wrong notes what is wrong at a place.
+// wrong adds a problem at a place.
 func (j *jobFile) wrong(at *yaml.Node, format string, args ...any) {
 	j.problems = append(j.problems, problem{at.Line, at.Column, fmt.Sprintf(format, args...)})
 }
 
-// err is all that is wrong, in the order of the file.
+// err returns all problems as one error, in the order of the file.
 func (j *jobFile) err() error {
 	if len(j.problems) == 0 {
 		return nil
@@ -162,7 +161,7 @@ func (j *jobFile) read(root *yaml.Node) {
 func (j *jobFile) mapping(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
 	n = follow(n)
 	if n.Kind != yaml.MappingNode {
-		j.wrong(n, "%s is a list of names, each with a value behind a colon, as in \"delay: 2s\"", what)
+		j.wrong(n, "%s is a list of names, each with a value after a colon, as in \"delay: 2s\"", what)
 		return
 	}
 	first := map[string]int{}
@@ -177,7 +176,7 @@ func (j *jobFile) mapping(n *yaml.Node, what string, f func(key, value *yaml.Nod
 	}
 }
 
-// follow is what an alias of YAML stands for.
+// follow returns the node that an alias of YAML refers to.
 func follow(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -185,7 +184,7 @@ func follow(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// texts are the items of a list, or the one value that stands in its place.
+// texts returns the items of a list, or a single value as a list of one.
 func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
 	n = follow(n)
 	items := []*yaml.Node{n}
@@ -197,7 +196,7 @@ func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
 		if item = follow(item); item.Kind != yaml.ScalarNode {
 			j.wrong(item, "%s: a value is expected here, as in \"%s: [one, another]\"", of, of)
 		} else if item.Tag == "!!null" {
-			j.wrong(item, "%s has no value: give it one, or take the line out", of)
+			j.wrong(item, "%s has no value: give it one, or remove the line", of)
 		} else {
 			texts = append(texts, item)
 		}
@@ -205,7 +204,7 @@ func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
 	return texts
 }
 
-// identity reads who asks.
+// identity reads the name and contact of the crawler.
 func (j *jobFile) identity(n *yaml.Node) {
 	j.mapping(n, keyIdentity, func(key, value *yaml.Node) {
 		switch key.Value {
@@ -217,8 +216,8 @@ func (j *jobFile) identity(n *yaml.Node) {
 	})
 }
 
-// readSeeds keeps where each seed stands: what is wrong with one is known when it is
-// opened.
+// readSeeds keeps the seeds with their places: whether one is wrong is known only when it
+// is opened.
 func (j *jobFile) readSeeds(n *yaml.Node) {
 	for _, item := range j.texts(keySeeds, n) {
 		if item.Value == "-" {
@@ -229,7 +228,7 @@ func (j *jobFile) readSeeds(n *yaml.Node) {
 	}
 }
 
-// setting reads the value of what has a flag.
+// setting reads the value of a setting that has a flag.
 func (j *jobFile) setting(key, value *yaml.Node) {
 	s := j.flags.setting(key.Value)
 	switch why, refused := notInJob[key.Value]; {
@@ -242,7 +241,7 @@ func (j *jobFile) setting(key, value *yaml.Node) {
 	}
 }
 
-// set gives a setting its value: a list each of its items.
+// set sets a setting to a value, or a list setting to each of its items.
 func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
 		s = j.aside.setting(s.Name)
@@ -267,7 +266,7 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 	}
 }
 
-// keys are the names that a job file may have.
+// keys returns the names that a job file may have.
 func (j *jobFile) keys() []string {
 	keys := []string{keyIdentity, keySeeds, keySites, keySchedule}
 	for _, s := range j.flags.settings() {
@@ -278,12 +277,12 @@ func (j *jobFile) keys() []string {
 	return keys
 }
 
-// dir is where the crawl of a job lives if nothing is said: beside the file.
+// dir returns the default directory of the crawl of a job: beside the file.
 func (j *jobFile) dir() string {
 	return strings.TrimSuffix(j.name, filepath.Ext(j.name)) + ".crawl"
 }
 
-// openSeeds reads the seeds: URLs, and files that are named relative to the job file.
+// openSeeds reads the seeds: URLs, and files whose names are relative to the job file.
 func (j *jobFile) openSeeds(p *program) (seeds []string) {
 	for _, at := range j.seeds {
 		arg := at.Value

@@ -10,8 +10,8 @@ import (
 
 func nothingGiven(string) bool { return false }
 
-// Each template is a job file without a mistake, and so is what --all adds to it, once
-// its comments are none.
+// Each template is a valid job file, and so is what --all adds to it, with its comment
+// marks removed.
 func TestTemplatesAreJobFiles(t *testing.T) {
 	for _, name := range jobTemplates {
 		text, err := jobTemplate(name, true)
@@ -34,7 +34,7 @@ func TestTemplatesAreJobFiles(t *testing.T) {
 	}
 }
 
-// The job file in the documentation is one.
+// The job file in the documentation is valid.
 func TestTheDocumentedJobFileIsOne(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/guide/jobs.md")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestTheDocumentedJobFileIsOne(t *testing.T) {
 	}
 }
 
-// The schedule in the documentation is one, and so is that of the templates.
+// The schedules in the documentation and in the templates are valid.
 func TestTheDocumentedScheduleIsOne(t *testing.T) {
 	texts := map[string]string{"docs/guide/schedules.md": strings.Join(fenced(document(t, "docs/guide/schedules.md"), "yaml"), "")}
 	for _, name := range jobTemplates {
@@ -78,7 +78,7 @@ func TestTheDocumentedScheduleIsOne(t *testing.T) {
 	}
 }
 
-// uncommented are the lines that set something.
+// uncommented returns the lines that set something.
 func uncommented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -90,7 +90,7 @@ func uncommented(text string) string {
 	return b.String()
 }
 
-// Whatever a job file is, reading it ends with settings or with an error of the user.
+// Reading any job file ends with settings or with an error for the user.
 func FuzzJobFile(f *testing.F) {
 	for _, name := range jobTemplates {
 		text, err := jobTemplate(name, false)

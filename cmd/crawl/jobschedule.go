@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	_ "time/tzdata" // a zone means the same on a machine that has none of its own
+	_ "time/tzdata" // for machines without a database of time zones
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
@@ -15,14 +15,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scheduleFields are what a schedule may have, and scheduleFrom the settings whose
-// values are written in the same way.
+// scheduleFields are the fields of a schedule, and scheduleFrom the settings whose values
+// are written in the same way.
 var (
 	scheduleFields = []string{"every", "zone", "jitter", "overlap", "catch-up", "keep"}
 	scheduleFrom   = map[string]string{"jitter": "max-time", "keep": "limit"}
 )
 
-// readSchedule reads when the runs of a job come.
+// readSchedule reads the schedule of a job.
 func (j *jobFile) readSchedule(key, n *yaml.Node) {
 	spec, at := schedule.Spec{}, map[string]*yaml.Node{}
 	before := len(j.problems)
@@ -74,7 +74,8 @@ func meantField(field string, spec schedule.Spec) string {
 	return ""
 }
 
-// without is a schedule whose other fields can be judged though one of them is wrong.
+// without returns a schedule without one field, so that its other fields can be checked
+// though that one is wrong.
 func without(spec schedule.Spec, field string) schedule.Spec {
 	switch field {
 	case "every":
@@ -91,10 +92,10 @@ func without(spec schedule.Spec, field string) schedule.Spec {
 	return spec
 }
 
-// planTimes is how many times a plan has.
+// planTimes is how many times a plan shows.
 const planTimes = 3
 
-// A planSchedule is what crawl check and crawl schedule say of when runs come. The names
+// A planSchedule is what crawl check and crawl schedule print about a schedule. The names
 // of its fields are never changed.
 type planSchedule struct {
 	Every   string      `json:"every"`
@@ -106,10 +107,10 @@ type planSchedule struct {
 	Next    []time.Time `json:"next"` // nominal times, in UTC
 
 	zone    *time.Location
-	started []string // what starts the runs, for people
+	started []string // lines about what starts the runs, for people
 }
 
-// planTheSchedule is a schedule with its first times after a moment.
+// planTheSchedule returns a schedule with its first times after a moment.
 func planTheSchedule(s *schedule.Schedule, after time.Time, count int) *planSchedule {
 	spec := s.Spec()
 	plan := &planSchedule{
@@ -128,8 +129,8 @@ func planTheSchedule(s *schedule.Schedule, after time.Time, count int) *planSche
 	return plan
 }
 
-// startedBy says what starts the runs of a job, each into a snapshot of a series: nothing does
-// by itself. dir is the series, empty where none was named.
+// startedBy returns the commands that start the runs of a job, each into a snapshot of a
+// series: no run starts by itself. dir is the series, or "" if none was named.
 func startedBy(job, dir string) []string {
 	place := filepath.Join(dir, series.JobFile)
 	there := dir == "" && filepath.Base(job) == series.JobFile || dir != "" && filepath.Clean(job) == place
@@ -149,7 +150,7 @@ func startedBy(job, dir string) []string {
 	return append(lines, "  one of them now, by hand: crawl run --job "+job+" --series "+dir)
 }
 
-// words are a schedule on one line.
+// words returns a schedule on one line.
 func (s *planSchedule) words() string {
 	text := s.Every + " (" + s.Zone
 	if s.Jitter > 0 {
@@ -158,7 +159,7 @@ func (s *planSchedule) words() string {
 	return text + ")"
 }
 
-// at is a time as the clock of the zone shows it, and in UTC.
+// at returns a time in the zone of the schedule and in UTC.
 func (s *planSchedule) at(t time.Time) string { return inZone(t, s.zone) }
 
 func inZone(t time.Time, zone *time.Location) string {

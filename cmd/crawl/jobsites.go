@@ -17,20 +17,20 @@ var siteSettings = []string{
 	"delay", "max-host-pages", "max-host-bytes", "max-host-time", "include", "exclude", "robots-forbidden", "header",
 }
 
-// Keys of a site beside them.
+// Keys of a site that are not settings.
 const (
-	keyExcluded = "excluded" // nothing is asked of it
+	keyExcluded = "excluded" // the site is not contacted
 	keyReason   = "reason"
 )
 
-// jobSites are the sites of a job file that have settings of their own, and where they
-// stand.
+// jobSites are the sites of a job file that have settings of their own, with their places
+// in the file.
 type jobSites struct {
 	table map[string]crawler.SiteOptions
 	at    map[string]*yaml.Node
 }
 
-// readSites reads settings of single sites, by host or site.
+// readSites reads the settings of single sites, by host or site.
 func (j *jobFile) readSites(n *yaml.Node) {
 	j.sites = jobSites{map[string]crawler.SiteOptions{}, map[string]*yaml.Node{}}
 	j.mapping(n, keySites, func(key, value *yaml.Node) {
@@ -38,9 +38,9 @@ func (j *jobFile) readSites(n *yaml.Node) {
 	})
 }
 
-// site reads the settings of one.
+// site reads the settings of one site.
 func (j *jobFile) site(n *yaml.Node) (s crawler.SiteOptions) {
-	var own crawler.Options // by the names that these settings have for a whole crawl
+	var own crawler.Options // set by the names of these settings for a whole crawl
 	given := map[string]bool{}
 	j.mapping(n, "a site", func(key, value *yaml.Node) {
 		given[key.Value] = true
@@ -58,14 +58,15 @@ func (j *jobFile) site(n *yaml.Node) (s crawler.SiteOptions) {
 		}
 	})
 	s.Delay, s.AllowForbidden, s.Header = max(0, own.Delay), own.AllowForbidden, own.Header
-	s.MaxPages = own.MaxHostPages // which is negative for no limit
+	s.MaxPages = own.MaxHostPages // negative for no limit
 	s.MaxBytes = unlimited(own.MaxHostBytes, given["max-host-bytes"])
 	s.MaxTime = unlimited(own.MaxHostTime, given["max-host-time"])
 	s.Scope = within(own.Include, own.Exclude)
 	return s
 }
 
-// unlimited is what a site has where none is given: 0 stands for what others have.
+// unlimited returns n, or -1 for no limit if 0 was given: in a SiteOptions 0 means that of
+// other sites.
 func unlimited[T ~int64](n T, given bool) T {
 	if given && n == 0 {
 		return -1
@@ -73,7 +74,7 @@ func unlimited[T ~int64](n T, given bool) T {
 	return n
 }
 
-// within is the scope of what matches include, and not exclude; nil for all.
+// within returns the scope of what matches include and not exclude, or nil for all.
 func within(include, exclude *regexp.Regexp) crawler.Scope {
 	if include == nil && exclude == nil {
 		return nil
@@ -84,7 +85,7 @@ func within(include, exclude *regexp.Regexp) crawler.Scope {
 	})
 }
 
-// settle makes the sites those of a crawl, once all else of it is known.
+// settle sets the sites in o, after everything else of it is set.
 func (j *jobFile) settle(o *crawler.Options) {
 	if len(j.sites.table) == 0 {
 		return
@@ -103,7 +104,7 @@ func (j *jobFile) settle(o *crawler.Options) {
 	o.Site = site
 }
 
-// siteReason is what is wrong, in the words of a job file.
+// siteReason returns what is wrong, in the words of a job file.
 func siteReason(wrong *crawler.OptionError) string {
 	if wrong.Field == "Site.Header" {
 		return "header: " + wrong.Reason

@@ -34,18 +34,18 @@ import (
 // killed there.
 type killedCommand struct {
 	name  string
-	start string   // the fixture that it begins with; empty: nothing
-	week  int      // of the web
+	start string   // the fixture that it begins with; empty if none
+	week  int      // week of the web
 	args  []string // CRAWL, SERIES and AT are replaced
-	code  int      // of the command if nothing disturbs it
+	code  int      // exit code of the command if it is not killed
 }
 
-// killedRun is crawl run, with other flags or another output than usual.
+// killedRun returns the arguments of crawl run with more flags, or another output.
 func killedRun(more ...string) []string {
 	return slices.Concat([]string{"run", "-d", "CRAWL"}, killedFlags, more, weekWebSeeds)
 }
 
-// killedFlags are those of each run.
+// killedFlags are the flags of each run.
 var killedFlags = []string{
 	"--name", "testbot", "--contact", "https://example.org/testbot", "--delay", weekWebDelay.String(), "--allow-private", "--connect-to", "::WEB",
 	"--progress", "none", "--patience", "5s", "--output", "warc,jsonl,links",
@@ -74,12 +74,12 @@ var killedCommands = []killedCommand{
 	{name: "verify", start: "ended", args: []string{"verify", "CRAWL"}},
 }
 
-// A killing is a test that kills commands. Each trial has the directory at for itself.
+// A killing is a test that kills commands. Each trial uses the directory at, alone.
 type killing struct {
 	*testing.T
 	web      *weekWeb
 	root, at string
-	wants    map[string]string // what there is after a command that nothing disturbs, by its name
+	wants    map[string]string // the files after a command that is not killed, by its name
 }
 
 func newKilling(t *testing.T) *killing {
@@ -116,7 +116,7 @@ func (k *killing) must(err error) {
 	}
 }
 
-// makeFixtures makes what the commands begin with.
+// makeFixtures makes the directories that the commands begin with.
 func (k *killing) makeFixtures() {
 	first := time.Now().Add(-7*24*time.Hour - 10*time.Minute).UTC().Format(time.RFC3339)
 	damage := func(name string, old, to []byte) {
@@ -202,7 +202,7 @@ func (k *killing) start(fixture string, week int) {
 	}
 }
 
-// empty makes the directory of a trial, which may be a file system of its own.
+// empty makes the directory of a trial, which may be a separate file system.
 func (k *killing) empty() {
 	k.Helper()
 	k.must(os.MkdirAll(k.at, 0o755))
@@ -216,7 +216,7 @@ func (k *killing) empty() {
 func (k *killing) command(c killedCommand) *exec.Cmd {
 	args := k.args(c)
 	if aside, _ := filepath.Glob(k.crawl() + ".*"); len(aside) > 0 {
-		args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--fresh" }) // it was killed, and goes on
+		args = slices.DeleteFunc(args, func(arg string) bool { return arg == "--fresh" }) // it was killed, and must continue
 	}
 	cmd := exec.Command("crawl", args...)
 	cmd.Dir = k.root
@@ -234,7 +234,8 @@ func (k *killing) execute(cmd *exec.Cmd) (said string, code int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// scheduled runs a scheduler until the snapshot that is due has ended, or enough says so.
+// scheduled runs a scheduler until the snapshot that is due has ended, or enough returns
+// true.
 func (k *killing) scheduled(c killedCommand, cmd *exec.Cmd, enough func() bool) (said string, code int) {
 	k.Helper()
 	var out lockedText
@@ -255,7 +256,8 @@ func (k *killing) scheduled(c killedCommand, cmd *exec.Cmd, enough func() bool) 
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// snapshots is how many a series has after the command; 0: it makes none.
+// snapshots returns how many snapshots a series has after the command, or 0 if it makes
+// none.
 func (c killedCommand) snapshots() int {
 	switch {
 	case c.start == "job":
@@ -277,9 +279,9 @@ func (k *killing) seriesIsOver(c killedCommand) bool {
 	return err == nil && state.Over
 }
 
-// finish gives a command for the last time, and checks what there is then. It was killed so
-// often before. A snapshot that has ended before the kill is not written to again: what its
-// run had not written yet, crawl provenance does.
+// finish runs a command for the last time, after kills kills, and checks the result. A
+// snapshot that has ended before the kill is not written to again: what its run had not
+// written yet, crawl provenance writes.
 func (k *killing) finish(c killedCommand, kills int) {
 	k.Helper()
 	if kills > 0 && k.seriesIsOver(c) {
@@ -292,8 +294,8 @@ func (k *killing) finish(c killedCommand, kills int) {
 	k.ended(c, kills)
 }
 
-// again gives a command again. A scheduler is stopped once what is due has ended, or enough
-// says so.
+// again runs a command again. A scheduler is stopped after what is due has ended, or after
+// enough returns true.
 func (k *killing) again(c killedCommand, enough func() bool) (said string, code int) {
 	k.Helper()
 	if cmd := k.command(c); c.name == "schedule run" {
@@ -303,7 +305,7 @@ func (k *killing) again(c killedCommand, enough func() bool) (said string, code 
 	}
 }
 
-// ended checks what there is after a command has ended.
+// ended checks the result after a command has ended.
 func (k *killing) ended(c killedCommand, kills int) {
 	k.Helper()
 	k.whole(c)
@@ -319,7 +321,7 @@ func (k *killing) ended(c killedCommand, kills int) {
 	}
 }
 
-// crawls are the directories of crawls in that of the trial.
+// crawls returns the directories of crawls in that of the trial.
 func (k *killing) crawls() (dirs []string) {
 	for _, pattern := range []string{"x.crawl*", "weekly/*.crawl"} {
 		found, err := filepath.Glob(filepath.Join(k.at, pattern))
@@ -353,16 +355,16 @@ func (k *killing) read(args []string) (said string, code int) {
 	return out.String(), code
 }
 
-// unlike are files that are not the same each time: most say when they were written.
+// unlike are files that differ each time: most contain when they were written.
 var unlike = []string{storage.StateFile, provenance.File, provenance.DatasheetFile, "out.wacz"}
 
-// written matches what says when a record or a line was written, and its digests.
+// written matches times at which a record or a line was written, and its digests.
 var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\d{14,}|urn:uuid:[0-9a-f-]+|sha\d+:[0-9A-Za-z]+`)
 
-// records matches what the records of a WARC file are, and of which URL.
+// records matches the types and URLs of the records of a WARC file.
 var records = regexp.MustCompile(`\r\nWARC-(Type|Target-URI): [^\r]+`)
 
-// sumOf is the checksum of what is in a file, except when it was written.
+// sumOf returns the checksum of a file without the times at which it was written.
 func sumOf(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err == nil && strings.HasSuffix(path, ".gz") {
@@ -377,8 +379,8 @@ func sumOf(path string) (string, error) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// outcome is what there is in the directory of the trial: the pages of a crawl that ran,
-// the bytes of the files that another command has written, and the names of all files.
+// outcome returns what is in the directory of the trial: the pages of a crawl that ran, the
+// bytes of the files that another command has written, and the names of all files.
 func (k *killing) outcome(c killedCommand) string {
 	k.Helper()
 	runs := c.args[0] == "run" || c.args[0] == "schedule"
@@ -434,9 +436,9 @@ func pagesIn(path string) (pages []string, err error) {
 	return slices.Compact(pages), nil
 }
 
-// readable checks that each command that reads a crawl has an answer to one that a command
-// was killed in: that it has not begun, that a purge or a repair was not finished, or what
-// there is. None says that it is damaged, or was not polite.
+// readable checks that each command that reads a crawl accepts one in which a command was
+// killed: it prints that the crawl has not begun, that a purge or a repair was not
+// finished, or what is there. None prints that the crawl is damaged, or was not polite.
 func (k *killing) readable(c killedCommand) {
 	k.Helper()
 	for _, dir := range k.crawls() {
@@ -452,7 +454,7 @@ func (k *killing) readable(c killedCommand) {
 	exports, err := filepath.Glob(filepath.Join(k.at, "out.*"))
 	k.must(err)
 	for _, path := range exports {
-		// It has its name: so it is whole.
+		// The file has its final name: so it is complete.
 		if name := filepath.Base(path); name == "out.wacz" {
 			_, err = zip.OpenReader(path)
 		} else if sum, _ := sumOf(path); !strings.Contains(k.wants[c.name], name+sum) {
@@ -481,7 +483,7 @@ func (k *killing) judge(c killedCommand, dir string, args []string) {
 			return strings.Contains(said, words)
 		})
 	case exitCheck:
-		// The provenance is of the time before, and says so.
+		// The provenance is older, and the output says so.
 		ok = spoilt || args[0] == "provenance" && strings.Contains(said, "writes it again") || strings.Contains(said, "since it was purged") ||
 			args[0] == "export" && strings.Contains(said, "or was killed (crawl run on it mends that)")
 	case exitState:
@@ -500,7 +502,7 @@ func (k *killing) judge(c killedCommand, dir string, args []string) {
 	}
 }
 
-// undisturbed gives a command that nothing disturbs, and keeps what it comes to.
+// undisturbed runs a command without a kill, and keeps its result.
 func (k *killing) undisturbed(c killedCommand) (took time.Duration) {
 	k.Helper()
 	k.start(c.start, c.week)
@@ -514,9 +516,9 @@ func (k *killing) undisturbed(c killedCommand) (took time.Duration) {
 	return took
 }
 
-// TestKillsOfEveryCommand kills each command that writes at random moments, as often as
-// $PERMESSO_KILLS says, and gives it again until it has come to its end. A third as many
-// more kills come in the first 200 ms of a snapshot of a series.
+// TestKillsOfEveryCommand kills each command that writes, at random moments, as often as
+// $PERMESSO_KILLS says, and runs it again until it has finished. A third as many more kills
+// come in the first 200 ms of a snapshot of a series.
 func TestKillsOfEveryCommand(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv("PERMESSO_KILLS"))
 	if err != nil {
@@ -548,8 +550,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 	t.Logf("%d kills in the first 200 ms of a snapshot; others by command: %v", early, killed)
 }
 
-// killAt kills a command so often, each time after a while, and checks what there is after
-// each and at the end. It returns how many kills came before the command had ended.
+// killAt kills a command up to times times, each after a while, and checks the result after
+// each kill and at the end. It returns how many kills came before the command had ended.
 func (k *killing) killAt(c killedCommand, times int, after func() time.Duration) (kills int) {
 	k.Helper()
 	k.start(c.start, c.week)

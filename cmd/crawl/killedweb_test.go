@@ -12,13 +12,13 @@ import (
 
 const (
 	weekWebDelay = 20 * time.Millisecond
-	// b.test asks for more: for longer than a crawl takes to start, so that one that has
+	// b.test has a Crawl-delay longer than the start of a crawl, so that a crawl that has
 	// forgotten its last request is caught.
 	weekWebCrawlDelay = 150 * time.Millisecond
 )
 
-// A weekWeb is a small web that changes from week to week. It keeps the requests, as a site
-// owner would.
+// A weekWeb is a small web that changes from week to week. It logs requests, like a site
+// owner.
 type weekWeb struct {
 	t       *testing.T
 	address string
@@ -52,7 +52,7 @@ func newWeekWeb(t *testing.T) *weekWeb {
 	return w
 }
 
-// begin sets the week, and forgets what was asked: crawls of loopback addresses share no
+// begin sets the week, and forgets earlier requests: crawls of loopback addresses share no
 // clocks with earlier ones.
 func (w *weekWeb) begin(week int) {
 	w.open.drain(w.t, w.address)
@@ -87,8 +87,8 @@ func (w *weekWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if r.Host == "b.test" && r.URL.Path != "/robots.txt" {
 		least = weekWebCrawlDelay
 	}
-	// From the beginning of an answer to the next request: not more than what the crawler
-	// sees from its end.
+	// From the beginning of an answer to the next request: not more than the time that the
+	// crawler measures from the end of the answer.
 	if last, ok := w.last[r.Host]; ok && time.Since(last) < least {
 		w.t.Errorf("%s was asked for %s %v after the last request: %q", r.Host, r.URL.Path, time.Since(last), w.log)
 	}

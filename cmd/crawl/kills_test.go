@@ -28,13 +28,13 @@ import (
 const (
 	killsSites = 20
 	killsDelay = 20 * time.Millisecond
-	// Every other site asks for more: for longer than a crawl takes to start, so
-	// that one which has forgotten who was asked last is caught.
+	// Every other site has a Crawl-delay longer than the start of a crawl, so that a crawl
+	// that has forgotten its last request is caught.
 	killsCrawlDelay = 250 * time.Millisecond
 )
 
-// pause is what a site asks to be left between the last request and one for
-// path. Before robots.txt was read, or is known to have been, nobody knows.
+// pause returns the pause that a site requires between the last request and one for path.
+// Before the crawler has read robots.txt it is not known.
 func pause(host, path string) time.Duration {
 	if path != "/robots.txt" && slow(host) {
 		return killsCrawlDelay
@@ -44,18 +44,18 @@ func pause(host, path string) time.Duration {
 
 func slow(host string) bool { return strings.IndexByte("13579", host[len("h")]) >= 0 }
 
-// A growing web has new pages behind every page, until it is told to stop. It
-// notes who was asked for what, as a site owner would.
+// A growingWeb has new pages behind every page, until it is told to stop. It logs all
+// requests, like a site owner.
 type growingWeb struct {
 	t       *testing.T
 	open    *connections
 	mu      sync.Mutex
 	grow    bool
-	run     int                 // of the crawler: how often it was started before
-	links   map[string][]string // of a page that was served once: it stays as it is
+	run     int                 // how often the crawler was started before
+	links   map[string][]string // links of a page that was served, which does not change
 	known   map[string]bool     // URLs that were linked
 	counter map[string]int      // pages by host
-	served  map[string][]int    // runs in which a URL was asked for
+	served  map[string][]int    // runs in which a URL was requested
 	safe    map[string]bool     // URLs that the crawl had acknowledged at a kill
 	last    map[string]time.Time
 }
@@ -67,8 +67,8 @@ func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Unlock()
 		return
 	}
-	// From the beginning of an answer to the next question: not more than what
-	// the crawler sees from its end.
+	// From the beginning of an answer to the next request: not more than the time that the
+	// crawler measures from the end of the answer.
 	if last, asked := w.last[r.Host]; asked && now.Sub(last) < pause(r.Host, r.URL.Path) {
 		w.t.Errorf("run %d: %s was asked for %s %v after the last time", w.run, r.Host, r.URL.Path, now.Sub(last))
 	}
@@ -104,13 +104,13 @@ func (w *growingWeb) answer(url string, r *http.Request) []byte {
 	return b.Bytes()
 }
 
-// more makes up the links of a page, as its URL wants.
+// more returns random links for a page, drawn by its URL.
 func (w *growingWeb) more(host, url string) []string {
 	h := fnv.New64a()
 	h.Write([]byte(url))
 	r := rand.New(rand.NewPCG(h.Sum64(), 5))
 	links := []string{"http://" + host + "/0"}
-	for range r.IntN(8) { // seen before, or not
+	for range r.IntN(8) { // known or new
 		to, most := fmt.Sprintf("h%d.test", r.IntN(killsSites)), max(1, w.counter[host])
 		if slow(to) {
 			most = min(most, 10) // or the crawl would take long to end
@@ -133,8 +133,8 @@ func (w *growingWeb) more(host, url string) []string {
 	return links
 }
 
-// next waits until what a crawler that was killed has requested is answered: it does not
-// count as requested by the next one.
+// next waits until the requests of a killed crawler are answered: they do not count as
+// requests of the next one.
 func (w *growingWeb) next(address string) {
 	w.t.Helper()
 	w.open.drain(w.t, address)
@@ -143,13 +143,13 @@ func (w *growingWeb) next(address string) {
 	w.run++
 }
 
-// killsOfOne crawl are enough: what it has to be compared with grows with each.
+// killsOfOne is how often one crawl is killed: the cost of comparing its files grows with
+// each.
 const killsOfOne = 50
 
-// TestKills kills real crawls as often as $PERMESSO_KILLS says, at random
-// moments, and lets them come to their ends then. After each kill everything is
-// compared with everything. The order of the moments is that of $PERMESSO_SEED;
-// where they fall depends on the machine.
+// TestKills kills real crawls as often as $PERMESSO_KILLS says, at random moments, and then
+// lets them finish. After each kill all files are compared with each other. $PERMESSO_SEED
+// sets the order of the moments; which step they hit depends on the machine.
 func TestKills(t *testing.T) {
 	kills, err := strconv.Atoi(os.Getenv("PERMESSO_KILLS"))
 	if err != nil {
@@ -172,7 +172,7 @@ func TestKills(t *testing.T) {
 	t.Logf("%d kills, %v for each", kills, time.Since(start)/time.Duration(max(kills, 1)))
 }
 
-// killOne kills one crawl so often.
+// killOne kills one crawl kills times.
 func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	w := &growingWeb{
 		t: t, grow: true, links: map[string][]string{}, known: map[string]bool{}, counter: map[string]int{},
@@ -258,8 +258,8 @@ func verifyCrawl(t *testing.T, dir string) storage.Verified {
 	return v
 }
 
-// check notes what a copy of the crawl says to be fetched: what the
-// last run has asked for. Nobody may ask for it again.
+// check notes which URLs count as fetched in a copy of the crawl, by what the last run has
+// requested. They must not be requested again.
 func (w *growingWeb) check(dir, to string) {
 	w.t.Helper()
 	if err := os.RemoveAll(to); err != nil {
@@ -304,7 +304,7 @@ func (w *growingWeb) check(dir, to string) {
 	}
 }
 
-// ended looks at a crawl that has come to its end.
+// ended checks a crawl that has finished.
 func (w *growingWeb) ended(dir string, kills int) {
 	raw, err := os.ReadFile(filepath.Join(dir, storage.PagesFile))
 	if err != nil {
@@ -335,7 +335,7 @@ func (w *growingWeb) ended(dir string, kills int) {
 	w.t.Logf("%d requests were made again after %d kills", again, kills)
 }
 
-// files are the files of a directory without the socket that a kill leaves there.
+// files is a directory without the socket that a kill leaves there.
 type files struct{ fs.FS }
 
 // ReadDir implements fs.ReadDirFS.

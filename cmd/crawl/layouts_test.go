@@ -33,8 +33,8 @@ const (
 	againCrawl    = "again.crawl"
 )
 
-// keptWeb is the web of the kept crawls. It only grows: crawls of every layout go on in it.
-// unchanged counts the answers with status 304.
+// keptWeb is the web of the kept crawls. It only grows: crawls of every layout continue in
+// it. unchanged counts the answers with status 304.
 func keptWeb(t *testing.T) (w *crawltest.Web, unchanged *int) {
 	w, unchanged = crawltest.New(t), new(int)
 	visits := 0
@@ -130,8 +130,8 @@ func makeKept(t *testing.T) {
 	})
 }
 
-// stateVersion is the layout that the crawl in dir has; then it gets the layout set, if that is
-// not 0.
+// stateVersion returns the layout of the crawl in dir, and sets it to set, if that is not
+// 0.
 func stateVersion(t *testing.T, dir string, set uint64) (v uint64) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
@@ -153,15 +153,15 @@ func stateVersion(t *testing.T, dir string, set uint64) (v uint64) {
 	return v
 }
 
-// currentLayout is the layout that this version writes.
+// currentLayout returns the layout that this version writes.
 func currentLayout(t *testing.T) uint64 {
 	t.Helper()
 	return stateVersion(t, hostileCrawl(t), 0)
 }
 
-// keptLayouts are the files of the kept crawls, in the order of their layouts: one of each
-// that was promised to be read. -rewrite makes that of a layout that has none, and changes no
-// other: what an older version wrote cannot be written again.
+// keptLayouts returns the files of the kept crawls, in the order of their layouts: one for
+// each layout that this version promises to read. -rewrite makes that of a layout that has
+// none, and changes no other: the files of an older version cannot be made again.
 func keptLayouts(t *testing.T) (files []string) {
 	t.Helper()
 	current := currentLayout(t)
@@ -201,7 +201,7 @@ func keep(t *testing.T, file string) error {
 	return nil
 }
 
-// unpack puts kept crawls into the working directory.
+// unpack extracts kept crawls into the working directory.
 func unpack(t *testing.T, file string) {
 	t.Helper()
 	z, err := zip.OpenReader(file)
@@ -214,7 +214,7 @@ func unpack(t *testing.T, file string) {
 	}
 }
 
-// assertWhole fails the test unless a crawl is whole.
+// assertWhole fails the test unless a crawl is undamaged.
 func assertWhole(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: %v", dir, err) }); err != nil {
@@ -222,7 +222,7 @@ func assertWhole(t *testing.T, dir string) {
 	}
 }
 
-// fetchedIn are the URLs that crawl list says were fetched.
+// fetchedIn returns the URLs that crawl list prints as fetched.
 func fetchedIn(t *testing.T, dir string) []string {
 	t.Helper()
 	urls := strings.Fields(said(t, "list", "--fate", "fetched", dir))
@@ -230,7 +230,7 @@ func fetchedIn(t *testing.T, dir string) []string {
 	return urls
 }
 
-// A crawl of each layout from 10 on is read by everything that reads crawls, and gone on with.
+// A crawl of each layout from 10 on can be read by every command, and continued.
 func TestKeptCrawlsAreReadAndGoOn(t *testing.T) {
 	for _, file := range keptLayouts(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".zip"), func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestKeptCrawlsAreReadAndGoOn(t *testing.T) {
 	}
 }
 
-// readKept has the library and each command read a crawl.
+// readKept reads a crawl with the library and with each command.
 func readKept(t *testing.T, dir string) {
 	t.Helper()
 	const home = "http://a.example/"
@@ -300,7 +300,7 @@ func readKept(t *testing.T, dir string) {
 	}
 }
 
-// exportedRows is how many rows crawl export writes of a crawl.
+// exportedRows returns how many rows crawl export writes for a crawl.
 func exportedRows(t *testing.T, dir string) int {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -357,7 +357,7 @@ func againGoesOn(t *testing.T) {
 	}
 }
 
-// A crawl of a layout that is not read is refused by its exit code, and stays as it is.
+// A crawl of a layout that is not read is refused with its exit code, and is not changed.
 func TestACrawlOfAnUnreadLayoutIsRefusedAndNotTouched(t *testing.T) {
 	files := keptLayouts(t)
 	for _, layout := range []uint64{firstPromised - 1, currentLayout(t) + 1} {
@@ -391,7 +391,7 @@ func TestACrawlOfAnUnreadLayoutIsRefusedAndNotTouched(t *testing.T) {
 	}
 }
 
-// bytesOf are the names below a directory, each with what is in it.
+// bytesOf returns the names below a directory, each with the content of the file.
 func bytesOf(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

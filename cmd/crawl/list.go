@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A listQuery is what crawl list prints: its flags.
+// A listQuery has the flags of crawl list.
 type listQuery struct {
 	Fates       []string
 	Sites, Tags []string
@@ -22,7 +22,7 @@ type listQuery struct {
 
 func (*listQuery) name() string { return "list" }
 
-// fateWords say what the fates of crawl list are, in their order.
+// fateWords describes the fates of crawl list, in order.
 var fateWords = []struct {
 	fate  crawler.Standing
 	words string
@@ -41,7 +41,7 @@ var fateWords = []struct {
 	{crawler.StandsUnreachable, "queued at a site whose robots.txt cannot be had"},
 }
 
-// linkFates are those of links that were refused before they entered the crawl.
+// linkFates are the fates of links that were refused before they entered the crawl.
 var linkFates = []struct {
 	fate   crawler.Standing
 	reason crawler.Reason
@@ -55,7 +55,7 @@ var linkFates = []struct {
 	{"redirects", crawler.SkipRedirects, "redirected too often"},
 }
 
-// linkFate is the fate of a link that was refused for a reason; empty for others.
+// linkFate returns the fate of a link that was refused for a reason, or "" if it has none.
 func linkFate(r crawler.Reason) crawler.Standing {
 	for _, w := range linkFates {
 		if w.reason == r {
@@ -83,8 +83,8 @@ fates:
 
 ` + known.String() + `
 Links that were refused before they entered the crawl are counted in the summary of
-each run. Where links are kept (--output links) they can be listed, too, in the order
-in which they were found, with the reason that the settings of the last run give; it
+each run. If links are kept (--output links) they can be listed, too, in the order
+in which they were found, with the reason by the settings of the last run; it
 takes the time to read links.jsonl:
 
 ` + links.String() + `
@@ -103,7 +103,7 @@ time while the list was made. Docs: docs/reference/explain.md.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Fates, "fate", nil, "`fates`, with commas between them (default: all)")
 	if err := flags.SetAnnotation("fate", choicesKey, fateNames()); err != nil {
-		panic(err) // there is no such flag
+		panic(err) // the flag does not exist
 	}
 	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
 	flags.StringArrayVar(&f.Tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
@@ -119,7 +119,7 @@ func (p *program) list(f *listQuery, dir string) error {
 	return p.look(f, dir)
 }
 
-// print lists, or counts, URLs. To a terminal it prints each at once.
+// print lists, or counts, URLs. On a terminal it prints each at once.
 func (f *listQuery) print(p *program, account *crawler.Account, _ bool) error {
 	if p.width() > 0 {
 		return p.listAll(f, account)
@@ -159,7 +159,7 @@ func (p *program) listAll(f *listQuery, account *crawler.Account) error {
 	return nil
 }
 
-// listLinks lists, or counts, links that were refused, if any are asked for.
+// listLinks lists, or counts, links that were refused, if the flags choose some.
 func (p *program) listLinks(account *crawler.Account, f *listQuery, of func(frontier.Site) bool, total map[crawler.Standing]int) (err error) {
 	if !f.asksLinks() {
 		return nil
@@ -191,12 +191,12 @@ func (p *program) listLinks(account *crawler.Account, f *listQuery, of func(fron
 		}
 	}
 	if unknown > 0 {
-		p.note("crawl: of %s nothing that is kept says why they were refused", plural(unknown, "URL"))
+		p.note("crawl: why %s were refused is not kept", plural(unknown, "URL"))
 	}
 	return nil
 }
 
-// asksLinks reports whether a fate is asked for that only links have.
+// asksLinks reports whether the flags choose a fate that only links have.
 func (f *listQuery) asksLinks() bool {
 	return slices.ContainsFunc(f.Fates, func(fate string) bool {
 		for _, w := range linkFates {
@@ -235,11 +235,11 @@ func (p *program) listSite(account *crawler.Account, site frontier.Site, f *list
 	return nil
 }
 
-// counted prints how many URLs have each fate: at a site, or without one in all.
+// counted prints how many URLs have each fate: of a site, or in all if site is empty.
 func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON bool) error {
 	if asJSON {
 		return p.object(struct {
-			Site  frontier.Site            `json:"site,omitempty"` // none: in all
+			Site  frontier.Site            `json:"site,omitempty"` // left out: in all
 			URLs  int                      `json:"urls"`           // the sum of the fates
 			Fates map[crawler.Standing]int `json:"fates"`
 		}{site, sum(n), n})
@@ -261,7 +261,7 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 	return p.say("%s: %s", name, text)
 }
 
-// allFates are those that can be asked for, those of links last.
+// allFates returns all values of --fate, those of links last.
 func allFates() (all []crawler.Standing) {
 	for _, w := range fateWords {
 		all = append(all, w.fate)
@@ -272,7 +272,7 @@ func allFates() (all []crawler.Standing) {
 	return all
 }
 
-// fateNames are what --fate may be.
+// fateNames returns the names of all fates.
 func fateNames() (names []string) {
 	for _, fate := range allFates() {
 		names = append(names, string(fate))
@@ -280,13 +280,13 @@ func fateNames() (names []string) {
 	return names
 }
 
-// check finds out what is no fate.
+// check returns an error if a flag has an invalid value.
 func (f *listQuery) check() error {
 	if err := eachOf("fate", "fate", f.Fates, fateNames()); err != nil {
 		return err
 	}
 	if len(f.Tags) > 0 && f.asksLinks() {
-		return usage("--tag goes with what has entered the crawl: links that were refused have none")
+		return usage("--tag is for URLs that have entered the crawl: links that were refused have no tag")
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (f *listQuery) wants(l *crawler.Listed) bool {
 		(len(f.Tags) == 0 || slices.Contains(f.Tags, l.Tag))
 }
 
-// siteFilter reports which sites are wanted.
+// siteFilter returns a function that reports whether a site is chosen by the flags.
 func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 	var sites []frontier.Site
 	var hosts []string
@@ -304,7 +304,7 @@ func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 		u, err := seedURL(name)
 		switch {
 		case err != nil:
-			return nil, usage("--site: %q is no site: write it as https://example.org", name)
+			return nil, usage("--site: %q is not a site: write it as https://example.org", name)
 		case strings.Contains(name, "://"):
 			sites = append(sites, u.Site())
 		default:
@@ -337,7 +337,7 @@ type listedLine struct {
 	Digest string           `json:"digest,omitempty"`
 }
 
-// A refusedLine is one of a link that was refused. The names of its fields are never
+// A refusedLine is the line of a link that was refused. The names of its fields are never
 // changed.
 type refusedLine struct {
 	URL    string           `json:"url"`

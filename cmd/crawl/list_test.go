@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// hostileCrawl has a URL that would steer a terminal, with a tag that would.
+// hostileCrawl has a URL, and a tag, that would control a terminal.
 func hostileCrawl(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func hostileCrawl(t *testing.T) string {
 	return dir
 }
 
-// Nothing that a page has named steers the terminal, and each URL has a line.
+// Names from pages do not control the terminal, and each URL has a line.
 func TestAListSteersNoTerminal(t *testing.T) {
 	dir := hostileCrawl(t)
 	for _, args := range [][]string{{"list", dir}, {"list", "--json", dir}, {"list", "--count", dir}} {
@@ -49,7 +49,7 @@ func TestAListSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// Each fate that there is can be asked for, and has its words, in the documents, too.
+// Each fate can be listed, and has its words, in the documents, too.
 func TestEachFateHasItsWords(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "explain.md"))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestEachFateHasItsWords(t *testing.T) {
 	}
 }
 
-// A full disk, or a pipe that is closed, is said by whatever is asked about a crawl.
+// Each command that reads a crawl reports a full disk, or a closed pipe, of its output.
 func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
 	hostile, kept := hostileCrawl(t), keptAt(t)
 	const known = "http://a.test/\x1b[31m\u009b31m\u202e?x=\n\x07"
@@ -92,7 +92,7 @@ func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
 			var said bytes.Buffer
 			out := &full{after}
 			code := run(args, nil, out, &said)
-			if out.lines >= 0 { // nothing failed any more
+			if out.lines >= 0 { // nothing failed
 				break
 			}
 			if failed++; code != exitFatal || !strings.Contains(said.String(), errFull.Error()) {
@@ -105,7 +105,7 @@ func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
 	}
 }
 
-// A state file of a later layout is told of, and not read.
+// A state file of a later layout is an error, and is not read.
 func TestAStateOfALaterLayoutIsNotRead(t *testing.T) {
 	dir := hostileCrawl(t)
 	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)

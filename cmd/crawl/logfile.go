@@ -7,16 +7,17 @@ import (
 	"os"
 )
 
-// A logFile is a file that others may rotate: where it was moved away, or removed, the
-// next line begins it anew. Who moves it need tell nobody. slog writes line by line.
+// A logFile is a file that others may rotate: if it was moved away or removed, the next
+// line makes it anew. The program that moves it need not signal this one. slog writes line
+// by line.
 type logFile struct {
 	path string
 	file *os.File
 	is   os.FileInfo
 }
 
-// logTo is where what is reported goes: a file, or standard error. undo removes a file that
-// was made and has nothing in it; nil: none was made.
+// logTo returns the writer for log lines: a file, or standard error. undo removes the file
+// if it was made and is empty; it is nil if no file was made.
 func (p *program) logTo(path string) (to io.Writer, undo func() error, err error) {
 	if path == "" {
 		return p.err, nil, nil
@@ -52,14 +53,14 @@ func (l *logFile) open() error {
 		return err
 	}
 	if l.file != nil {
-		l.file.Close() // nothing of it waits to be written
+		l.file.Close() // nothing is buffered
 	}
 	l.file, l.is = f, is
 	return nil
 }
 
-// Write writes into the file that has the name now; where that cannot be opened, into
-// the one that had it.
+// Write writes to the file that has the name now. If that cannot be opened, it writes to
+// the old one.
 func (l *logFile) Write(line []byte) (int, error) {
 	if is, err := os.Stat(l.path); err != nil || !os.SameFile(is, l.is) {
 		_ = l.open()

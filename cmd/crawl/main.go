@@ -33,16 +33,16 @@ func main() {
 type program struct {
 	in       io.Reader
 	out, err io.Writer
-	exit     func(code int) // ends the process at once: what hangs in the kernel ends in no other way
-	network  fetch.Network  // nil: this machine's
-	events   *events        // nil: what is said is for people
-	columns  int            // of the terminal on which another process shows it; 0: out knows
-	guests   bool           // others may come to a crawl that it runs; not where time is virtual
+	exit     func(code int) // ends the process at once, even if a goroutine hangs in the kernel
+	network  fetch.Network  // nil means this machine's
+	events   *events        // nil if messages are for people
+	columns  int            // width of another process's terminal that shows the output; 0: that of out
+	control  bool           // a crawl has a control socket; false if time is virtual
 }
 
-// run is main without the process: it returns the exit code.
+// run is main without ending the process: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	p := &program{in: in, out: out, err: errOut, exit: os.Exit, guests: true}
+	p := &program{in: in, out: out, err: errOut, exit: os.Exit, control: true}
 	root := p.root()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // also without descriptions
 		setCompletion(root)
@@ -69,20 +69,20 @@ func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "crawl",
 		Short: "a polite web crawler",
-		Long: `crawl asks sites for their pages as a guest would: it reads robots.txt first,
-waits between two requests, and goes on where it was, whatever stopped it.
+		Long: `crawl fetches the pages of sites politely: it reads robots.txt first,
+waits between two requests, and continues where it stopped, even after a kill.
 
 ` + exitHelp(),
 		Example: `Try it without any network:
   crawl demo
 
-Crawl a site into example.com.crawl, and go on with it later, the same way:
+Crawl a site into example.com.crawl; the same command continues it later:
   crawl run --name mybot --contact you@example.org https://example.com/
 
 Why was a page not fetched?
   crawl explain https://example.com/missing
 
-May a crawler ask for it?
+May a crawler fetch it?
   crawl robots test --site https://example.com/ --agent mybot /private/`,
 		Version:       crawler.Version,
 		SilenceErrors: true,
@@ -116,8 +116,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// sweepSockets removes the sockets that killed runs have left in the crawls that a command
-// names, and in those of a series.
+// sweepSockets removes the sockets that killed runs have left in the crawls named by args
+// or --dir, and in the snapshots of a series.
 func sweepSockets(cmd *cobra.Command, args []string) {
 	if dir := cmd.Flags().Lookup("dir"); dir != nil {
 		args = append(slices.Clip(args), dir.Value.String())

@@ -14,8 +14,8 @@ func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man [DIRECTORY]",
 		Short: "write the manual pages",
-		Long: `man writes a manual page for each command into a directory, in the section 1: as
-crawl.1 and crawl-run.1. Without a directory it prints that of crawl.`,
+		Long: `man writes a manual page for each command into a directory, in section 1: as
+crawl.1 and crawl-run.1. Without a directory it prints the page of crawl.`,
 		Example: `  crawl man ~/.local/share/man/man1
   crawl man | man -l -`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -49,7 +49,7 @@ func (p *program) writeMan(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// everyCommand is a command, and all below it that are not hidden.
+// everyCommand returns a command, and all below it that are not hidden.
 func everyCommand(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range listedCommands(cmd) {
@@ -60,7 +60,7 @@ func everyCommand(cmd *cobra.Command) []*cobra.Command {
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage is the manual page of a command, in the macros of man(7).
+// manPage returns the manual page of a command, in the macros of man(7).
 func manPage(cmd *cobra.Command) string {
 	r := &roff{}
 	r.macro("TH", strings.ToUpper(manName(cmd)), "1", manDate(), "permesso "+crawler.Version, "permesso")
@@ -91,8 +91,8 @@ func manPage(cmd *cobra.Command) string {
 	r.blocks(cmd.Example)
 	if !cmd.HasParent() {
 		r.macro("SH", "ENVIRONMENT")
-		r.term("CRAWL_NAME, CRAWL_CONTACT", "who asks, where no flag says it")
-		r.term("TERM", "dumb: nothing is drawn over what stands there")
+		r.term("CRAWL_NAME, CRAWL_CONTACT", "name and contact of the crawler, if no flag sets them")
+		r.term("TERM", "dumb: lines are not drawn over others")
 		r.term("NO_COLOR", "without effect: nothing is coloured")
 	} else {
 		r.macro("SH", "SEE ALSO")
@@ -101,10 +101,10 @@ func manPage(cmd *cobra.Command) string {
 	return r.b.String()
 }
 
-// A roff is a manual page as it is written.
+// A roff builds the text of a manual page.
 type roff struct{ b strings.Builder }
 
-// macro writes a line that asks for something.
+// macro writes the line of a macro.
 func (r *roff) macro(name string, args ...string) {
 	r.b.WriteString("." + name)
 	for _, a := range args {
@@ -113,25 +113,25 @@ func (r *roff) macro(name string, args ...string) {
 	r.b.WriteString("\n")
 }
 
-// text writes words that are filled.
+// text writes words that roff fills into lines.
 func (r *roff) text(text string) {
 	for line := range strings.Lines(text) {
 		line = escapeRoff(strings.TrimRight(line, "\n"))
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			line = `\&` + line // no request
+			line = `\&` + line // so that it is not a request
 		}
 		r.b.WriteString(line + "\n")
 	}
 }
 
-// term writes what is explained, and what it is.
+// term writes a term and its explanation.
 func (r *roff) term(of, text string) {
 	r.macro("TP")
 	r.macro("B", of)
 	r.text(text)
 }
 
-// blocks writes paragraphs, and lines that stay as they are.
+// blocks writes paragraphs, and indented lines unchanged.
 func (r *roff) blocks(text string) {
 	for i, of := range blocks(text) {
 		if i > 0 && !of.below {
@@ -147,8 +147,8 @@ func (r *roff) blocks(text string) {
 	}
 }
 
-// escapeRoff makes text of what roff would take for a command. A hyphen would be set as
-// one, and then is no minus sign that somebody may copy.
+// escapeRoff escapes what roff would read as a command. A hyphen would be printed as a
+// hyphen, not as the minus sign that a reader may copy.
 func escapeRoff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "~", `\(ti`, "^", `\(ha`, "`", `\(ga`).Replace(text)
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Each command has a page that says all that its help says, without a fault that a
-// reader of such pages finds.
+// Each command has a page with all that its help has, and mandoc finds no fault in it.
 func TestEachCommandHasAManualPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	var out, said bytes.Buffer
@@ -53,7 +52,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 	readers := [][]string{{"man", "--warnings", "-E", "UTF-8", "-l"}, {"mandoc", "-Tlint", "-Wwarning"}, {"groff", "-man", "-ww", "-z", "-Tutf8", "-k"}}
 	for _, reader := range readers {
 		path, err := exec.LookPath(reader[0])
-		if err != nil || runtime.GOOS != "linux" { // others have a man of their own
+		if err != nil || runtime.GOOS != "linux" { // other systems have another man
 			continue
 		}
 		for _, page := range pages {
@@ -65,7 +64,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 			}
 			err := cmd.Run() // mandoc fails for a warning, too
 			for fault := range strings.Lines(faults.String()) {
-				if !strings.Contains(fault, "missing date") { // of a build that knows no commit
+				if !strings.Contains(fault, "missing date") { // in a build without a commit
 					t.Errorf("%q %s: %v: %s", reader, page, err, fault)
 				}
 			}
@@ -76,7 +75,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 	}
 }
 
-// What roff would take for a request, or leave out, is text.
+// Text that roff would read as a request, or leave out, is escaped.
 func TestManualPagesHaveEachCharacter(t *testing.T) {
 	r := &roff{}
 	r.text(".br is a request\n'this, too\na\\b - c~^`\n")
@@ -101,7 +100,7 @@ func TestManualPagesHaveEachCharacter(t *testing.T) {
 	}
 }
 
-// The version is said to people and to programs.
+// The version is printed for people and for programs.
 func TestTheVersionIsSaid(t *testing.T) {
 	var out, said bytes.Buffer
 	if code := run([]string{"version", "--json"}, nil, &out, &said); code != exitDone {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError says how to mend a flag that cannot be read.
+// flagError returns an error that says how to correct a flag that cannot be parsed.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
@@ -26,7 +26,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
 }
 
-// isSetting reports whether a flag is one whose errors say how to mend them.
+// isSetting reports whether the errors of a flag already say how to correct it.
 func isSetting(f *pflag.Flag) bool {
 	_, ok := f.Value.(flagValue)
 	return ok
@@ -45,7 +45,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usage("unknown command %q: %s%s --help lists them", name, didYouMean(name, names), cmd.CommandPath())
 }
 
-// didYouMean names what is most like a name; empty if nothing is.
+// didYouMean suggests the known name that is most like name, or returns "" if none is.
 func didYouMean(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
@@ -63,7 +63,7 @@ func didYouMean(name string, known []string) string {
 	return "did you mean " + best + "? "
 }
 
-// common is how many letters two names begin with alike.
+// common returns how many letters at the beginning of two names are equal.
 func common(a, b string) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -71,8 +71,8 @@ func common(a, b string) (n int) {
 	return n
 }
 
-// distance is how many letters are to be added, left out, changed, or swapped
-// with their neighbour to make b of a.
+// distance returns how many letters must be added, removed, changed, or swapped with their
+// neighbour to turn a into b.
 func distance(a, b string) int {
 	before, last := []int(nil), make([]int, len(b)+1)
 	for j := range last {
@@ -96,7 +96,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// shellQuoted is a word as a shell reads it.
+// shellQuoted returns a word quoted for a shell.
 func shellQuoted(word string) string {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-") == "" {
 		return word

@@ -15,8 +15,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// unbegun makes the directories that a run leaves which is killed, or finds the disk full,
-// before it begins: by name, a function that makes one.
+// unbegun returns functions, by name, that make the directories that a run leaves if it is
+// killed, or finds the disk full, before it begins.
 func unbegun(t *testing.T) map[string]func(dir string) {
 	state := func(size int64) func(string) {
 		return func(dir string) {
@@ -58,8 +58,7 @@ func unbegun(t *testing.T) map[string]func(dir string) {
 	return all
 }
 
-// Every command says of a crawl that has not begun that it has not, in the same words, and
-// changes nothing.
+// Every command reports a crawl that has not begun in the same words, and changes nothing.
 func TestACrawlThatHasNotBegun(t *testing.T) {
 	for name, make := range unbegun(t) {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +95,7 @@ func TestACrawlThatHasNotBegun(t *testing.T) {
 	}
 }
 
-// readersOf are commands that read the crawl in dir, or change what it has.
+// readersOf returns commands that read the crawl in dir, or change it.
 func readersOf(dir string) [][]string {
 	return [][]string{
 		{"list", dir}, {"explain", "--dir", dir, "http://a.example/"}, {"diff", dir, dir}, {"report", "--out", dir + ".html", dir},
@@ -108,8 +107,8 @@ func readersOf(dir string) [][]string {
 
 var contentsSeed = maphash.MakeSeed()
 
-// contents has the modes of the files below a directory, with their sizes and a checksum of
-// what they hold, by their paths.
+// contents returns the modes, sizes and checksums of the files below a directory, by their
+// paths.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// oddFiles are what may stand in the place of a file: by name, a function that makes it. good
-// is what the file holds, or would hold.
+// oddFiles returns functions, by name, that make something odd in place of a file. good is
+// the content of the file, or what it would be.
 func oddFiles(good string) map[string]func(path string) error {
 	text := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o644) }
@@ -31,8 +31,8 @@ func oddFiles(good string) map[string]func(path string) error {
 	}
 }
 
-// Each reading command ends with a file that is not what a crawl writes, and says which one
-// it is if it needs it: it neither panics nor waits.
+// Each command that reads ends if a file is not what a crawl writes, and names it if it
+// needs the file: it neither panics nor waits.
 func TestOddFilesOfACrawl(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)
@@ -59,8 +59,8 @@ func TestOddFilesOfACrawl(t *testing.T) {
 					}
 					var out, said bytes.Buffer
 					code := run(args, strings.NewReader(""), &out, &said)
-					// A purge that was broken off is finished first; who held the crawl does not
-					// matter to a reader, once nobody does.
+					// An interrupted purge is finished first. run.json does not matter to a
+					// reader, after the process that held the crawl has ended.
 					if refused := name == "purge.jsonl" && odd != "a link to nothing"; refused != (code == exitState || code == exitFatal) || refused && !strings.Contains(said.String()+out.String(), "purge") {
 						t.Errorf("crawl %q: exit %d: %s%s", args, code, &out, &said)
 					}
@@ -75,7 +75,7 @@ func TestOddFilesOfACrawl(t *testing.T) {
 	}
 }
 
-// The seeds and the facts of a snapshot that are not what was written are named.
+// Seeds and facts of a snapshot that have been changed are named.
 func TestOddFilesOfASnapshot(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)

@@ -14,17 +14,17 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// mostEnd is how long the command of --on-end may take.
+// mostEnd is the longest time that the command of --on-end may take.
 const mostEnd = 5 * time.Minute
 
-// tellEnd runs the command of --on-end: the summary is its standard input, and what it
-// says goes to standard error. What becomes of it is told, and changes nothing of the
-// crawl, nor its exit code. An interrupt ends it. After a second interrupt of the crawl
-// it is not run: somebody wants all of it to end.
+// tellEnd runs the command of --on-end: the summary is its standard input, and its output
+// goes to standard error. A failure is printed, and changes neither the crawl nor its exit
+// code. An interrupt ends the command. After a second interrupt of the crawl it is not run,
+// because the user wants everything to end.
 func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command string, signals <-chan os.Signal) {
 	if code := exitCode(crawled); command != "" && code != exitForced {
 		if err := p.runEnd(c, dir, code, command, signals); err != nil {
-			p.note("crawl: --on-end %q: %v; the crawl is as it would be without", command, err)
+			p.note("crawl: --on-end %q: %v; the crawl is not affected", command, err)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command strin
 	if err := writeObject(&summary, summaryJSON(c.Summary(), dir)); err != nil {
 		return err
 	}
-	late, cancelLate := context.WithTimeoutCause(context.Background(), mostEnd, fmt.Errorf("it takes longer than %v, and was ended", mostEnd))
+	late, cancelLate := context.WithTimeoutCause(context.Background(), mostEnd, fmt.Errorf("it took longer than %v, and was ended", mostEnd))
 	defer cancelLate()
 	ctx, cancel := context.WithCancelCause(late)
 	defer cancel(nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// atEnd runs a command as at the end of a crawl that ended with err.
+// atEnd runs a command of --on-end after a crawl that ended with err.
 func atEnd(t *testing.T, command string, err error, signals ...os.Signal) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -33,15 +33,14 @@ func atEnd(t *testing.T, command string, err error, signals ...os.Signal) string
 	return said.String()
 }
 
-// An interrupt ends the command at the end, which would take too long.
+// An interrupt ends the command if it takes too long.
 func TestAnInterruptEndsTheCommandAtTheEnd(t *testing.T) {
-	if said := atEnd(t, "exec sleep 1000", nil, os.Interrupt); !strings.Contains(said, "it was interrupted; the crawl is as it would be without") {
+	if said := atEnd(t, "exec sleep 1000", nil, os.Interrupt); !strings.Contains(said, "it was interrupted; the crawl is not affected") {
 		t.Error(said)
 	}
 }
 
-// It is told of a crawl that failed, too; but who has said twice that all is to end is
-// not made to wait for it.
+// The command also runs for a crawl that failed. After a second interrupt it does not run.
 func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ran")
 	for _, test := range []struct {
@@ -58,8 +57,8 @@ func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
 	}
 }
 
-// A log file that was moved away, or removed, is begun anew: nothing is lost, and nobody
-// need be told.
+// A log file that was moved away, or removed, is made anew: no line is lost, and no signal
+// is needed.
 func TestALogFileIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	w, _, err := (&program{}).logTo(path)
@@ -74,7 +73,7 @@ func TestALogFileIsBegunAnew(t *testing.T) {
 	}
 	write("one\n")
 	write("two\n")
-	if runtime.GOOS != "windows" { // where nobody can move a file that is open
+	if runtime.GOOS != "windows" { // there an open file cannot be moved
 		if err := os.Rename(path, path+".1"); err != nil {
 			t.Fatal(err)
 		}

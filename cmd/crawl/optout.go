@@ -11,16 +11,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// optOutFile is the list of what no crawl of this user asks for anything, in the
-// directory of his configuration.
+// optOutFile is the list of places that no crawl of this user contacts, in the directory of
+// the user's configuration.
 const optOutFile = "opt-out.txt"
 
-// optOut is that list; nil where there is none. One that cannot be read, or not be
-// understood, is an error: nobody knows then who is to be left alone.
+// optOut returns a function that returns why a URL is on the list, or nil if there is no
+// list. A list that cannot be read or parsed is an error, because the crawl would not know
+// which sites to leave alone.
 func optOut() (func(frontier.URL) string, error) {
 	path, err := optOutPath()
 	if err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
-		return nil, nil // there is no home that it could be in
+		return nil, nil // there is no home directory
 	}
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func optOut() (func(frontier.URL) string, error) {
 	return list.Why, nil
 }
 
-// optOutPath is where the list is, or would be.
+// optOutPath returns the path of the list, whether it exists or not.
 func optOutPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 func (p *program) optOutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "optout",
-		Short: "who is asked for nothing, by any crawl of this machine's user",
-		Long: `optout keeps the list of hosts and URLs that no crawl of this user asks for anything,
-not even for robots.txt, whatever its seeds, scope and settings say. It is the file
+		Short: "keep the list of sites that no crawl of this user contacts",
+		Long: `optout keeps the list of hosts and URLs that no crawl of this user contacts,
+not even for robots.txt, regardless of its seeds, scope and settings. It is the file
 permesso/opt-out.txt in the directory of the configuration, and may be edited by hand.
-A crawl reads it when a run begins: one that runs is told by crawl exclude.`,
+A crawl reads it when a run begins. For a running crawl use crawl exclude.`,
 		Example: `  crawl optout add --reason "mail of 3 May" example.org
   crawl optout list
   crawl optout purge --dry-run news.crawl`,
@@ -41,21 +41,21 @@ func (p *program) optOutAddCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "add [flags] HOST|URL ...",
-		Short: "ask a host, or what begins with a URL, for nothing any more",
+		Short: "add hosts, or URLs with all that begins with them, to the list",
 		Long: `add puts hosts on the list, each with all hosts below it, and every scheme and port;
-or URLs, and all of a site that begins with one. What is there already is not added
-again. What was captured before stays: crawl optout purge takes it out of a crawl.`,
+or URLs, and all of a site that begins with one. What is on the list is not added
+again. What was captured before stays: crawl optout purge removes it from a crawl.`,
 		Example: `  crawl optout add --reason "mail of 3 May" example.org
   crawl optout add https://example.org/~joe/`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("who is asked for nothing? a host, as example.org, or a URL, as https://example.org/~joe/")
+				return usage("crawl optout add needs a host, as example.org, or a URL, as https://example.org/~joe/")
 			}
 			return p.optOutAdd(args, reason)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for who reads the list")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the readers of the list")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (p *program) optOutListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "print the list",
-		Long:    "list prints who is asked for nothing, and the line of the file that says so.",
+		Long:    "list prints the hosts and URLs on the list, with their lines in the file.",
 		Example: "  crawl optout list",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.optOutList(asJSON) },
@@ -73,7 +73,7 @@ func (p *program) optOutListCommand() *cobra.Command {
 	return cmd
 }
 
-// optOutAdd appends to the list what is not on it.
+// optOutAdd appends places to the list, without those that are on it.
 func (p *program) optOutAdd(places []string, reason string) error {
 	path, err := optOutPath()
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *program) optOutAdd(places []string, reason string) error {
 		return err
 	}
 	if strings.ContainsAny(reason, "\r\n") {
-		return usage("--reason: a line has to hold it")
+		return usage("--reason: give it in one line")
 	}
 	var text strings.Builder
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
@@ -112,10 +112,11 @@ func (p *program) optOutAdd(places []string, reason string) error {
 			return fmt.Errorf("the opt-out list: %w", err)
 		}
 	}
-	return p.say("%s added to %s: no crawl that begins from now on asks there for anything", plural(added, "place"), path)
+	return p.say("%s added to %s: no run that begins from now on contacts it", plural(added, "place"), path)
 }
 
-// optOutEntry is what crawl optout list prints. The names of its fields are never changed.
+// An optOutEntry is a line of crawl optout list --json. The names of its fields are never
+// changed.
 type optOutEntry struct {
 	Place string `json:"place"`
 	File  string `json:"file"`
@@ -146,12 +147,12 @@ func (p *program) optOutList(asJSON bool) error {
 		}
 	}
 	if len(entries) == 0 && !asJSON {
-		p.note("crawl: nobody is on the list: %s", path)
+		p.note("crawl: the list is empty: %s", path)
 	}
 	return nil
 }
 
-// readOptOut reads the list, which may not be there.
+// readOptOut reads the list. A missing file is an empty list.
 func readOptOut(path string) ([]byte, *crawler.OptOutList, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -164,8 +165,8 @@ func readOptOut(path string) ([]byte, *crawler.OptOutList, error) {
 	return raw, list, nil
 }
 
-// appendTo adds text to the end of a file, in one piece: nobody who adds to it at the same
-// time is overwritten.
+// appendTo appends text to a file in one write, so that other processes can append at the
+// same time.
 func appendTo(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

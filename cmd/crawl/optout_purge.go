@@ -26,23 +26,23 @@ func (p *program) optOutPurgeCommand() *cobra.Command {
 	var f purgeFlags
 	cmd := &cobra.Command{
 		Use:   "purge [flags] DIR [HOST|URL ...]",
-		Short: "take what was captured of those on the list out of a crawl",
-		Long: `purge takes out of a crawl what was captured of those on the list, or of the hosts and
+		Short: "remove from a crawl what was captured of the sites on the list",
+		Long: `purge removes from a crawl what was captured of the sites on the list, or of the hosts and
 URLs that are given: records of the WARC files, pages with their text, the links that
-were found on them, and their lines of the index. It cannot be undone. In the place of
-each record stands one of the same length that says so; nothing else moves.
+were found on them, and their lines of the index. It cannot be undone. Each record
+is replaced by one of the same length that says so; nothing else moves.
 
-What stays: crawl.log, and the copies of robots.txt, which prove to the owner how he
-was asked; and URLs, where other pages link to them. Exports and reports that were made
-of the crawl are to be made anew. Whoever is not on the list is asked again by a crawl
-that goes on. A body that several pages share is archived once. If it goes, the pages of
+What stays: crawl.log, and the copies of robots.txt, which prove to the owner which
+requests were made; and URLs, if other pages link to them. Make exports and reports of
+the crawl anew. If the crawl goes on, it contacts again those sites that are not on the
+list. A body that several pages share is archived once. If it is removed, the pages of
 other hosts that repeat it lose it, too: they are counted, by host. A later crawl of a
-series that repeats it loses it as well: each is purged by itself, and those that know this
+series that repeats it loses it as well: purge each by itself; those that know this
 one are named.
 
-No crawl may run in the directory. A purge that was broken off is finished by the same
+No crawl may run in the directory. A purge that was interrupted is finished by the same
 command; until then the crawl cannot go on.`,
-		Example: `See what would go, then take it out:
+		Example: `See what would be removed, then remove it:
   crawl optout purge --dry-run news.crawl
   crawl optout purge news.crawl
 
@@ -51,7 +51,7 @@ Of one owner, without a question:
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("crawl optout purge takes the directory of a crawl, as news.crawl, and who is meant, if not all on the list")
+				return usage("crawl optout purge takes the directory of a crawl, as news.crawl, and hosts or URLs, if not all on the list")
 			}
 			switch {
 			case !exists(args[0]):
@@ -63,9 +63,9 @@ Of one owner, without a question:
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would go, and change nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be removed, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
-	flags.BoolVar(&f.json, "json", false, "print what goes as a JSON object")
+	flags.BoolVar(&f.json, "json", false, "print what is removed as a JSON object")
 	return cmd
 }
 
@@ -101,7 +101,8 @@ func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
 	return p.purged(dir, list, &done, f)
 }
 
-// toPurge are the places that are given, or all on the list. Who is not on that is told.
+// toPurge returns the places that are given, or all on the list. It notes given places that
+// are not on the list.
 func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	path, err := optOutPath()
 	if err != nil {
@@ -113,7 +114,7 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	}
 	if len(places) == 0 {
 		if known.Len() == 0 {
-			return nil, usage("nobody is on the list %s: crawl optout add puts somebody there, or name who is meant behind the directory", path)
+			return nil, usage("the list %s is empty: crawl optout add adds to it, or name a host or URL after the directory", path)
 		}
 		return known, nil
 	}
@@ -127,13 +128,13 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 			text = "http://" + hostInURL(text) + "/"
 		}
 		if u, err := frontier.ParseURL(text); err == nil && known.Why(u) == "" {
-			p.note("crawl: %s is not on the list, so that a crawl that goes on asks there again: crawl optout add %s", place, place)
+			p.note("crawl: %s is not on the list, so a crawl that goes on contacts it again: crawl optout add %s", place, place)
 		}
 	}
 	return crawler.ReadOptOutList(strings.NewReader(strings.Join(places, "\n")), "argument")
 }
 
-// hostInURL is a host as it stands in a URL.
+// hostInURL returns a host as it is written in a URL.
 func hostInURL(host string) string {
 	if strings.Contains(host, ":") {
 		return "[" + strings.Trim(host, "[]") + "]"
@@ -141,25 +142,25 @@ func hostInURL(host string) string {
 	return host
 }
 
-// finishPurge ends a purge that was broken off: that was asked for before.
+// finishPurge finishes a purge that was interrupted, without asking again.
 func (p *program) finishPurge(purge *crawler.Purge) error {
 	broken, done, err := purge.Finish()
 	if broken == nil || err != nil {
 		return err
 	}
-	p.note("crawl: a purge of %s that began at %s was broken off, and is finished now: %s", strings.Join(broken.Places, ", "), stamp(broken.Time), optedOutNow(done.Entries))
+	p.note("crawl: a purge of %s that began at %s was interrupted, and is finished now: %s", strings.Join(broken.Places, ", "), stamp(broken.Time), optedOutNow(done.Entries))
 	return nil
 }
 
-// allowed asks whether that is meant.
+// allowed asks the user whether to go on with the purge.
 func (p *program) allowed(dir string, planned *storage.Purged) error {
 	if !p.interactive() {
-		return usage("nobody can be asked whether %s is to go from %s for good: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
+		return usage("this would remove %s from %s for good, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
 	if lost := bodilessInWords(planned.Bodiless); lost != "" {
 		p.note("crawl: %s", lost)
 	}
-	fmt.Fprintf(p.err, "Take %s out of %s for good? [y/N] ", takenInWords(planned.Taken), printable(dir))
+	fmt.Fprintf(p.err, "Remove %s from %s for good? [y/N] ", takenInWords(planned.Taken), printable(dir))
 	line, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return &exit{exitLater, errors.New("nothing was changed")}
@@ -174,12 +175,12 @@ type purgedLine struct {
 	DryRun   bool             `json:"dry_run"`
 	Total    takenJSON        `json:"total"`
 	Places   []takenJSON      `json:"places"`
-	URLs     int              `json:"urls"` // that are told as opted out now; 0 with --dry-run
+	URLs     int              `json:"urls"` // URLs that count as opted out now; 0 with --dry-run
 	Moved    map[string]int64 `json:"moved,omitempty"`
-	Bodiless int64            `json:"bodiless"`                   // records that stay and lose their body
+	Bodiless int64            `json:"bodiless"`                   // records that stay but lose their body
 	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // the same, by the host of their URL
 	Others   []string         `json:"others,omitempty"`
-	Behind   []string         `json:"behind,omitempty"` // crawls that may repeat what goes
+	Behind   []string         `json:"behind,omitempty"` // crawls that may repeat what is removed
 	Problems int              `json:"problems"`
 }
 
@@ -198,7 +199,7 @@ func takenAs(place string, t storage.Taken) takenJSON {
 	return takenJSON{place, t.Records, t.RecordBytes, t.Pages, t.PageBytes, t.Links, t.LinkBytes, t.Captures}
 }
 
-// purged tells what goes, or has gone.
+// purged prints what is, or would be, removed.
 func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
@@ -215,7 +216,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Pur
 		err = p.purgedText(dir, list, done, f.dryRun)
 	}
 	if err == nil && done.Problems > 0 {
-		err = &exit{exitCheck, errors.New(plural(done.Problems, "part") + " of the crawl cannot be read, and may hold something still: crawl verify names all that is wrong")}
+		err = &exit{exitCheck, errors.New(plural(done.Problems, "part") + " of the crawl cannot be read, and may still have something: crawl verify names all that is wrong")}
 	}
 	return err
 }
@@ -226,7 +227,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))
 	}
 	for _, name := range slices.Sorted(maps.Keys(done.Moved)) {
-		text = append(text, fmt.Sprintf("%s was moved away, with what goes from the index: %s", name, plural(int(done.Moved[name]), "answer")))
+		text = append(text, fmt.Sprintf("%s was moved away; removed from the index: %s", name, plural(int(done.Moved[name]), "answer")))
 	}
 	if lost := bodilessInWords(done.Bodiless); lost != "" {
 		text = append(text, lost)
@@ -235,19 +236,19 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	case done.None():
 		text = append(text, fmt.Sprintf("%s: nothing was captured of %s", dir, plural(list.Len(), "place")))
 	case dryRun:
-		text = append(text, fmt.Sprintf("%s: nothing was changed; this would go: %s", dir, takenInWords(done.Taken)))
+		text = append(text, fmt.Sprintf("%s: nothing was changed; this would be removed: %s", dir, takenInWords(done.Taken)))
 	default:
 		text = append(text, fmt.Sprintf("%s: %s; gone: %s", dir, optedOutNow(done.Entries), takenInWords(done.Taken)))
 	}
 	if others := derived(dir); len(others) > 0 && !done.None() {
-		text = append(text, "may hold it still, and is to be made anew: "+strings.Join(others, ", "))
+		text = append(text, "may still have it, and must be made anew: "+strings.Join(others, ", "))
 	}
 	if told := filepath.Join(dir, provenance.File); exists(told) && !done.None() {
-		text = append(text, fmt.Sprintf("%s tells of the crawl as it was: crawl provenance %s writes it again", told, dir))
+		text = append(text, fmt.Sprintf("%s describes the crawl as it was: crawl provenance %s writes it again", told, dir))
 	}
 	if behind := storage.Behind(dir); len(behind) > 0 && !done.None() {
-		text = append(text, "know this crawl as one before, may have captured the same, and have no body of what they repeat of it: "+
-			strings.Join(behind, ", ")+": crawl optout purge each of them, too")
+		text = append(text, "later crawls, which may have captured the same, and have lost the bodies that they repeat of this one: "+
+			strings.Join(behind, ", ")+": run crawl optout purge on each of them, too")
 	}
 	for _, line := range text {
 		if err := p.say("%s", line); err != nil {
@@ -257,7 +258,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	return nil
 }
 
-// bodilessInWords says which records lose their body with a purge; "" if none does.
+// bodilessInWords returns which records lose their body with a purge, or "" if none does.
 func bodilessInWords(hosts map[string]int64) string {
 	const most = 10
 	var total int64
@@ -277,14 +278,14 @@ func bodilessInWords(hosts map[string]int64) string {
 	if more := len(names) - len(parts); more > 0 {
 		parts = append(parts, "and "+plural(more, "host")+" more")
 	}
-	return fmt.Sprintf("records of other pages that are left without their body, since it is the same as one that goes: %d (%s)", total, strings.Join(parts, ", "))
+	return fmt.Sprintf("records of other pages that lose their body, because it is the same as a removed one: %d (%s)", total, strings.Join(parts, ", "))
 }
 
 func optedOutNow(urls int) string {
 	if urls == 1 {
-		return "1 URL is told as opted out now"
+		return "1 URL counts as opted out now"
 	}
-	return fmt.Sprintf("%d URLs are told as opted out now", urls)
+	return fmt.Sprintf("%d URLs count as opted out now", urls)
 }
 
 func takenInWords(t storage.Taken) string {
@@ -292,7 +293,7 @@ func takenInWords(t storage.Taken) string {
 		plural(int(t.Pages), "page"), size(t.PageBytes), plural(int(t.Links), "link"), size(t.LinkBytes))
 }
 
-// onePlace is the place that an argument names.
+// onePlace returns the place that an argument names.
 func onePlace(text string) (entry crawler.OptOutEntry, err error) {
 	list, err := crawler.ReadOptOutList(strings.NewReader(text), "argument")
 	if err != nil {
@@ -300,18 +301,18 @@ func onePlace(text string) (entry crawler.OptOutEntry, err error) {
 	}
 	entries := list.Entries()
 	if len(entries) != 1 || entries[0].Comment != "" {
-		return entry, usage("%q names nobody: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
+		return entry, usage("%q is not a host or a URL: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
 	}
 	return entries[0], nil
 }
 
-// derived are files in the directory of a crawl that look as if they were made of it.
+// derived returns files in the directory of a crawl that look as if they were made from it.
 func derived(dir string) (paths []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // who reads the crawl says why
+		return nil // reading the crawl reports the error
 	}
-	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two hold nothing of a page
+	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two have nothing of a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
 		if !e.IsDir() && !slices.Contains(own, e.Name()) && slices.Contains([]string{".wacz", ".csv", ".parquet", ".cdxj", ".jsonl", ".html"}, suffix) {
@@ -321,5 +322,5 @@ func derived(dir string) (paths []string) {
 	return paths
 }
 
-// day is a day as people read it.
+// day returns a day as people read it.
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each file that a command writes is written to where its name leads: to a device, a named
-// pipe, or the file that a symbolic link leads to. None of them becomes a regular file.
-// What is read again by its name has to be a regular file, or not to be there.
+// Each output is written to where its name leads: a device, a named pipe, or the target of
+// a symbolic link. None of them becomes a regular file. An output that is read again by its
+// name has to be a regular file, or to be missing.
 func TestOutputsThatAreOddFiles(t *testing.T) {
 	dir := t.TempDir()
 	twoCrawls(t, dir)
@@ -78,7 +78,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 			var said bytes.Buffer
 			code := run(o.args, nil, &said, &said)
 			refused := o.kept && k.mode&(fs.ModeDevice|fs.ModeNamedPipe) != 0 || strings.Contains(name, "directory") || strings.Contains(name, "itself")
-			// A certificate that was not asked for by name is left out.
+			// A certificate that was not requested by name is left out.
 			if certificate := strings.HasSuffix(o.name, certificateFile); (code != exitDone) != (refused && !certificate) {
 				t.Errorf("%s is %s: exit %d: %s", strings.Join(o.args, " "), name, code, said.String())
 			}
@@ -118,7 +118,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 	})
 }
 
-// link makes a symbolic link to a file, and that too, unless it has no text.
+// link makes a symbolic link to a file, and the file, unless text is empty.
 func link(path, to, text string) error {
 	if text != "" {
 		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
@@ -128,7 +128,7 @@ func link(path, to, text string) error {
 	return os.Symlink(to, path)
 }
 
-// drain reads a named pipe to its end, and tells how many bytes there were.
+// drain reads a named pipe to its end, and sends the number of its bytes.
 func drain(t *testing.T, path string) chan int {
 	n := make(chan int, 1)
 	// It ends when the writer closes the pipe.
@@ -142,7 +142,8 @@ func drain(t *testing.T, path string) chan int {
 	return n
 }
 
-// A device is no file that an export would write over, and what goes to one is not read again.
+// A device counts as no file that an export would overwrite, and its output is not read
+// again.
 func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,7 +160,7 @@ func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	n = drain(t, pipe)
-	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is no regular file: give another --output") {
+	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is not a regular file: give another --output") {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	<-n

@@ -17,8 +17,8 @@ import (
 
 // A plan is what crawl check prints. The names of its fields are never changed.
 type plan struct {
-	Version int          `json:"version"` // of these fields: 2
-	OK      bool         `json:"ok"`      // each seed is allowed
+	Version int          `json:"version"` // version of these fields: 2
+	OK      bool         `json:"ok"`      // whether each seed is allowed
 	Name    string       `json:"name"`
 	Dir     string       `json:"dir"`
 	Resumes *planResumed `json:"resumes,omitempty"`
@@ -27,7 +27,7 @@ type plan struct {
 
 	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
 
-	// For as many pages of a site as the settings let it have.
+	// For as many pages of a site as the settings allow.
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
@@ -37,9 +37,9 @@ type plan struct {
 	Schedule *planSchedule `json:"schedule,omitempty"`
 }
 
-// planResumed is what the crawl in the directory has come to.
+// planResumed describes the crawl that is already in the directory.
 type planResumed struct {
-	Pages int `json:"budget_pages"` // that count for limits: each once
+	Pages int `json:"budget_pages"` // pages that count for limits: each once
 	Left  int `json:"left"`
 	Again int `json:"again,omitempty"` // to be fetched again
 }
@@ -47,7 +47,7 @@ type planResumed struct {
 type planSite struct {
 	Site         frontier.Site `json:"site"`
 	Seeds        int           `json:"seeds"`
-	Access       string        `json:"access"` // of the seeds: allow, disallow where each is refused, defer where it is not known
+	Access       string        `json:"access"` // of the seeds: allow; disallow if each is refused; defer if it is not known
 	Answered     string        `json:"answered,omitempty"`
 	Problem      string        `json:"problem,omitempty"`
 	Delay        float64       `json:"delay_seconds,omitempty"`
@@ -67,13 +67,13 @@ type planRefusal struct {
 	Line   int    `json:"line,omitempty"`
 }
 
-// A planOptOut is a seed that is asked for in no case.
+// A planOptOut is a seed that is on the opt-out list.
 type planOptOut struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason"`
 }
 
-// planOf asks the sites of a crawl for their robots.txt.
+// planOf fetches the robots.txt of the sites of a crawl, and returns the plan.
 func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 	was, err := resumed(opts.Dir)
 	if err != nil {
@@ -110,7 +110,7 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 	return out, nil
 }
 
-// hostPages is how many pages a site may have in the crawl; 0: no limit.
+// hostPages returns how many pages a site may have in the crawl; 0 means no limit.
 func hostPages(o crawler.Options) int {
 	pages := o.MaxHostPages
 	switch {
@@ -147,7 +147,7 @@ func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
 		}
 	}
 	if out.Access == robots.Defer.String() {
-		out.Refused = nil // each seed, and for one reason
+		out.Refused = nil // each seed is refused, for one reason
 		return out
 	}
 	out.Delay, out.DelayBy = s.Delay.Seconds(), asks(s.DelayBy)
@@ -165,7 +165,7 @@ func refusalOf(u frontier.URL, v robots.Verdict) planRefusal {
 	return r
 }
 
-// asks says who asks for a pause.
+// asks returns what sets a pause.
 func asks(by frontier.Clock) string {
 	if by == frontier.OwnClock {
 		return "--delay"
@@ -173,7 +173,7 @@ func asks(by frontier.Clock) string {
 	return string(by) + " of robots.txt"
 }
 
-// resumed is what the crawl in dir has come to; nil where there is none.
+// resumed returns the state of the crawl in dir, or nil if there is none.
 func resumed(dir string) (*planResumed, error) {
 	if !exists(filepath.Join(dir, storage.StateFile)) {
 		return nil, nil
@@ -200,7 +200,7 @@ func resumed(dir string) (*planResumed, error) {
 func (p *program) showPlan(plan *plan) error {
 	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", plural(plan.Seeds, "seed"), plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
 	if was := plan.Resumes; was != nil {
-		text := fmt.Sprintf("the crawl that is there goes on: %s, %d left", plural(was.Pages, "budget page"), was.Left)
+		text := fmt.Sprintf("the crawl in the directory is continued: %s, %d left", plural(was.Pages, "budget page"), was.Left)
 		if was.Again > 0 {
 			text += fmt.Sprintf(", %d to be fetched again", was.Again)
 		}
@@ -228,13 +228,13 @@ func (p *program) showPlan(plan *plan) error {
 	return nil
 }
 
-// lines are what is told of a site.
+// lines returns what is printed about a site.
 func (s *planSite) lines() []string {
 	lines := []string{"", fmt.Sprintf("%s  %s", s.Site, plural(s.Seeds, "seed"))}
 	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Problem != "":
-		add("was not asked: %s", s.Problem+permits(s.Problem))
+		add("was not contacted: %s", s.Problem+permits(s.Problem))
 	case s.Access == robots.Defer.String():
 		add("robots.txt: %s: nothing of the site is fetched before it answers", s.Answered)
 	default:
@@ -257,12 +257,12 @@ func (s *planSite) lines() []string {
 		add("names %s", plural(s.Sitemaps, "sitemap"))
 	}
 	if s.Better != "" {
-		add("better than to crawl it: %s", s.Better)
+		add("better than crawling it: %s", s.Better)
 	}
 	return lines
 }
 
-// least says how long the crawl takes at least.
+// least returns how long the crawl takes at least.
 func (plan *plan) least() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "least time: %s for the seeds", inSeconds(plan.LeastForSeeds))

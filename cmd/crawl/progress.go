@@ -19,7 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// paint shows a view: as an event, on a board, as a line for people, or as one in logfmt.
+// paint shows a view: as an event, on a board, as a line for people, or as a line in
+// logfmt.
 func (p *program) paint(v *view, to screen) {
 	switch {
 	case p.events != nil:
@@ -33,7 +34,8 @@ func (p *program) paint(v *view, to screen) {
 	}
 }
 
-// summary prints what a run came to. again says how the crawl goes on, if not by the same command.
+// summary prints the summary of a run. again says how to continue the crawl; if it is
+// empty, the same command does.
 func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) error {
 	if asJSON {
 		return p.object(summaryJSON(s, dir))
@@ -82,7 +84,7 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	return w.err
 }
 
-// answerLines say what came of requests.
+// answerLines prints the results of requests.
 func answerLines(w *lines, status map[int]int, errors map[string]int) {
 	if len(status) > 0 {
 		w.line("answers", "%d (%s)", sum(status), strings.Join(listed(status), ", "))
@@ -92,14 +94,14 @@ func answerLines(w *lines, status map[int]int, errors map[string]int) {
 	}
 }
 
-// skipLines say which URLs were not fetched, and which links did not bring their URL into the
-// crawl.
+// skipLines prints which URLs were not fetched, and which links did not bring their URL
+// into the crawl.
 func skipLines(w *lines, urls, links map[crawler.Reason]int) {
 	w.words("not fetched", inOrder(urls), urlsInWords)
 	w.words("not followed", inOrder(links), linksInWords)
 }
 
-// sitemapLines say what came of the sitemaps, if any were named or read.
+// sitemapLines prints the results of sitemaps, if any were named or read.
 func sitemapLines(w *lines, n crawler.SitemapCounts) {
 	if n.Named == 0 && n.Read == 0 {
 		return
@@ -113,7 +115,8 @@ func sitemapLines(w *lines, n crawler.SitemapCounts) {
 	}
 }
 
-// sitemapsJSON are the figures of sitemaps for programs; nil if none were named or read.
+// sitemapsJSON returns the figures of sitemaps for programs, or nil if none were named or
+// read.
 func sitemapsJSON(n crawler.SitemapCounts) any {
 	if n.Named == 0 && n.Read == 0 {
 		return nil
@@ -141,7 +144,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// sameCommand ends what is said of a run that can go on.
+// sameCommand is how a run that was not finished can be continued.
 const sameCommand = "the same command goes on"
 
 func ending(s crawler.Summary) string {
@@ -169,7 +172,7 @@ func ending(s crawler.Summary) string {
 // nothingFetched reports whether a crawl has no answer of any site.
 func nothingFetched(s crawler.Summary) bool { return s.Fetched == 0 && s.Frontier.Spent.Pages == 0 }
 
-// nothingInWords says that nothing could be fetched, and what failed.
+// nothingInWords returns that nothing could be fetched, and what failed.
 func nothingInWords(s crawler.Summary) string {
 	text := "nothing could be fetched"
 	var parts []string
@@ -186,7 +189,7 @@ func nothingInWords(s crawler.Summary) string {
 	return text
 }
 
-// unresolved says how many host names do not resolve: of names, not of requests that failed.
+// unresolved returns how many host names do not resolve: names, not failed requests.
 // Without the sites of the crawl their number is not known.
 func unresolved(s crawler.Summary) string {
 	names := map[string]bool{}
@@ -204,7 +207,7 @@ func unresolved(s crawler.Summary) string {
 	return plural(len(names), "host name") + " do not resolve"
 }
 
-// hostName is the host of a site, without its port.
+// hostName returns the host of a site, without its port.
 func hostName(site frontier.Site) string {
 	if name, _, err := net.SplitHostPort(site.Host()); err == nil {
 		return name
@@ -212,7 +215,7 @@ func hostName(site frontier.Site) string {
 	return site.Host()
 }
 
-// waiting says how much is left, and lists the sites that it belongs to.
+// waiting prints how much is left, and the sites that it belongs to.
 func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	const most = 10
 	w.words("left", inOrder(s.Left), urlsInWords)
@@ -249,8 +252,8 @@ func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 	}
 }
 
-// againInWords says how much is to be fetched again, and from when on, as far as that is
-// known; empty where nothing is.
+// againInWords returns how much is to be fetched again, and from when on if that is known.
+// It returns "" if nothing is.
 func againInWords(n int, next, now time.Time) string {
 	text := plural(n, "URL") + " are to be fetched again"
 	switch {
@@ -268,7 +271,7 @@ func againInWords(n int, next, now time.Time) string {
 	return text + ", the next is due"
 }
 
-// urlsOf says how many URLs there are of a site.
+// urlsOf returns the number of queued URLs of a site, and of those to be fetched again.
 func urlsOf(queued, again int) string {
 	switch {
 	case again == 0:
@@ -279,7 +282,7 @@ func urlsOf(queued, again int) string {
 	return fmt.Sprintf("%s and %d to be fetched again", plural(queued, "URL"), again)
 }
 
-// why says what a site waits for.
+// why returns what a site waits for.
 func why(st frontier.SiteStatus, now time.Time) string {
 	switch wait := st.Due.Sub(now); {
 	case st.Given.Code != frontier.Undecided:
@@ -301,7 +304,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 // lines prints labelled lines and keeps the first error.
 type lines struct {
 	w     io.Writer
-	width int // of the terminal that w is; 0 if it is none
+	width int // of the terminal that w is; 0 if it is not a terminal
 	err   error
 }
 
@@ -312,7 +315,7 @@ func (l *lines) line(label, format string, args ...any) {
 	}
 }
 
-// changeLines say what became of pages since the crawl before.
+// changeLines prints how pages have changed since the crawl before.
 func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
 	var parts []string
 	for _, class := range crawler.ChangeClasses() {
@@ -324,7 +327,7 @@ func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
 		w.line("page changes", "%s", strings.Join(parts, ", "))
 	}
 	if unread > 0 {
-		w.line("unread", "%s of which the crawl before has something that cannot be read: crawl verify names it", plural(unread, "page"))
+		w.line("unread", "%s whose capture in the crawl before cannot be read: crawl verify names what is damaged", plural(unread, "page"))
 	}
 }
 
@@ -332,14 +335,14 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// words prints counts, the largest first, each in words.
+// words prints counts in words, the largest first.
 func (l *lines) words(label string, counts []count, in func(string) string) {
 	if len(counts) > 0 {
 		l.line(label, "%s", inList(counts, in))
 	}
 }
 
-// inList are counts in words, with commas.
+// inList returns counts in words, with commas between them.
 func inList(counts []count, in func(string) string) string {
 	var parts []string
 	for _, c := range counts {
@@ -354,7 +357,7 @@ type count struct {
 	n  int
 }
 
-// words say a count, of one link, too.
+// words returns a count in words, in the singular for one link.
 func (c count) words(in func(string) string) string {
 	words := in(c.of)
 	if c.n == 1 {
@@ -367,7 +370,7 @@ func (c count) words(in func(string) string) string {
 	return fmt.Sprintf("%d %s", c.n, words)
 }
 
-// inOrder are the entries of m, the largest first.
+// inOrder returns the entries of m, the largest first.
 func inOrder[K ~string](m map[K]int) []count {
 	var all []count
 	for k, n := range m {
@@ -384,7 +387,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// listed are the entries of m as "key: n", by key.
+// listed returns the entries of m as "key: n", by key.
 func listed[K cmp.Ordered](m map[K]int) []string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -422,7 +425,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f TB", f)
 }
 
-// summaryJSON is the summary for programs. Its fields are never renamed.
+// summaryJSON returns the summary for programs. Its fields are never renamed.
 func summaryJSON(s crawler.Summary, dir string) any {
 	type waiting struct {
 		Site   string     `json:"site"`

@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// What is odd about a crawl stands in both summaries.
+// Both summaries have what is odd about a crawl.
 func TestSummariesTellWhatIsOdd(t *testing.T) {
 	var out bytes.Buffer
 	p := &program{out: &out}
@@ -57,7 +57,7 @@ func TestSummariesTellWhatIsOdd(t *testing.T) {
 	}
 }
 
-// A summary has no row of sitemaps if none were named or read, and one if either was.
+// A summary has a row of sitemaps only if some were named or read.
 func TestSummaryWithoutSitemaps(t *testing.T) {
 	for row, n := range map[string]crawler.SitemapCounts{
 		"": {}, "1 named, 0 read, 0 failed; 0 URLs listed": {Named: 1}, "0 named, 1 read, 0 failed; 1 URL listed": {Read: 1, URLs: 1},

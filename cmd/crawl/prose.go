@@ -2,14 +2,14 @@ package main
 
 import "strings"
 
-// A block is a paragraph of a text, or lines that stay as they are: those are indented.
+// A block is a paragraph of a text, or indented lines, which are kept unchanged.
 type block struct {
 	lines []string
-	as    bool // as they are
-	below bool // no blank line stands before it
+	as    bool // lines to keep unchanged
+	below bool // without a blank line before it
 }
 
-// blocks are the paragraphs of a text, in their order.
+// blocks returns the paragraphs of a text, in order.
 func blocks(text string) (all []block) {
 	begin := true
 	for line := range strings.Lines(text) {
@@ -29,7 +29,7 @@ func blocks(text string) (all []block) {
 	return all
 }
 
-// wrapped is a block for a terminal.
+// wrapped returns a block for a terminal.
 func (b block) wrapped(width int) string {
 	if b.as {
 		return strings.Join(b.lines, "\n") + "\n"
@@ -37,7 +37,7 @@ func (b block) wrapped(width int) string {
 	return wrapped(strings.Join(b.lines, " "), 0, width)
 }
 
-// wrapped are the lines that wrap makes, without blanks at their ends.
+// wrapped returns the lines of wrap, without trailing blanks.
 func wrapped(line string, indent, width int) string {
 	var text strings.Builder
 	for part := range strings.Lines(wrap(line, indent, width)) {

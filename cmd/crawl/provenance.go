@@ -28,11 +28,11 @@ func (p *program) provenanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "provenance [flags] DIR",
 		Short: "write down where the data of a crawl come from, or check it",
-		Long: `provenance writes into DIR what a reader of a paper asks of its data: provenance.json (who
-asked, when, by which settings, rules and program, the audit's verdict, and the SHA-256
+		Long: `provenance writes into DIR what reviewers ask about a data set: provenance.json (who
+crawled, when, by which settings, rules and program, the audit's verdict, and the SHA-256
 of each file), absences.jsonl (each URL without an answer, and why), robots.jsonl (the
 copies of robots.txt that were in force) and DATASHEET.md, with facts filled in and
-questions that a person has to answer. Answers that stand there are kept. crawl run does
+questions that a person has to answer. Answers already written are kept. crawl run does
 the same when a run has ended by itself; --provenance no leaves it out.
 
 With --verify nothing is written: the files are compared with provenance.json, and with
@@ -67,7 +67,7 @@ docs/explain/provenance.md.`,
 	flags.BoolVar(&f.verify, "verify", false, "compare the files with provenance.json, and write nothing")
 	flags.StringVar(&f.key, "key", "", "`file` of the public key, in PEM, that must have signed (of Ed25519)")
 	flags.StringVar(&f.signKey, "sign-key", "", "`file` of the private key, in PEM, to sign with (of Ed25519)")
-	flags.BoolVar(&f.noAudit, "no-audit", false, "leave out the audit, which takes longest where there are many requests")
+	flags.BoolVar(&f.noAudit, "no-audit", false, "leave out the audit, which takes long if there are many requests")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 1,300 bytes a request (default: the system's)")
 	return cmd
 }
@@ -84,7 +84,7 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// patiently calls f with a context that the first interrupt ends; a second one ends the
+// patiently calls f with a context that the first interrupt cancels. A second one ends the
 // process.
 func (p *program) patiently(ctx context.Context, far func(time.Duration) string, f func(context.Context)) {
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
@@ -116,7 +116,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 	return p.toldProvenance(dir, res)
 }
 
-// toldProvenance tells what was written.
+// toldProvenance prints what was written.
 func (p *program) toldProvenance(dir string, res *provenance.Result) error {
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	signed := "not signed"
@@ -173,7 +173,7 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 			Written     time.Time               `json:"written"`
 			Files       int                     `json:"files"`
 			Bytes       int64                   `json:"bytes"`
-			Signed      bool                    `json:"signed"` // by the key that was named
+			Signed      bool                    `json:"signed"` // whether by the key of --key
 			Differences []provenance.Difference `json:"differences"`
 		}{dir, v.SHA256, v.Provenance.Written, v.Files, v.Bytes, v.Signed, append([]provenance.Difference{}, v.Differences...)})
 	} else {
@@ -182,7 +182,7 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 	return errors.Join(err, broken(int64(len(v.Differences))))
 }
 
-// toldVerified tells what was found.
+// toldVerified prints what was found.
 func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.Check) error {
 	w := &lines{w: p.out, width: terminalWidth(p.out)}
 	w.told("verified", "%s, written on %s: %s, %s", filepath.Join(dir, provenance.File), v.Provenance.Written.Format(time.RFC3339), plural(v.Files, "file"), size(v.Bytes))
@@ -203,7 +203,7 @@ func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.
 		w.told("result", "all as it was written")
 		return w.err
 	}
-	w.told("result", "%s; where a run or a purge has changed the crawl since, crawl provenance %s writes it again", plural(len(v.Differences), "difference"), dir)
+	w.told("result", "%s; if a run or a purge has changed the crawl since, crawl provenance %s writes it again", plural(len(v.Differences), "difference"), dir)
 	return w.err
 }
 
@@ -213,13 +213,13 @@ type recorder struct {
 	key    ed25519.PrivateKey
 }
 
-// endsByItself are the ends after which a run writes its provenance. Who has stopped one
-// wants it to end.
+// endsByItself are the ends after which a run writes its provenance. A user who has stopped
+// a run wants it to end.
 var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndPatience, crawler.EndLimit, crawler.EndTime}
 
-// record writes the provenance of a run that has ended with crawled. It returns that, or the
-// error that names a file which is not what the crawl has written. Any other failure is
-// told, and changes neither the crawl nor its exit code.
+// record writes the provenance of a run that has ended with crawled. It returns crawled, or
+// an error if a file differs from what the crawl has written. Any other failure is only
+// printed, and changes neither the crawl nor its exit code.
 func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) error {
 	code := exitCode(crawled)
 	ran := code == exitDone || code == exitLater || code == exitNothing
@@ -239,7 +239,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	case errors.As(err, &damaged):
 		return fmt.Errorf("no provenance was written: %w", err)
 	case err != nil:
-		p.note("crawl: no provenance was written: %v; the crawl is as it would be without, and crawl provenance %s tries again", err, opts.Dir)
+		p.note("crawl: no provenance was written: %v; the crawl is not affected, and crawl provenance %s tries again", err, opts.Dir)
 	case res.Sheet.Why != "":
 		p.note("crawl: %s is as it was: %s", filepath.Join(opts.Dir, provenance.DatasheetFile), res.Sheet.Why)
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A query is what a command prints of the URLs of a crawl: in its own process by the
-// directory, or, while another process runs the crawl, in that one.
+// A query prints something about the URLs of a crawl: from the directory in its own
+// process, or in the process that runs the crawl.
 type query interface {
 	name() string
-	// print prints it. The account is of a crawl that runs if live is true.
+	// print prints it. live is true if the account is of a running crawl.
 	print(p *program, a *crawler.Account, live bool) error
 }
 
-// queries are those that a running crawl prints for others, by their names.
+// queries returns the queries that a running crawl answers, by name.
 func queries() map[string]query {
 	all := map[string]query{}
 	for _, q := range []query{&explainQuery{}, &listQuery{}} {
@@ -29,13 +29,13 @@ func queries() map[string]query {
 	return all
 }
 
-// A queryAsk is what a running crawl is asked for.
+// A queryAsk is a request to a running crawl.
 type queryAsk struct {
-	Columns int             // of the terminal that shows it; 0: no terminal
-	Query   json.RawMessage // a query
+	Columns int             // width of the terminal that shows it; 0 if none
+	Query   json.RawMessage // the query
 }
 
-// look prints a query of the crawl in dir. Who sees nothing come is told what is read.
+// look prints a query of the crawl in dir. If that takes long, it prints what it reads.
 func (p *program) look(q query, dir string) error {
 	of := *p
 	of.columns = p.width()
@@ -61,7 +61,7 @@ func (p *program) lookAt(q query, dir string) error {
 		case !errors.Is(told, door.ErrNobody):
 			return p.looked(dir, told)
 		}
-		r, _, err = openReader(dir) // the run has ended meanwhile
+		r, _, err = openReader(dir) // the run has just ended
 	}
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	return q.print(p, a, false)
 }
 
-// looked is how a query has ended that a running crawl has printed.
+// looked returns the error of a query that a running crawl has answered.
 func (p *program) looked(dir string, err error) error {
 	var ended *door.QueryError
 	switch {
@@ -90,12 +90,12 @@ func (p *program) looked(dir string, err error) error {
 	case errors.As(err, &ended):
 		return &exit{ended.Code, ended}
 	case errors.Is(err, door.ErrCut):
-		return &exit{exitInUse, errors.New("the run in " + dir + " has ended meanwhile, and what is said above is not all: the same command says all of it")}
+		return &exit{exitInUse, errors.New("the run in " + dir + " has ended meanwhile, and the output above is not complete: run the same command again")}
 	}
 	return shut(err)
 }
 
-// answers prints what other processes ask of a crawl that runs.
+// answers returns the queries that other processes may send to a running crawl.
 func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 	all := map[string]door.Query{}
 	for name := range queries() {
@@ -121,8 +121,8 @@ func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 	return all
 }
 
-// width is how many columns the terminal has that what is asked for is shown on; 0 if it is
-// none.
+// width returns the columns of the terminal that shows the output, or 0 if it is not a
+// terminal.
 func (p *program) width() int {
 	if p.columns > 0 {
 		return p.columns

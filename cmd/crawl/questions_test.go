@@ -13,7 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// questions are the rows of docs/guide/questions.md: each with its words and its command.
+// questions returns the rows of docs/guide/questions.md: each with its words and its
+// command.
 func questions() (rows [][]string, err error) {
 	raw, err := os.ReadFile(questionsFile)
 	if err != nil {
@@ -22,7 +23,7 @@ func questions() (rows [][]string, err error) {
 	return regexp.MustCompile("(?m)^\\| (.*) \\| `(.*)` \\|$").FindAllStringSubmatch(string(raw), -1), nil
 }
 
-// questionsFile is found from everywhere.
+// questionsFile is an absolute path, because scripts change the directory.
 var questionsFile = func() string {
 	name, err := filepath.Abs(filepath.Join("..", "..", "docs", "guide", "questions.md"))
 	if err != nil {
@@ -31,9 +32,9 @@ var questionsFile = func() string {
 	return name
 }()
 
-// answer CODE NUMBER ARG ... gives the command that answers a question of
-// docs/guide/questions.md, with further arguments, and checks how it ends. The sites are those
-// of the script, which speak no TLS, and the day is today.
+// answer CODE NUMBER ARG ... runs the command that answers a question of
+// docs/guide/questions.md, with more arguments, and checks its exit code. The sites are
+// those of the script, which have no TLS, and the day is today.
 func answer(ts *testscript.TestScript, neg bool, args []string) {
 	rows, err := questions()
 	ts.Check(err)
@@ -43,7 +44,7 @@ func answer(ts *testscript.TestScript, neg bool, args []string) {
 	exits(ts, neg, slices.Concat(args[:1], shellWords(here.Replace(rows[n-1][2])), args[2:]))
 }
 
-// Each of the sixteen questions is asked by a script.
+// A script asks each of the sixteen questions.
 func TestTheSixteenQuestionsAreAsked(t *testing.T) {
 	rows, err := questions()
 	if err != nil || len(rows) != 16 {

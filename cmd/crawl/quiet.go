@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A counted writer knows how much was written.
+// A counted writer counts what was written.
 type counted struct {
 	io.Writer
 	n atomic.Int64
@@ -19,8 +19,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// whileQuiet calls f, whose output goes to out, and says what it reads when it takes long:
-// not between lines that somebody sees coming.
+// whileQuiet calls f, whose output goes to out. If it takes long, it prints what f reads,
+// unless lines of output are on a terminal already.
 func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.Writer) error) (err error) {
 	out, seen, before := &counted{Writer: p.out}, isTerminal(p.out), int64(0)
 	p.meanwhile(func(took time.Duration) string {
@@ -33,7 +33,7 @@ func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.
 	return err
 }
 
-// readingLog is what is said while a log is read.
+// readingLog returns the text that is printed while a log is read.
 func readingLog(name string) func(time.Duration) string {
 	if name == "-" {
 		name = "standard input"

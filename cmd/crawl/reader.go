@@ -12,8 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// openReader opens the state of the crawl in dir, with what its last run was asked to
-// be.
+// openReader opens the state of the crawl in dir, and returns the options of its last run.
 func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 	switch {
 	case !exists(dir):
@@ -37,7 +36,7 @@ func openReader(dir string) (*storage.Reader, crawler.Stored, error) {
 }
 
 // empty returns a *storage.NotBegunError if no site is known. A crawl that a program has
-// made with storage alone keeps no settings, and may have sites all the same.
+// made with storage alone has no settings, but may have sites.
 func empty(r *storage.Reader) error {
 	for _, err := range r.Names() {
 		return err
@@ -45,15 +44,17 @@ func empty(r *storage.Reader) error {
 	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
-// noCrawlIn says that there is no crawl in dir, and of a series which crawls it has.
+// noCrawlIn returns the error that there is no crawl in dir; for a series it names a
+// snapshot.
 func noCrawlIn(dir string) error {
 	if last := newestIn(dir); last != "" {
-		return usage("%s is a series of crawls, and this is told of one: name a snapshot of it, as %s", dir, last)
+		return usage("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
 	}
 	return usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
 }
 
-// newestIn is the newest snapshot in dir, and empty where dir is a crawl itself, or no series.
+// newestIn returns the newest snapshot in dir, or "" if dir is a crawl itself, or not a
+// series.
 func newestIn(dir string) string {
 	if exists(filepath.Join(dir, storage.StateFile)) {
 		return ""
@@ -65,11 +66,11 @@ func newestIn(dir string) string {
 	return all[len(all)-1].Dir
 }
 
-// maxKnownSites is among how many sites one is looked for that is like a name.
+// maxKnownSites is how many sites are searched for one that is like a name.
 const maxKnownSites = 10_000
 
-// likeSite guesses which site is meant by a name that no site has: ": did you mean
-// ...?", or nothing.
+// likeSite guesses which site is meant by a name that no site has: ": did you mean ...?",
+// or "".
 func likeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error) {
 	var known []string
 	for site, err := range sites {
@@ -90,7 +91,7 @@ func likeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error
 	return "", nil
 }
 
-// unknownOf says that a crawl knows none of some sites.
+// unknownOf returns the error that a crawl has none of some sites.
 func unknownOf(sites iter.Seq2[frontier.Site, error], names []string) error {
 	like, err := likeSite(sites, names[0])
 	if err != nil {
@@ -99,7 +100,7 @@ func unknownOf(sites iter.Seq2[frontier.Site, error], names []string) error {
 	return usage("the crawl has no URL of %s%s", strings.Join(names, ", "), like)
 }
 
-// A runsError says that a crawl in dir is in use, of which a command wants all.
+// A runsError says that a crawl in dir is in use, and that the command needs all of it.
 type runsError struct {
 	dir string
 	error
@@ -107,7 +108,7 @@ type runsError struct {
 
 func (e *runsError) Unwrap() error { return e.error }
 
-// meanwhileOf adds to the error of a crawl that is in use what tells of it until it ends.
+// meanwhileOf adds to the error of a crawl in use which commands can read it until it ends.
 func meanwhileOf(dir string, err error) error {
 	var inUse *storage.InUseError
 	if errors.As(err, &inUse) {

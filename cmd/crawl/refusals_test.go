@@ -22,16 +22,17 @@ import (
 // A refusal is a call of crawl run that is refused.
 type refusal struct {
 	code  int
-	args  []string          // after those of the crawl
-	seeds []string          // nil: those of the kept crawls; not of a job, which names its own
-	env   map[string]string // of the call
-	parse bool              // refused before a directory is looked at: two places do
+	args  []string          // added to those of the crawl
+	seeds []string          // nil: those of the kept crawls, or of the job
+	env   map[string]string // environment of the call
+	parse bool              // refused before the directory is read: two places are enough
 	begin bool              // only for a crawl in one directory: --series refuses the flags in other words
-	real  bool              // the network is that of this machine: nothing is requested there
+	real  bool              // uses the network of this machine, but requests nothing
 }
 
-// refusals are the ways in which crawl run refuses settings, seeds, files and addresses,
-// whatever the directory of the crawl has. They use files that refusedFiles makes.
+// refusals returns calls of crawl run that are refused for settings, seeds, files and
+// addresses, regardless of the directory of the crawl. They use files that refusedFiles
+// makes.
 func refusals(taken string) map[string]refusal {
 	all := map[string]refusal{
 		"a log file that cannot be made":   {code: exitUsage, args: []string{"--log-file", "none/log"}},
@@ -39,17 +40,17 @@ func refusals(taken string) map[string]refusal {
 		"a taken address of figures":       {code: exitUsage, args: []string{"--metrics", taken}},
 		"the same, and a log file":         {code: exitUsage, args: []string{"--metrics", taken, "--log-file", "log"}},
 		"no address":                       {code: exitUsage, args: []string{"--metrics", "nowhere.invalid:1"}},
-		"a contact that is none":           {code: exitUsage, args: []string{"--contact", "nobody"}},
+		"an invalid contact":               {code: exitUsage, args: []string{"--contact", "nobody"}},
 		"three contacts":                   {code: exitUsage, args: []string{"--contact", "a@example.org", "--contact", "b@example.org", "--contact", "https://example.org/"}},
 		"a name that is taken":             {code: exitUsage, args: []string{"--name", "googlebot"}},
 		"a name with a blank":              {code: exitUsage, args: []string{"--name", "my bot"}},
 		"a contact of the environment":     {code: exitUsage, env: map[string]string{"CRAWL_CONTACT": "nobody"}, begin: true},
 		"no key":                           {code: exitUsage, args: []string{"--sign-key", "none.pem"}},
-		"a key that is none":               {code: exitUsage, args: []string{"--sign-key", "list.txt"}},
+		"an invalid key":                   {code: exitUsage, args: []string{"--sign-key", "list.txt"}},
 		"no list of exclusions":            {code: exitUsage, args: []string{"--exclude-from", "none.txt"}},
-		"a list of opt-outs that is none":  {code: exitUsage, env: map[string]string{"XDG_CONFIG_HOME": "bad"}},
+		"an invalid list of opt-outs":      {code: exitUsage, env: map[string]string{"XDG_CONFIG_HOME": "bad"}},
 		"an earlier crawl that is missing": {code: exitUsage, args: []string{"--previous", "none.crawl"}, begin: true},
-		"an earlier crawl that is none":    {code: exitUsage, args: []string{"--previous", "empty"}, begin: true},
+		"an invalid earlier crawl":         {code: exitUsage, args: []string{"--previous", "empty"}, begin: true},
 		"an earlier crawl that runs":       {code: exitInUse, args: []string{"--previous", "held.crawl"}, begin: true},
 		"no job":                           {code: exitUsage, args: []string{"--job", "none.yaml"}},
 		"a job with mistakes":              {code: exitUsage, args: []string{"--job", "mistakes.yaml"}},
@@ -72,7 +73,7 @@ func refusals(taken string) map[string]refusal {
 	} {
 		all[name] = refusal{code: exitUsage, seeds: seeds, begin: true}
 	}
-	all["a contact at which nobody is reached"] = refusal{code: exitUsage, seeds: []string{"https://crawled-site.com/"}, begin: true, real: true}
+	all["an example address as contact"] = refusal{code: exitUsage, seeds: []string{"https://crawled-site.com/"}, begin: true, real: true}
 	return all
 }
 
@@ -100,8 +101,8 @@ func refusedFiles(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 }
 
-// places are the directories that a refused run may meet, by name. Each is made in the
-// working directory; the last are series.
+// places makes the directories that a refused run may find, by name, in the working
+// directory. The last are series.
 func places(t *testing.T, kept string) map[string]string {
 	t.Helper()
 	all := map[string]string{"none": "none.crawl", "not begun": "unbegun.crawl", "ended": endedCrawl, "killed": killedCrawl, "a series": "weekly", "a series that was killed": "daily", "a new series": "yearly"}
@@ -124,7 +125,7 @@ func places(t *testing.T, kept string) map[string]string {
 	return all
 }
 
-// ofPlace are the arguments of crawl run for a place.
+// ofPlace returns the arguments of crawl run for a place.
 func ofPlace(name, dir string, seeds []string) []string {
 	args := []string{"run", "--progress", "none", "--output", "warc,jsonl,links", "--max-time", "1s"}
 	if strings.Contains(name, "series") {
@@ -136,8 +137,8 @@ func ofPlace(name, dir string, seeds []string) []string {
 	return append(append(args, "-d", dir), seeds...)
 }
 
-// assertRefused calls crawl run and reports if it is not refused with the code, or if
-// anything in the working directory is not as it was.
+// assertRefused calls crawl run, and fails the test unless it ends with the code and
+// changes nothing in the working directory.
 func assertRefused(t *testing.T, r refusal, args []string) {
 	t.Helper()
 	t.Setenv("CRAWL_NAME", "testbot")
@@ -147,7 +148,7 @@ func assertRefused(t *testing.T, r refusal, args []string) {
 	}
 	before := contents(t, ".")
 	var out bytes.Buffer
-	p := &program{out: &out, err: &out, in: strings.NewReader(""), network: crawltest.New(t), guests: true}
+	p := &program{out: &out, err: &out, in: strings.NewReader(""), network: crawltest.New(t), control: true}
 	if r.real {
 		p.network = nil
 	}
@@ -177,8 +178,8 @@ func assertRefused(t *testing.T, r refusal, args []string) {
 	}
 }
 
-// A run whose settings, seeds, files or addresses are refused changes nothing, whatever it
-// finds: also not with --fresh, and as the next snapshot of a series.
+// A run that is refused for its settings, seeds, files or addresses changes nothing in any
+// directory, also with --fresh, and as the next snapshot of a series.
 func TestARefusedRunChangesNothing(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)
@@ -213,7 +214,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 	})
 }
 
-// A run that the directory of the crawl refuses changes nothing there.
+// A run that is refused because of the directory changes nothing there.
 func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)
@@ -228,7 +229,7 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		code   int // 0: any but that of a run
+		code   int // 0: any, except those of a run
 		change func(dir string) error
 		args   []string
 	}{
@@ -300,7 +301,7 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 	})
 }
 
-// assertRefusedAny is assertRefused; with code 0 any code is one but those of a run.
+// assertRefusedAny is assertRefused; code 0 means any code except those of a run.
 func assertRefusedAny(t *testing.T, code int, args []string) {
 	t.Helper()
 	if code == 0 {
@@ -319,7 +320,7 @@ func assertRefusedAny(t *testing.T, code int, args []string) {
 	assertRefused(t, refusal{code: code}, args)
 }
 
-// held holds a crawl until the test ends.
+// held locks a crawl until the test ends.
 func held(t *testing.T, dir string) error {
 	db, err := storage.Open(dir, storage.Options{Links: true, Archive: &storage.Archive{}})
 	if err == nil {

@@ -23,16 +23,16 @@ func (p *program) repairCommand() *cobra.Command {
 	var f repairFlags
 	cmd := &cobra.Command{
 		Use:   "repair [flags] DIR",
-		Short: "mend a damaged crawl, and say what is lost",
-		Long: `repair makes of a damaged crawl one that can go on. A single bit that flipped is turned
+		Short: "repair a damaged crawl, and print what is lost",
+		Long: `repair makes a damaged crawl usable again. A single bit that flipped is turned
 back, by the checksums of state.db. Lines that cannot be read are left out of pages.jsonl,
 links.jsonl and crawl.log. A WARC record that cannot be read is replaced by one of the
 same length that says so; all others stay where they are. The index is made again. A URL
 whose page or answer is lost is fetched again by the next run.
 
 First everything is made beside the crawl, in DIR/repair.new, and what would change is
-said. Then the files that differ are replaced; those of before are kept in DIR/damaged-*
-until you delete them. A repair that a kill has broken off is finished by the same
+printed. Then the files that differ are replaced; the old ones are kept in DIR/damaged-*
+until you delete them. A repair that was killed is finished by the same
 command; a full disk changes nothing. A crawl that is not damaged is not changed.
 
 If state.db cannot be read, nothing is repaired: the archive, pages and links can still
@@ -53,10 +53,10 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would change, and change nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would change, and change nothing")
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.json, "json", false, "print what was done as a JSON object")
-	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: what is in them is not lost")
+	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: their records are not lost")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 300 bytes a URL (default: the system's)")
 	return cmd
 }
@@ -68,7 +68,7 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 			return err
 		}
 		if aside != "" {
-			p.note("crawl: a repair that was broken off is finished: the files of before are in %s", aside)
+			p.note("crawl: a repair that was interrupted is finished: the old files are in %s", aside)
 		}
 	}
 	var r *storage.Repair
@@ -100,7 +100,7 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 	return p.repaired(dir, r, f)
 }
 
-// mayRepair asks whether the files are to be replaced.
+// mayRepair asks the user whether to replace the files.
 func (p *program) mayRepair(dir string, r *storage.Repair) error {
 	if !p.interactive() {
 		return usage("nothing was changed: --yes replaces %s of %s, --dry-run says more", plural(len(r.Changed), "file"), dir)
@@ -108,7 +108,7 @@ func (p *program) mayRepair(dir string, r *storage.Repair) error {
 	for _, line := range repairLines(r) {
 		fmt.Fprintln(p.err, printable(line))
 	}
-	fmt.Fprintf(p.err, "Replace %s of %s, and keep those of before? [y/N] ", plural(len(r.Changed), "file"), printable(dir))
+	fmt.Fprintf(p.err, "Replace %s of %s, and keep the old ones? [y/N] ", plural(len(r.Changed), "file"), printable(dir))
 	line, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return &exit{exitLater, errors.New("nothing was changed")}
@@ -116,7 +116,7 @@ func (p *program) mayRepair(dir string, r *storage.Repair) error {
 	return nil
 }
 
-// repairLines say what a repair mends, and what is lost.
+// repairLines returns what a repair repairs, and what is lost.
 func repairLines(r *storage.Repair) (text []string) {
 	for _, line := range r.Mended {
 		text = append(text, "mended  "+line)
@@ -144,12 +144,12 @@ type repairedLine struct {
 	Lost     []string `json:"lost"`
 	Again    int      `json:"again"` // URLs that are fetched again
 	Examples []string `json:"examples"`
-	Left     []string `json:"left"` // problems that stay
+	Left     []string `json:"left"` // problems that remain
 	Changed  []string `json:"changed"`
 	Aside    string   `json:"aside,omitempty"`
 }
 
-// repaired tells what was done, or would be.
+// repaired prints what was done, or would be.
 func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	if f.json {
 		all := func(s []string) []string { return append([]string{}, s...) }
@@ -170,10 +170,10 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	case f.dryRun:
 		text = append(text, fmt.Sprintf("%s: nothing was changed; these files would be replaced: %s", dir, strings.Join(r.Changed, ", ")))
 	default:
-		text = append(text, fmt.Sprintf("%s: replaced %s; those of before are in %s: delete it once nothing is missed", dir, strings.Join(r.Changed, ", "), r.Aside))
+		text = append(text, fmt.Sprintf("%s: replaced %s; the old ones are in %s: delete it when you are sure that nothing is missing", dir, strings.Join(r.Changed, ", "), r.Aside))
 	}
 	if len(r.Changed) > 0 && !f.dryRun && (!r.Restored || slices.Contains(r.Changed, provenance.File)) {
-		text = append(text, "what was made of the crawl before is to be made anew: crawl provenance "+dir)
+		text = append(text, "exports and reports of the crawl must be made anew: crawl provenance "+dir)
 	}
 	for _, line := range text {
 		if err := p.say("%s", line); err != nil {
@@ -187,5 +187,5 @@ func (p *program) staysDamaged(dir string, r *storage.Repair) error {
 	if len(r.Left) == 0 {
 		return nil
 	}
-	return &exit{exitState, errors.New(plural(len(r.Left), "problem") + " cannot be mended: restore the whole directory from a copy, or start again with crawl run --fresh")}
+	return &exit{exitState, errors.New(plural(len(r.Left), "problem") + " cannot be repaired: restore the whole directory from a copy, or start again with crawl run --fresh")}
 }

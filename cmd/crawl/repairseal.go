@@ -10,14 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// sealedFiles are provenance.json, and what is written with it.
+// sealedFiles returns the names of provenance.json and of the files written with it.
 func sealedFiles() []string {
 	return append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)
 }
 
-// mendSeal has r mend the files of a sound crawl that are not as provenance.json says. What
-// cannot be made as it was is put aside with provenance.json, and not written again: that
-// would vouch for what is damaged.
+// mendSeal makes r repair the files of a sound crawl that differ from what provenance.json
+// says. Files that cannot be restored are put aside together with provenance.json, which is
+// not written again: a new one would vouch for damaged files.
 func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 	s := sealCheck{dir: dir, moved: f.moved, problem: func(error) { r.Problems++ }}
 	if _, err := s.run(); err != nil {
@@ -32,7 +32,7 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 	switch of := strange(s.differs); {
 	case why != "":
 		rest = s.differs
-	case of != nil: // then it says nothing of other files either
+	case of != nil: // then what it says about other files cannot be trusted either
 		why, rest = of.File+" "+of.Why, ownDifferences(dir)
 	default:
 		var err error
@@ -62,8 +62,8 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 	return r.PutAside(why+": put aside with all that was written with it", names...)
 }
 
-// strange returns a difference that shows that provenance.json is damaged, or is that of
-// another crawl: one of itself, or of a file that is as the sound state says.
+// strange returns a difference that shows that provenance.json is damaged, or belongs to
+// another crawl: a difference of itself, or of a file that agrees with the sound state.
 func strange(differs []provenance.Difference) *provenance.Difference {
 	for i, d := range differs {
 		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {
@@ -73,7 +73,7 @@ func strange(differs []provenance.Difference) *provenance.Difference {
 	return nil
 }
 
-// restoreSealed has r make files as they were, and returns what differs still.
+// restoreSealed makes r restore files, and returns the differences that remain.
 func (p *program) restoreSealed(dir string, r *storage.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
 	out, err := optOut()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reportFile is what a report is called in the directory of its crawl.
+// reportFile is the name of a report in the directory of its crawl.
 const reportFile = "report.html"
 
 // reportFlags are the flags of crawl report.
@@ -26,18 +26,18 @@ func (p *program) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report [flags] DIR",
-		Short: "tell what a crawl has done, as one page with pictures",
-		Long: `report makes one HTML file of a crawl, DIR/report.html: how the delays that were asked
+		Short: "write a report of a crawl: one page with charts",
+		Long: `report makes one HTML file of a crawl, DIR/report.html: how the delays that were required
 were kept, pages and bytes over time, the queue, answers, what was not fetched and why,
-errors and who links to them, redirects, the slowest, the largest, duplicates. Each
-picture has its figures as a table. The file needs nothing else: it asks for nothing,
+errors and the pages that link to them, redirects, the slowest, the largest, duplicates. Each
+chart has its figures as a table. The file needs nothing else: it loads nothing,
 runs nothing, and can be sent, kept and printed.
 
 It is made of crawl.log, pages.jsonl, links.jsonl and the state of the crawl, all of
-which stay as they are. Of a crawl that runs it tells what the log says so far. Lines of
-the log that cannot be read are counted, and said.
+which stay as they are. While the crawl runs it shows what the log says so far. Lines of
+the log that cannot be read are counted.
 
---since names an earlier crawl of the same sites: what has changed since is told, too, as
+--since names an earlier crawl of the same sites: what has changed since is shown, too, as
 by crawl diff. --json prints the same figures for programs.
 Docs: docs/reference/report.md.`,
 		Example: `  crawl report news.crawl
@@ -54,7 +54,7 @@ Docs: docs/reference/report.md.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
 	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
-	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: tell what has changed since")
+	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: show what has changed since")
 	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 800 bytes a request and what links.jsonl has (default: the system's)")
 	return cmd
 }
@@ -104,7 +104,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 	return p.writeReport(f, dir, r)
 }
 
-// sinceOther is how another crawl is named, where that is a way out.
+// sinceOther returns the command with another crawl, if that is a way out.
 func sinceOther(n *report.NotCompared, dir string) string {
 	if !strings.Contains(n.Mend, "another one") {
 		return ""
@@ -112,7 +112,7 @@ func sinceOther(n *report.NotCompared, dir string) string {
 	return ": crawl report --since OTHER " + dir
 }
 
-// writeReport writes the page, and says where.
+// writeReport writes the page, and prints where it is.
 func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) error {
 	var text bytes.Buffer
 	if err := r.WriteHTML(&text); err != nil {

@@ -22,10 +22,10 @@ type testFlags struct {
 	json        bool
 }
 
-// readFlags say by which text a robots.txt is read, and for whom.
+// readFlags are the flags that say how to read a robots.txt, and for which agent.
 type readFlags struct {
 	agent string
-	as    crawler.Options // how it is read
+	as    crawler.Options // settings for reading it
 }
 
 func (f *readFlags) register(fs *pflag.FlagSet, agent string) {
@@ -33,7 +33,7 @@ func (f *readFlags) register(fs *pflag.FlagSet, agent string) {
 	borrow(fs, &f.as, "", "alias", "dialect")
 }
 
-// policy is what the flags ask for; the agent may still be missing.
+// policy returns the policy that the flags set. The agent may still be missing.
 func (f *readFlags) policy() (robots.Policy, error) {
 	dialect := f.as.Dialect
 	if f.agent != "" {
@@ -49,7 +49,7 @@ func (f *readFlags) policy() (robots.Policy, error) {
 	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.as.Aliases}, nil
 }
 
-// overrides are what the flags that were given change of a policy.
+// overrides returns a function that changes a policy by the flags that were given.
 func (f *readFlags) overrides(fs *pflag.FlagSet) func(robots.Policy) (robots.Policy, error) {
 	return func(of robots.Policy) (robots.Policy, error) {
 		given, err := f.policy()
@@ -70,8 +70,8 @@ func (p *program) robotsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "robots",
 		Short: "test, check and show robots.txt files",
-		Long: `robots says which URLs a robots.txt allows, what is wrong with it, and what it was
-for a crawl.`,
+		Long: `robots shows which URLs a robots.txt allows, what is wrong with it, and which one was
+in force for a crawl.`,
 		Example: `  crawl robots test --file robots.txt --agent mybot /private/
   crawl robots lint robots.txt
   crawl robots show news.crawl example.org`,
@@ -96,7 +96,7 @@ own.
 
 With --cases it runs a file of regression cases, a JSON object on each line:
 {"id", "dialect", "robots" or "robots_b64", "agent", "url", "allow"}. Their URLs
-are matched as they stand. It prints each case that fails, and "N passed, M
+are matched as written. It prints each case that fails, and "N passed, M
 failed".`,
 		Example: `  crawl robots test --agent mybot --file robots.txt / /private/
   crawl robots test --agent mybot --site https://example.org/ /private/
@@ -118,7 +118,7 @@ failed".`,
 	return cmd
 }
 
-// robotsTest answers for each URL or path.
+// robotsTest prints the verdict for each URL or path.
 func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) error {
 	if f.agent == "" {
 		return usage("--agent: which product token? such as --agent mybot")
@@ -158,8 +158,8 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	return nil
 }
 
-// target is what a crawl would request of a URL or path. With --site a URL must
-// be of that site.
+// target returns what a crawl would request for a URL or path. With --site a URL must be of
+// that site.
 func (f *testFlags) target(arg string) (string, error) {
 	if f.site != "" && !isPath(arg) {
 		site, err := seedURL(f.site)
@@ -185,8 +185,8 @@ func (f *testFlags) target(arg string) (string, error) {
 	return target, nil
 }
 
-// groupToTest finds the group that applies to the agent, for each URL, in a
-// file or at a site.
+// groupToTest returns a function that returns the group for the agent and a URL, from a
+// file or from a site.
 func (p *program) groupToTest(ctx context.Context, f *testFlags, policy robots.Policy) (func(url string) *robots.Group, error) {
 	if f.file != "" {
 		body, err := p.readFile(f.file)
@@ -215,7 +215,7 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// absolute makes a URL of a path, so that both are read alike.
+// absolute returns a path as a URL, so that both are read alike.
 func absolute(urlOrPath string) string {
 	if isPath(urlOrPath) {
 		return "http://host.invalid" + urlOrPath

@@ -14,7 +14,7 @@ type testCase struct {
 	ID      string  `json:"id"`
 	Dialect string  `json:"dialect"`
 	Robots  string  `json:"robots"`
-	Base64  *string `json:"robots_b64"` // wins: the exact bytes
+	Base64  *string `json:"robots_b64"` // the exact bytes; overrides Robots
 	Agent   string  `json:"agent"`
 	URL     string  `json:"url"`
 	Allow   *bool   `json:"allow"`
@@ -40,7 +40,7 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 		}
 		got, c, err := runCase(line, f.as.Dialect)
 		switch {
-		case err != nil: // a case that cannot be run has not passed
+		case err != nil: // a case that cannot be run counts as failed
 			failed++
 			err = p.say("%s:%d: %v", f.cases, n, err)
 		case got.Allowed() == *c.Allow:
@@ -87,8 +87,8 @@ func runCase(line []byte, usual robots.Dialect) (robots.Verdict, *testCase, erro
 	return parseFor(c.URL, body, dialect).Group(c.Agent).Match(target), c, nil
 }
 
-// parseFor parses a robots.txt for the site of url, if that is no bare path:
-// rules that are written as URLs then count for their own site only.
+// parseFor parses a robots.txt for the site of url. If url is not a path, rules written as
+// URLs count only for their own site.
 func parseFor(url string, body []byte, d robots.Dialect) *robots.File {
 	at, err := robots.Locate(url)
 	if err != nil {

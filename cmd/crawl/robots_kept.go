@@ -15,7 +15,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// keptFlags say which copy of a robots.txt is shown of those that a crawl has kept.
+// keptFlags are the flags that choose one of the copies of a robots.txt that a crawl has
+// kept.
 type keptFlags struct {
 	at  string
 	raw bool
@@ -30,7 +31,7 @@ func (f *keptFlags) register(fs *pflag.FlagSet) {
 type keptCopy struct {
 	*robots.Snapshot
 	number, of int       // in the order of their times, from 1
-	next       time.Time // when the next one was fetched; zero for the last
+	next       time.Time // when the next copy was fetched; zero for the last
 }
 
 // keptShown is what is printed of a keptCopy. The names of its fields are never
@@ -38,10 +39,10 @@ type keptCopy struct {
 type keptShown struct {
 	shown
 	Digest  string    `json:"digest,omitempty"` // of body
-	Copy    time.Time `json:"copy,omitzero"`    // when that was fetched, where robots.txt is unreachable
+	Copy    time.Time `json:"copy,omitzero"`    // when the copy in use was fetched, if robots.txt is unreachable
 	Number  int       `json:"number"`
 	Of      int       `json:"of"`
-	InForce time.Time `json:"in_force_until,omitzero"` // when the next one was fetched
+	InForce time.Time `json:"in_force_until,omitzero"` // when the next copy was fetched
 }
 
 // robotsKept shows the robots.txt of a site that was in force at some time.
@@ -118,7 +119,7 @@ func (w *lines) kept(out *keptShown) {
 	}
 }
 
-// time is that of --at; zero where it was not given.
+// time returns the time of --at, or zero if it was not given.
 func (f *keptFlags) time() (time.Time, error) {
 	if f.at == "" {
 		return time.Time{}, nil
@@ -133,8 +134,8 @@ func (f *keptFlags) time() (time.Time, error) {
 	return at, nil
 }
 
-// copyAt is the copy of a site's robots.txt that was in force at a time; the last one
-// where that is zero.
+// copyAt returns the copy of a site's robots.txt that was in force at a time, or the last
+// one if the time is zero.
 func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
 	var c keptCopy
 	var first time.Time
@@ -158,7 +159,7 @@ func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, erro
 	return c, nil
 }
 
-// keptSite is the site that a user names: of a bare host that which has a robots.txt
+// keptSite returns the site that a user names. A host means its site that has a robots.txt
 // in the crawl.
 func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, error) {
 	schemes := []string{"https://", "http://", "ftp://"}
@@ -169,7 +170,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 	for _, scheme := range schemes {
 		u, err := frontier.ParseURL(scheme + name)
 		if err != nil {
-			return "", usage("%q is no site: write it as https://example.org", name)
+			return "", usage("%q is not a site: write it as https://example.org", name)
 		}
 		for _, err := range r.Snapshots(u.Site()) {
 			if err != nil {
@@ -184,7 +185,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 		if err != nil {
 			return "", err
 		}
-		return "", usage("the crawl in %s never asked %s for a robots.txt%s", dir, name, like)
+		return "", usage("the crawl in %s never requested a robots.txt of %s%s", dir, name, like)
 	}
 	if len(found) > 1 {
 		p.note("crawl: this is %s; %s has a robots.txt of its own: name it so", found[0], found[1])

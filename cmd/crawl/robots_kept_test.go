@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// keptAt is a crawl whose site had one robots.txt at noon, another one on the next day,
+// keptAt makes a crawl whose site had one robots.txt at noon, another one on the next day,
 // and did not answer for it on the third.
 func keptAt(t *testing.T) string {
 	t.Helper()
@@ -49,7 +49,8 @@ func keptAt(t *testing.T) string {
 	return dir
 }
 
-// At each time the copy is shown that was fetched last before it; a date is its end.
+// For each time the copy is shown that was the last one fetched before it. A date means its
+// end.
 func TestTheCopyThatWasInForceIsShown(t *testing.T) {
 	dir := keptAt(t)
 	for _, c := range []struct{ at, want string }{
@@ -75,7 +76,7 @@ func TestTheCopyThatWasInForceIsShown(t *testing.T) {
 	}
 }
 
-// The bytes are those that are in force, those of the copy of an earlier answer, too.
+// The bytes are those in force, also if they are the copy of an earlier answer.
 func TestTheFileInForceIsPrintedByteByByte(t *testing.T) {
 	dir := keptAt(t)
 	var out, said bytes.Buffer
@@ -84,7 +85,8 @@ func TestTheFileInForceIsPrintedByteByByte(t *testing.T) {
 	}
 }
 
-// A bare host is that of https, if that was asked; the other one is named.
+// A host without a scheme means the https site, if that was crawled; the other site is
+// named.
 func TestABareHostIsASiteThatWasAsked(t *testing.T) {
 	dir := keptAt(t)
 	for host, want := range map[string]string{

@@ -13,13 +13,13 @@ func (p *program) lintCommand() *cobra.Command {
 	var dialectName string
 	cmd := &cobra.Command{
 		Use:   "lint FILE ... | lint --site URL",
-		Short: "say what is wrong with a robots.txt",
-		Long: `lint prints what the owner of a robots.txt would want to know: rules that never
-match, keys that nobody knows, lines that are lost. Each problem has its line and
-column, a stable code, and how to mend it. It exits with 3 if there are any.
+		Short: "name the mistakes in a robots.txt",
+		Long: `lint prints what the owner of a robots.txt should know: rules that never
+match, unknown keys, lines that are ignored. Each problem has its line and
+column, a stable code, and how to correct it. It exits with 3 if there are any.
 
 The problems are those of RFC 9309. With --dialect google or koster1996 it also
-names the rules at which such a reader decides otherwise (read-otherwise).`,
+names the rules at which such a reader decides differently (read-otherwise).`,
 		Example: `  crawl robots lint robots.txt
   crawl robots lint --dialect google --site https://example.org/`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,19 +65,19 @@ names the rules at which such a reader decides otherwise (read-otherwise).`,
 	f.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	dialectName = robots.RFC9309.String()
-	choose(fs, &dialectName, "dialect", "", "reader to compare with; rfc9309 is none", "rfc9309", "google", "koster1996")
+	choose(fs, &dialectName, "dialect", "", "reader to compare with; rfc9309: no comparison", "rfc9309", "google", "koster1996")
 	return cmd
 }
 
-// lint prints the problems of a file, with what a reader by the dialect decides
-// otherwise, and returns how many there are. What other readers decide otherwise
-// is no problem unless they are asked about, but worth a word.
+// lint prints the problems of a file, with the rules at which a reader by the dialect
+// decides differently, and returns their number. If d is RFC 9309, differences of other
+// readers are not problems but are noted.
 func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON bool) (int, error) {
 	problems := append(f.Problems(), f.Differences(d)...)
 	if d == robots.RFC9309 {
 		for _, other := range []robots.Dialect{robots.Google, robots.Koster1996} {
 			if n := len(f.Differences(other)); n > 0 {
-				p.note("crawl: %s: a reader by %s decides otherwise at %d of its rules: --dialect %s names them", name, other, n, other)
+				p.note("crawl: %s: a reader by %s decides differently at %d of its rules: --dialect %s names them", name, other, n, other)
 			}
 		}
 	}

@@ -16,12 +16,12 @@ func (p *program) showCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show --site URL [--agent TOKEN] [--dialect NAME] | show DIR SITE [--at TIME] [--raw]",
-		Short: "show a site's robots.txt as it is, or as it was for a crawl, and what that means",
-		Long: `show asks a site for its robots.txt, as a crawl would, and prints what came of
-it: the answer, the group that applies, the pause it asks, its sitemaps, and when
-a crawl asks again. With --json the file itself is in "body".
+		Short: "show a site's robots.txt, now or as a crawl saw it, and what it means",
+		Long: `show fetches the robots.txt of a site, as a crawl would, and prints the
+result: the answer, the group that applies, the pause it requires, its sitemaps, and when
+a crawl fetches it again. With --json the file itself is in "body".
 
-With the directory of a crawl and a site it asks nobody: it shows the last copy that
+With the directory of a crawl and a site it fetches nothing: it shows the last copy that
 the crawl has fetched, or with --at the one that was in force at a time, by the name
 and the dialect of the crawl. A crawl keeps all copies.`,
 		Example: `  crawl robots show --site https://example.org/
@@ -34,7 +34,7 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 					return err
 				}
 				if kept != (keptFlags{}) {
-					return usage("--at and --raw are for what a crawl has kept: give its directory and a site in the place of --site")
+					return usage("--at and --raw are for what a crawl has kept: give its directory and a site instead of --site")
 				}
 			case len(args) == 2:
 				return p.robotsKept(args[0], args[1], &kept, read.overrides(cmd.Flags()), asJSON)
@@ -63,7 +63,7 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 	}
 	fs := cmd.Flags()
 	f.register(fs)
-	read.register(fs, "product `token` whose group is shown (default: the one that asks)")
+	read.register(fs, "product `token` whose group is shown (default: that of --name)")
 	kept.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
@@ -93,7 +93,7 @@ type shown struct {
 	Body       string    `json:"body,omitempty"`
 }
 
-// shownOf is what show prints of a snapshot, and the verdict on "/".
+// shownOf returns what show prints about a snapshot, and the verdict on "/".
 func shownOf(s *robots.Snapshot, policy robots.Policy) (shown, robots.Verdict) {
 	g := s.Group(policy, s.Fetched)
 	v := g.Match("/")
@@ -130,7 +130,8 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 	return w.err
 }
 
-// shown prints all but the file itself. Lint is what names its problems.
+// shown prints everything except the file itself. lint is the command that names its
+// problems.
 func (w *lines) shown(out *shown, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
 	w.line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
 	if out.Final != "" {
@@ -166,7 +167,7 @@ func (w *lines) shown(out *shown, v robots.Verdict, s *robots.Snapshot, policy r
 	w.line("asked again", "after %s", out.Expires.Format(time.RFC3339))
 }
 
-// file prints a robots.txt behind a blank line.
+// file prints a robots.txt after a blank line.
 func (w *lines) file(body string) {
 	if body != "" && w.err == nil {
 		_, w.err = fmt.Fprintf(w.w, "\n%s\n", strings.TrimRight(printable(body), "\n"))

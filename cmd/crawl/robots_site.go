@@ -14,22 +14,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// siteFlags say which site's robots.txt is wanted, and how to get it.
+// siteFlags are the flags that name a site whose robots.txt to fetch, and how to fetch it.
 type siteFlags struct {
 	site, name string
 	contact    []string
-	way        crawler.Options // how the site is reached
+	way        crawler.Options // settings for reaching the site
 }
 
 func (f *siteFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is to be fetched")
-	fs.StringVar(&f.name, "name", "", "with --site: product `token` to ask under (or $CRAWL_NAME)")
-	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address to ask under, or both (or $CRAWL_CONTACT)")
+	fs.StringVar(&f.name, "name", "", "with --site: product `token` of the request (or $CRAWL_NAME)")
+	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address of the request, or both (or $CRAWL_CONTACT)")
 	borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
 }
 
-// snapshot asks a site for its robots.txt, as a crawl would: with the same
-// client, clocks and checks. It may be one that is unreachable.
+// snapshot fetches the robots.txt of a site as a crawl would, with the same client, clocks
+// and checks. The result may be unreachable.
 func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot, error) {
 	id, err := p.identity(f.name, f.contact)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	}
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
 	if err != nil || len(bad) > 0 || len(seeds) != 1 {
-		return nil, usage("--site: %q is no URL: write it as https://example.org/", f.site)
+		return nil, usage("--site: %q is not a URL: write it as https://example.org/", f.site)
 	}
 	u, err := seedURL(seeds[0])
 	if err != nil {
@@ -67,13 +67,13 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	return ask(ctx, front, fetcher, u)
 }
 
-// ask asks the site of u, which is all that the frontier has. Each turn makes one
+// ask fetches the robots.txt of u, the only URL of the frontier. Each turn makes one
 // request; a robots.txt that is redirected takes more.
 func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, u frontier.URL) (*robots.Snapshot, error) {
 	for {
 		turn, err := front.Next(ctx)
 		if errors.Is(err, frontier.ErrPatience) {
-			return nil, &exit{exitLater, fmt.Errorf("%s is not to be asked for some minutes: a crawl on this machine asks it, or it wants a pause: try again later", u.Site())}
+			return nil, &exit{exitLater, fmt.Errorf("%s may not be contacted for some minutes: a crawl on this machine uses it, or it asks for a pause: try again later", u.Site())}
 		}
 		if err != nil {
 			return nil, err
@@ -90,14 +90,14 @@ func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, 
 		case !res.Outcome.Again || res.Outcome.Gone:
 			detail := res.Outcome.Fate.Detail
 			if res.Outcome.Fate.Code == frontier.OptedOut {
-				detail = "it is on the opt-out list, and asked for nothing: " + detail
+				detail = "it is on the opt-out list, and is not contacted: " + detail
 			}
 			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
 		}
 	}
 }
 
-// fetcher asks as a crawl would that has these flags.
+// fetcher returns a Fetcher like that of a crawl with these flags.
 func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network, never func(frontier.URL) string) (*fetch.Fetcher, error) {
 	optedOut := func(u frontier.URL) (string, error) {
 		if never == nil {
@@ -120,7 +120,7 @@ func seedURL(seed string) (frontier.URL, error) {
 	return u, err
 }
 
-// answered says what a site answered, in a few words.
+// answered returns what a site answered, in a few words.
 func answered(s *robots.Snapshot) string {
 	text := fmt.Sprintf("status %d", s.Status)
 	if s.Status == 0 {

@@ -23,36 +23,36 @@ func (p *program) runCommand() *cobra.Command {
 	f := usualFlags()
 	cmd := &cobra.Command{
 		Use:   "run [flags] URL|FILE|- ...",
-		Short: "start a crawl, or go on with it",
+		Short: "start a crawl, or continue it",
 		Example: `Crawl a site into example.org.crawl, a second between two requests:
   crawl run --name mybot --contact you@example.org https://example.org/
 
 The sites of a list, at most 100 pages of each ($CRAWL_NAME and $CRAWL_CONTACT
-say who asks):
+name the crawler):
   crawl run --max-host-pages 100 seeds.txt
 
-Go on with it, whatever ended it: the same command. Begin again, and move aside
-what is there:
+The same command continues it, whether it ended or was killed. Begin again, and
+move the old crawl aside:
   crawl run --fresh --max-host-pages 100 seeds.txt
 
-A part of a site, without its old pages, at rest:
+A part of a site, without its old pages, slowly:
   crawl run --scope prefix --exclude /old/ --delay 10s https://example.org/docs/
 
-Each week a snapshot of the same job, which knows of the one before:
+Each week a snapshot of the same job, which is compared with the one before:
   crawl run --job weekly/job.yaml --series weekly
 
 The server of a site that is not public yet:
   crawl run --connect-to example.org:443:127.0.0.1:8443 https://example.org/`,
 		Long: `run crawls from URLs, from seed files (one URL per line, # comments; a tag
-behind a tab marks what is found from it), or from standard input (-). With --column
+after a tab marks what is found from it), or from standard input (-). With --column
 these files are CSV or TSV.
 
-The crawl lives in one directory. The same command goes on with it, whatever
-ended it before; flags that are not as in the last run are listed and recorded.
-With --series it makes a snapshot in a directory of many, or goes on with the last
-one if that was stopped, was killed, or has failed: by the seeds that it began with,
-whatever the job says by now. One that has ended by itself, done, out of patience or
-at a limit, is never written to again.
+The crawl is kept in one directory. The same command continues it, whether it
+ended or was killed; flags that differ from the last run are printed and logged.
+With --series it makes a snapshot in a directory of many. If the last snapshot was
+stopped, was killed, or has failed, it continues that one, with the seeds that it
+began with, even if the job has changed. A snapshot that has ended by itself (done,
+out of patience, or at a limit) is never written to again.
 
 Ctrl-C (or SIGTERM, or SIGHUP) ends it after the requests under way, a second
 Ctrl-C at once; neither loses anything.`,
@@ -65,10 +65,10 @@ Ctrl-C at once; neither loses anything.`,
 }
 
 func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) (err error) {
-	if f.show == "json" { // from the first word on
+	if f.show == "json" { // before the first message
 		p.beginEvents()
 	}
-	opts, err := p.asked(f, given, args)
+	opts, err := p.runOptions(f, given, args)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,9 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 	if _, err := logger(io.Discard, f.log); err != nil {
 		return err
 	}
-	// What can be refused is, before anything of the crawl is made or moved.
-	show := p.screen(f.show, f.json) // what is logged stands above the block
+	// All that can be refused has been checked before this line. Below it files are made
+	// and moved.
+	show := p.screen(f.show, f.json) // before logTo: log lines go above the block of progress
 	log, made, err := p.logTo(f.logFile)
 	if err != nil {
 		return err
@@ -119,14 +120,15 @@ func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag str
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	show.control, show.onEnd = p.guests, f.onEnd
+	show.control, show.onEnd = p.control, f.onEnd
 	show.over = f.series != ""
 	show.record = recorder{f.provenance == "yes", key}
 	return p.crawl(ctx, opts, show)
 }
 
-// asked is the crawl that the command line asks for, and the job file that it names.
-func (p *program) asked(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
+// runOptions returns the options of the crawl that the command line, and the job file that
+// it names, describe.
+func (p *program) runOptions(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
 	var seeds []string
 	var dir string
 	snapshot, err := f.checkSeries()
@@ -156,8 +158,8 @@ func (p *program) asked(f *runFlags, given func(flag string) bool, args []string
 	return opts, err
 }
 
-// job reads a job file: its settings become those of f. Seeds on the command line
-// stand in the place of its own.
+// job reads a job file and sets its settings in f. Seeds on the command line replace those
+// of the file.
 func (p *program) job(f *runFlags, given func(flag string) bool, args []string) (seeds []string, dir string, err error) {
 	j, err := readJob(f, given)
 	if err != nil {
@@ -172,8 +174,8 @@ func (p *program) job(f *runFlags, given func(flag string) bool, args []string) 
 	return seeds, j.dir(), j.err()
 }
 
-// seeds reads the arguments: files that exist, standard input, URLs and hosts. column is that
-// of --column.
+// seeds reads the seeds that args name: files that exist, standard input, URLs and hosts.
+// column is the value of --column.
 func (p *program) seeds(args []string, column string) ([]string, error) {
 	if column != "" && !slices.ContainsFunc(args, func(arg string) bool { return arg == "-" || exists(arg) }) {
 		return nil, usage("--column names a column of seed files, and none is given: give a file, or leave --column out")
@@ -221,7 +223,7 @@ func (p *program) seedsOf(arg, column string) ([]string, error) {
 	return p.readSeeds(r, name, column)
 }
 
-// isFileName reports whether a name ends like that of a list of seeds.
+// isFileName reports whether the extension of name is that of a text file or table.
 func isFileName(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".txt", ".csv", ".tsv", ".lst", ".list", ".seeds", ".urls", ".json", ".jsonl", ".yaml", ".yml", ".md":
@@ -234,12 +236,13 @@ func logger(to io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		of := usualFlags().setting("log-level").Choices()
-		return nil, usage("--log-level: %q is none of %s%s", level, strings.Join(of, ", "), meant(level, of))
+		return nil, usage("--log-level: %q is not one of %s%s", level, strings.Join(of, ", "), meant(level, of))
 	}
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
 }
 
-// defaultDir is named after the first seed: a file, a host, or standard input.
+// defaultDir returns the directory named after the first seed: a file, a host, or standard
+// input.
 func defaultDir(seed string) string {
 	if seed == "-" {
 		return "stdin.crawl"
@@ -255,8 +258,8 @@ func defaultDir(seed string) string {
 	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
-// moveAside makes room for a new crawl. Nothing is deleted. back brings it back, if no new
-// crawl has begun.
+// moveAside renames dir to make room for a new crawl. Nothing is deleted. back renames it
+// back, unless a new crawl has begun; it is nil if nothing was moved.
 func (p *program) moveAside(dir string) (back func() error, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -269,7 +272,7 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	}
 	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
 	to := first
-	for n := 2; exists(to); n++ { // another of the same second
+	for n := 2; exists(to); n++ { // another was moved in the same second
 		to = first + "-" + strconv.Itoa(n)
 	}
 	if err := os.Rename(dir, to); err != nil {
@@ -285,10 +288,10 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	}, nil
 }
 
-// undos take back what was made for a run that is refused, the last first.
+// undos remove what was made for a run that is refused, the last first.
 type undos []func() error
 
-// add adds one; nil is none.
+// add adds undo, if it is not nil.
 func (u *undos) add(undo func() error) {
 	if undo != nil {
 		*u = append(*u, undo)

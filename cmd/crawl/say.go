@@ -11,25 +11,25 @@ import (
 	"unicode/utf16"
 )
 
-// say prints a line of what was asked for.
+// say prints a line on standard output.
 func (p *program) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(p.out, oneLine(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// note prints a line beside what was asked for.
+// note prints a line on standard error.
 func (p *program) note(format string, args ...any) {
 	fmt.Fprintln(p.err, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// packagePrefix is how an error of the library begins, in the Go manner.
+// packagePrefix matches the beginning of an error of the library, as Go errors have it.
 var packagePrefix = regexp.MustCompile(`(^|: |\n)(?:crawler|robots|frontier|fetch|storage|series|schedule): `)
 
-// withoutPackages is an error without the names of the packages that it comes from.
+// withoutPackages removes the names of packages from the text of an error.
 func withoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
 
-// object prints a line of JSON. What could steer a terminal is escaped in it: a
-// program reads the same texts.
+// object prints a line of JSON. Characters that could control a terminal are escaped;
+// programs read the same texts.
 func (p *program) object(v any) error { return writeObject(p.out, v) }
 
 func writeObject(w io.Writer, v any) error {
@@ -43,7 +43,7 @@ func writeObject(w io.Writer, v any) error {
 	return err
 }
 
-// escaped is JSON in which nothing could steer a terminal.
+// escaped escapes in JSON what could control a terminal.
 func escaped(line string) string {
 	var text strings.Builder
 	for _, r := range line {
@@ -58,19 +58,19 @@ func escaped(line string) string {
 	return text.String()
 }
 
-// oneLine is printable, and no second line stands in it: what a site or a file
-// says could look like a line of the command.
+// oneLine is like printable, and replaces line ends, because a further line of what a site
+// or a file says could look like a line of the command.
 func oneLine(s string) string {
 	return strings.ReplaceAll(printable(s), "\n", " ")
 }
 
-// indented is printable, and its further lines do not look like those of the
-// command.
+// indented is like printable, and indents further lines, so that they do not look like
+// lines of the command.
 func indented(s string) string {
 	return strings.ReplaceAll(printable(s), "\n", "\n"+strings.Repeat(" ", len("crawl: ")))
 }
 
-// printable leaves out what could steer the terminal of who looks at it.
+// printable removes what could control a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if steers(r) {
@@ -80,5 +80,6 @@ func printable(s string) string {
 	}, s)
 }
 
-// steers reports whether a terminal could take r for a command, or a part of one.
+// steers reports whether a terminal could read r as a control character, or as part of a
+// control sequence.
 func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }

@@ -16,14 +16,14 @@ import (
 	"unicode"
 )
 
-// steer is what a hostile site, file or name would have a terminal obey: a new
-// title, by C0 and by C1, a cleared screen, text that runs backwards.
+// steer is what a hostile site, file or name may send to a terminal: a new title, by C0 and
+// by C1, a cleared screen, text that runs backwards.
 const steer = "\x1b]0;STEER\x07\u009b2J\u202e\x7f"
 
 // forged would look like a line of the command.
 const forged = "\nFORGED"
 
-// hostile makes a directory in which everything is called steer, and says it.
+// hostile makes a directory in which every name and text contains steer.
 func hostile(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -60,7 +60,7 @@ func hostile(t *testing.T) {
 	}
 }
 
-// hostileWeb answers in the same way.
+// hostileWeb serves such texts.
 func hostileWeb(t *testing.T) (at string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -95,14 +95,14 @@ func hostileWeb(t *testing.T) (at string) {
 	return "::" + strings.TrimPrefix(server.URL, "http://")
 }
 
-// Whatever is read, by whatever name: it is shown as text. A terminal obeys none
-// of it, and none of it makes a line of its own that looks like the command's.
+// All that is read, under any name, is shown as text. A terminal obeys none of it, and none
+// of it makes a line that looks like the command's.
 func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 	hostile(t)
 	site := []string{"--name", "testbot", "--contact", "me@example.org", "--connect-to", hostileWeb(t)}
 	for _, args := range [][]string{
 		{"run", steer + ".txt"}, {"run", steer}, {"run", "--" + steer, "a"}, {"run", "--scope", steer, "http://a.test/"}, {"run", "--exclude-from", "places.txt", "http://a.test/"},
-		{"run", "http://a.test/"}, // whose identity is to be read
+		{"run", "http://a.test/"}, // it reads the identity
 		append([]string{"run", "--log-level", "debug", "--progress", "plain", "--delay", "10ms", "--patience", "1s", "--dir", "run" + steer, "--limit", "5", "http://a.test/", "http://moved.test/"}, site...),
 		append([]string{"run", "--delay", "10ms", "--patience", "1s", "--fresh", "--dir", "run" + steer, "--limit", "2", "http://a.test/", "http://moved.test/"}, site...),
 		{"robots", "test", "--agent", "testbot", "--file", "robots.txt", "/a" + steer, "/" + steer},
@@ -136,7 +136,7 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		{"run", "--job", filepath.Join("timed"+steer, "job.yaml"), "--series", "timed" + steer},
 		{"help", "robots", steer},
 	} {
-		if args[0] == "verify" { // a file that the crawl knows nothing of
+		if args[0] == "verify" { // a file that does not belong to the crawl
 			if err := os.WriteFile(filepath.Join("run"+steer, "warc", steer+forged+".warc.gz"), []byte(steer), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -145,19 +145,19 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 	}
 	showsText(t, []string{"audit", "--site", "a.test", "run" + steer}, false)
 	showsText(t, []string{"audit", "--access-log", "robots.txt", "--agent", steer}, false)
-	// Of any command, those included that have no row above. Nothing else has these names:
-	// what one command makes, no other one reads.
+	// All commands, also those without a row above. The names differ, so that no command
+	// reads what another one makes.
 	for _, cmd := range everyCommand((&program{}).root()) {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		showsText(t, append(slices.Clone(path), "--"+steer), true)
 		if cmd.HasParent() {
-			showsText(t, append(slices.Clone(path), strings.Join(path, "-")+steer+forged), false) // some want another one first
+			showsText(t, append(slices.Clone(path), strings.Join(path, "-")+steer+forged), false) // some need another argument first
 		}
 	}
 }
 
-// showsText runs a command that is given something hostile, and shows it, if at all, as
-// text.
+// showsText runs a command with something hostile, and checks that it is shown as text, if
+// at all.
 func showsText(t *testing.T, args []string, shown bool) {
 	t.Helper()
 	var said bytes.Buffer
@@ -173,13 +173,13 @@ func showsText(t *testing.T, args []string, shown bool) {
 	}
 }
 
-// commands reports whether a terminal could take r for a part of a command: it is
-// a control character (C0, DEL, C1), or one of those that change the direction.
+// commands reports whether a terminal could read r as part of a control sequence: it is a
+// control character (C0, DEL, C1), or changes the direction of text.
 func commands(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Cf, r)
 }
 
-// What the crawl itself reports is text, too.
+// Log lines are text, too.
 func TestLogLinesAreText(t *testing.T) {
 	var said bytes.Buffer
 	log, err := logger(&said, "debug")
@@ -192,7 +192,7 @@ func TestLogLinesAreText(t *testing.T) {
 	}
 }
 
-// A program that reads the JSON reads what was there.
+// A program that reads the JSON gets the original text.
 func TestObjectsKeepTheirTexts(t *testing.T) {
 	for _, text := range []string{steer + forged, "<a&b>", "é 漢 \U0001f600", "\U000e0041", "\\u001b", "\u2028\u2029", "\x00\t\"", ""} {
 		var out bytes.Buffer

@@ -20,17 +20,17 @@ import (
 func (p *program) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schedule",
-		Short: "run jobs again and again, each time into a snapshot",
-		Long: `schedule looks after series: a directory with a job.yaml that has a schedule, into
-which each run makes a snapshot.
+		Short: "run jobs regularly, each time into a snapshot",
+		Long: `schedule looks after series. A series is a directory with a job.yaml that has a
+schedule; each run makes a snapshot in it.
 
-  run       start what falls due, until it is stopped: for many series
-  list      what each series has come to, and what comes next
+  run       start runs when they are due, for many series
+  list      the last and the next run of each series
   next      when runs come
   install   a unit for systemd
 
-When a run is due follows from the schedule and from what lies in the directory: there
-is no other memory.`,
+When a run is due follows from the schedule and the files of the directory: nothing
+else is kept.`,
 		Example: `  mkdir weekly && crawl init weekly/job.yaml
   crawl schedule next weekly
   crawl schedule run weekly`,
@@ -59,7 +59,7 @@ func scheduleOf(dir string) (*schedule.Schedule, error) {
 		return nil, usage("there is no directory %s: make it, and crawl init %s writes a job file to begin with", dir, f.job)
 	}
 	if _, err := os.Stat(f.job); err != nil {
-		return nil, usage("%s is no series: %w: crawl init %s writes one to begin with", dir, err, f.job)
+		return nil, usage("%s is not a series: %w: crawl init %s writes one to begin with", dir, err, f.job)
 	}
 	j, err := readJob(f, func(string) bool { return false })
 	if err == nil {
@@ -71,7 +71,7 @@ func scheduleOf(dir string) (*schedule.Schedule, error) {
 	return f.schedule, err
 }
 
-// allSeries are the series in some directories, each of which has a schedule.
+// allSeries returns the series in dirs, each of which must have a schedule.
 func allSeries(name string, dirs []string) (all []*scheduled, err error) {
 	if len(dirs) == 0 {
 		return nil, usage("crawl schedule %s takes directories of series, each with a job.yaml in it", name)
@@ -102,18 +102,18 @@ type scheduled struct {
 	known    *scheduler.Dir
 }
 
-// plan is what there was of a series, and what comes next, at a moment.
+// plan returns what has run of a series, and what comes next, at a moment.
 func (s *scheduled) plan(now time.Time) (schedule.Ran, schedule.Plan, error) {
 	ran, _, err := s.known.Known(false)
 	return ran, s.schedule.Plan(scheduler.Name(s.dir), ran, now), err
 }
 
-// A scheduleNext is what crawl schedule next prints of a series. The names of its fields
+// A scheduleNext is what crawl schedule next prints about a series. The names of its fields
 // are never changed.
 type scheduleNext struct {
 	Series string `json:"series"`
 	planSchedule
-	Starts []time.Time `json:"starts"` // Next, each with its part of the jitter
+	Starts []time.Time `json:"starts"` // Next, each with its jitter added
 }
 
 func (p *program) scheduleNextCommand() *cobra.Command {
@@ -121,10 +121,10 @@ func (p *program) scheduleNextCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "next DIR ...",
-		Short: "say when runs come",
-		Long: `next says when the next runs of each series come, by the clock of its zone and in UTC:
-their nominal times, by which snapshots are named. With jitter a run starts a while
-later, which is told, too.`,
+		Short: "print when the next runs are",
+		Long: `next prints when the next runs of each series are, in its time zone and in UTC:
+their nominal times, which name the snapshots. With jitter a run starts a while
+later, which is printed, too.`,
 		Example: `  crawl schedule next weekly
   crawl schedule next --count 12 --json weekly daily`,
 		Args: cobra.ArbitraryArgs,
@@ -179,7 +179,7 @@ func (p *program) scheduleNext(s *scheduled, count int, asJSON, blank bool) erro
 	return nil
 }
 
-// next are the next runs of a series: what is due now, what waits, and what comes.
+// next returns the next runs of a series: what is due now, what waits, and what comes.
 func (s *scheduled) next(plan schedule.Plan, now time.Time, count int) scheduleNext {
 	first := cmp.Or(plan.Run, plan.Waiting, plan.Next)
 	n := scheduleNext{Series: s.dir, planSchedule: *planTheSchedule(s.schedule, first, count), Starts: []time.Time{}}
@@ -192,24 +192,24 @@ func (s *scheduled) next(plan schedule.Plan, now time.Time, count int) scheduleN
 	return n
 }
 
-// A scheduleList is what crawl schedule list prints of a series. The names of its fields
+// A scheduleList is what crawl schedule list prints about a series. The names of its fields
 // are never changed.
 type scheduleList struct {
 	scheduleNext
 	Snapshots int           `json:"snapshots"`
 	Last      *listedLast   `json:"last,omitempty"`
 	Missed    []listedMiss  `json:"missed,omitempty"`
-	Older     []string      `json:"older_than_keep,omitempty"` // snapshots that keep does not ask for, and that are there
+	Older     []string      `json:"older_than_keep,omitempty"` // snapshots that exist, and that keep does not count
 	Needed    []listedNeeds `json:"needed,omitempty"`
 }
 
-// listedLast is the newest snapshot.
+// listedLast describes the newest snapshot.
 type listedLast struct {
 	Dir   string    `json:"dir"`
 	State string    `json:"state"` // over, going on, not over, made
 	End   string    `json:"end,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // of its end
-	Pages int       `json:"budget_pages"`  // as limits count them: each once
+	Pages int       `json:"budget_pages"`  // as limits count them: each page once
 	Error string    `json:"error,omitempty"`
 }
 
@@ -222,18 +222,18 @@ type listedMiss struct {
 // A listedNeeds is a snapshot that is kept and refers to bodies in older ones.
 type listedNeeds struct {
 	Dir   string `json:"dir"`
-	Error string `json:"error,omitempty"` // it cannot be read whether it does
+	Error string `json:"error,omitempty"` // why that could not be read
 }
 
 func (p *program) scheduleListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list DIR ...",
-		Short: "say what series have come to, and what comes next",
-		Long: `list says of each series its schedule, its last snapshot and how that ended, the next
+		Short: "print the last and the next runs of series",
+		Long: `list prints for each series its schedule, its last snapshot and how that ended, the next
 run, the runs that were missed, and which snapshots are older than the number that
-keep asks for. It removes none. Where a snapshot that is kept repeats bodies that stand
-in an older one, that is told, too: without that one they could not be read any more.`,
+keep asks for. It removes none. If a snapshot that is kept repeats bodies that are stored
+in an older one, that is printed, too: without the older one they could not be read.`,
 		Example: `  crawl schedule list weekly daily
   crawl schedule list --json weekly`,
 		Args: cobra.ArbitraryArgs,
@@ -263,7 +263,7 @@ in an older one, that is told, too: without that one they could not be read any 
 	return cmd
 }
 
-// list reads what there is of a series, and changes nothing.
+// list reads the state of a series, and changes nothing.
 func (s *scheduled) list(now time.Time) (*scheduleList, error) {
 	_, plan, err := s.plan(now)
 	if err != nil {
@@ -277,7 +277,7 @@ func (s *scheduled) list(now time.Time) (*scheduleList, error) {
 	for _, m := range missed {
 		l.Missed = append(l.Missed, listedMiss{m.Due, m.Why})
 	}
-	for _, m := range plan.Missed { // which the scheduler notes when it looks
+	for _, m := range plan.Missed { // not noted yet: the scheduler does that when it looks
 		l.Missed = append(l.Missed, listedMiss{m.Due.UTC(), string(m.Why)})
 	}
 	snapshots, err := s.known.Snapshots()
@@ -293,8 +293,8 @@ func (s *scheduled) list(now time.Time) (*scheduleList, error) {
 	return l, nil
 }
 
-// lastOf is how far a snapshot is. Where the series is in use it is not read, which could
-// be in the way of who is about to open it.
+// lastOf describes a snapshot. If the series is in use its state is not read, because that
+// could disturb a process that is about to open it.
 func lastOf(n series.Snapshot, busy error) *listedLast {
 	last := &listedLast{Dir: n.Dir, State: "not over"}
 	if busy != nil {
@@ -322,7 +322,7 @@ func lastOf(n series.Snapshot, busy error) *listedLast {
 	return last
 }
 
-// older notes the snapshots that keep does not ask for, and which of the others need them.
+// older adds the snapshots that keep does not count, and which of the others need them.
 func (l *scheduleList) older(old, kept []series.Snapshot) {
 	for _, n := range old {
 		l.Older = append(l.Older, n.Dir)
@@ -374,7 +374,7 @@ func (p *program) showScheduled(l *scheduleList, blank bool) error {
 			add("", "%s cannot be read, and may need them: %s", filepath.Base(n.Dir), n.Error)
 			continue
 		}
-		add("", "%s repeats bodies that stand in these: keep what it refers to", filepath.Base(n.Dir))
+		add("", "%s repeats bodies that are stored in these: keep what it refers to", filepath.Base(n.Dir))
 	}
 	for _, line := range lines {
 		if err := p.say("%s", line); err != nil {
@@ -384,7 +384,7 @@ func (p *program) showScheduled(l *scheduleList, blank bool) error {
 	return nil
 }
 
-// words say how far a snapshot is.
+// words describes the state of a snapshot.
 func (l *listedLast) words() string {
 	switch {
 	case l.Error != "":
@@ -392,18 +392,18 @@ func (l *listedLast) words() string {
 	case l.State == "going on":
 		return "going on now"
 	case l.State == "made":
-		return "its crawl has not begun: the next run goes on with it"
+		return "its crawl has not begun: the next run continues it"
 	}
 	text, mend := l.End, ""
 	switch l.End {
 	case string(crawler.StateUnknown):
 		text = "failed"
 	case string(crawler.StateNoRoom):
-		text, mend = "stopped for want of room on the disk", "make room, and "
+		text, mend = "stopped because the disk was full", "make room, and "
 	}
 	text += ", " + plural(l.Pages, "budget page")
 	if l.State == "not over" {
-		text += ": " + mend + "the next run goes on with it"
+		text += ": " + mend + "the next run continues it"
 	}
 	return text
 }

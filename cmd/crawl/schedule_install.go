@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An installing is what crawl schedule install is asked for.
+// An installing has the flags of crawl schedule install.
 type installing struct {
 	user, system bool
 	print        bool // write nothing
@@ -29,7 +29,7 @@ func (p *program) scheduleInstallCommand() *cobra.Command {
 		Short: "write a unit for systemd",
 		Long: `install writes a service for systemd that runs crawl schedule run for some series
 whenever the machine is up: for this user, or with --system for the machine, as the
-user who calls it. - prints what would be written.
+user who calls it. With - it prints what it would write.
 
 Without systemd, have cron start the scheduler with the machine:
 
@@ -81,7 +81,7 @@ func (p *program) scheduleInstall(in installing, dirs []string) error {
 	return p.writeUnit(in, text)
 }
 
-// unitsDir is where the units of systemd live.
+// unitsDir returns the directory of the units of systemd.
 func (in installing) unitsDir() (string, error) {
 	if in.system {
 		return "/etc/systemd/system", nil
@@ -90,7 +90,7 @@ func (in installing) unitsDir() (string, error) {
 	return filepath.Join(dir, "systemd", "user"), err
 }
 
-// writeUnit writes the unit, but not over one that somebody else has written.
+// writeUnit writes the unit. It fails if the file exists and was not made by this program.
 func (p *program) writeUnit(in installing, text string) error {
 	dir, err := in.unitsDir()
 	if err != nil {
@@ -119,25 +119,26 @@ func (p *program) writeUnit(in installing, text string) error {
 	}
 	p.note("crawl: to start it: %s daemon-reload && %s enable --now %s", control, control, unitName)
 	if !in.system {
-		p.note("crawl: and to have it run while you are not logged in: loginctl enable-linger")
+		p.note("crawl: to let it run while you are not logged in: loginctl enable-linger")
 	}
 	return nil
 }
 
-// owner is the user as whom services of the machine run, and his home.
+// owner returns the user that services of the machine run as, and the user's home
+// directory.
 func owner() (name, home string, err error) {
-	who, err := user.Current()
-	if sudo := os.Getenv("SUDO_USER"); err == nil && who.Uid == "0" && sudo != "" {
-		who, err = user.Lookup(sudo)
+	caller, err := user.Current()
+	if sudo := os.Getenv("SUDO_USER"); err == nil && caller.Uid == "0" && sudo != "" {
+		caller, err = user.Lookup(sudo)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("the user as whom the service is to run: %w", err)
+		return "", "", fmt.Errorf("the user of the service is not known: %w", err)
 	}
-	return who.Username, who.HomeDir, nil
+	return caller.Username, caller.HomeDir, nil
 }
 
-// writes are the directories beside the series that a job writes to, and whether it runs
-// a command of the user's.
+// writes returns the directories outside of the series that a job writes to, and whether it
+// runs a command of the user.
 func writes(dir string) (more []string, command bool) {
 	f := usualFlags()
 	f.job = filepath.Join(dir, series.JobFile)

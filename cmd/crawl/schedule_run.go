@@ -23,9 +23,9 @@ func (p *program) scheduleRunCommand() *cobra.Command {
 		Use:   "run DIR ...",
 		Short: "start what falls due, until it is stopped",
 		Long: `run looks after series, and starts their runs when they fall due, each in a process
-of its own (crawl run --job DIR/job.yaml --series DIR). It goes on with a snapshot
-that did not end, starts a run again that fails, a few times, and notes runs that did
-not happen in DIR/missed.jsonl. It keeps nothing itself: it may be killed at any time,
+of its own (crawl run --job DIR/job.yaml --series DIR). It continues a snapshot
+that did not end, restarts a run that fails, a few times, and notes runs that did
+not happen in DIR/missed.jsonl. It has no other state: it may be killed at any time,
 and started again.
 
 Ctrl-C (or SIGTERM) lets the runs end after the requests under way, a second one at
@@ -41,7 +41,7 @@ systemd starts it with the machine.`,
 			return p.scheduleRun(cmd.Context(), args, atOnce)
 		},
 	}
-	cmd.Flags().IntVar(&atOnce, "at-once", 4, "runs at a time; others wait for room")
+	cmd.Flags().IntVar(&atOnce, "at-once", 4, "runs at a time; others wait")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	commands := make(chan scheduler.Command)
-	// Who makes commands of signals. It ends with the scheduler.
+	// Turns signals into commands. It ends with the scheduler.
 	go func() {
 		for {
 			select {
@@ -99,8 +99,8 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 	return nil
 }
 
-// tellSeries says what comes of each series. One that is wrong is no reason to leave the
-// others alone, unless all are.
+// tellSeries prints the next run of each series. Errors of some series are printed; it
+// returns an error only if all have one.
 func (p *program) tellSeries(dirs []string) error {
 	var first error
 	right := 0
@@ -127,9 +127,9 @@ func (p *program) tellSeries(dirs []string) error {
 // A child is a process that makes a snapshot.
 type child struct{ cmd *exec.Cmd }
 
-// startRun starts a process for a run. It has the standard output and error of this one,
-// so that it outlives it, and a process group of its own: an interrupt of the terminal
-// is for this one, which hands it on.
+// startRun starts a process for a run. The process has the standard output and error of
+// this one, and may outlive it. It has a process group of its own: an interrupt of the
+// terminal reaches only this process, which passes it on.
 func (p *program) startRun(self string, r scheduler.Run) (scheduler.Child, error) {
 	args := []string{"run", "--progress", "none", "--job", filepath.Join(r.Dir, series.JobFile), "--series", r.Dir}
 	if !r.Due.IsZero() {
@@ -144,7 +144,7 @@ func (p *program) startRun(self string, r scheduler.Run) (scheduler.Child, error
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("the run cannot be started: %w", err)
 	}
-	what := "goes on with its last snapshot"
+	what := "continues its last snapshot"
 	if !r.Due.IsZero() {
 		what = "the run of " + r.Due.UTC().Format(time.RFC3339) + " begins"
 	}

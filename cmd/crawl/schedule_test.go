@@ -9,16 +9,16 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// Of the last snapshot of a series it is said how it ended, and whether the next run goes on
-// with it.
+// crawl schedule list prints how the last snapshot ended, and whether the next run
+// continues it.
 func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	for want, last := range map[string]listedLast{
-		"done, 2 budget pages":                                                                              {State: "over", End: string(crawler.EndDone), Pages: 2},
-		"stopped, 1 budget page: the next run goes on with it":                                              {State: "not over", End: string(crawler.EndStopped), Pages: 1},
-		"killed, 2 budget pages: the next run goes on with it":                                              {State: "not over", End: string(crawler.StateKilled), Pages: 2},
-		"failed, 2 budget pages: the next run goes on with it":                                              {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
-		"stopped for want of room on the disk, 2 budget pages: make room, and the next run goes on with it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
-		"its crawl has not begun: the next run goes on with it":                                             {State: "made"},
+		"done, 2 budget pages":                                                                        {State: "over", End: string(crawler.EndDone), Pages: 2},
+		"stopped, 1 budget page: the next run continues it":                                           {State: "not over", End: string(crawler.EndStopped), Pages: 1},
+		"killed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateKilled), Pages: 2},
+		"failed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
+		"stopped because the disk was full, 2 budget pages: make room, and the next run continues it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
+		"its crawl has not begun: the next run continues it":                                          {State: "made"},
 		"going on now": {State: "going on"},
 		"unreadable":   {State: "not over", Error: "unreadable"},
 	} {
@@ -28,8 +28,8 @@ func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	}
 }
 
-// What starts the runs of a job is a command that can be given as it stands, whatever the file
-// is called.
+// The command that starts the runs of a job can be copied, whatever the name of the file
+// is.
 func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
 	for _, c := range []struct{ job, dir, started, made, once string }{
 		{"weekly/job.yaml", "", "weekly", "", "weekly/job.yaml --series weekly"},

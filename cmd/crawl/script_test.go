@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"crawl": main})
 }
 
-// The scripts are what a user types and sees. Each has a small web on loopback
-// at $WEB, for --connect-to, which at $PROXY is a proxy to that web.
+// The scripts show what a user types and sees. Each has a small web on loopback at $WEB,
+// for --connect-to; at $PROXY is a proxy to that web.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "sighup" { // is not ignored, as under nohup
+			if cond != "sighup" { // SIGHUP is not ignored, as it is under nohup
 				return false, fmt.Errorf("unknown condition %q", cond)
 			}
 			return !signal.Ignored(syscall.SIGHUP), nil
@@ -70,7 +70,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE COMMAND ... checks how a command ends.
+// exits CODE COMMAND ... checks the exit code of a command.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	code := 0
 	var ended *exec.ExitError
@@ -113,7 +113,7 @@ func truncate(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), 5*4096))
 }
 
-// spoil FILE OLD NEW replaces bytes by as many others, wherever they stand.
+// spoil FILE OLD NEW replaces bytes by others of the same length, at all places.
 func spoil(ts *testscript.TestScript, neg bool, args []string) {
 	raw := ts.ReadFile(args[0])
 	if len(args[1]) != len(args[2]) || !strings.Contains(raw, args[1]) {
@@ -122,7 +122,7 @@ func spoil(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(raw, args[1], args[2])), 0o644))
 }
 
-// garble DIR makes zeros of all files of a directory.
+// garble DIR overwrites all files of a directory with zeros.
 func garble(ts *testscript.TestScript, neg bool, args []string) {
 	entries, err := os.ReadDir(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -142,8 +142,8 @@ func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// crowd SOCKET sends forty visitors to a door, of whom half say what makes no sense and
-// half say nothing, and who stay until the script ends.
+// crowd SOCKET connects forty clients to a control socket, which stay until the script
+// ends. Half of them send nonsense, and half send nothing.
 func crowd(ts *testscript.TestScript, neg bool, args []string) {
 	for i := range 40 {
 		conn, err := net.Dial("unix", ts.MkAbs(args[0]))
@@ -156,8 +156,8 @@ func crowd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// figures TALK PATH FILE asks the address for figures that a crawl has named, and writes
-// what it answers into a file.
+// figures TALK PATH FILE fetches PATH from the address of metrics that a crawl has printed,
+// and writes the answer into a file.
 func figures(ts *testscript.TestScript, neg bool, args []string) {
 	at := regexp.MustCompile(`figures at (http://\S+)/metrics`).FindStringSubmatch(ts.ReadFile(args[0]))
 	if at == nil {
@@ -222,8 +222,8 @@ func startWeb(dir string) (*web, error) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, `<a href="/a">a</a> <a href="/none">a page that is not there</a>`)
 	})
-	// An answer that never comes, so that a script can interrupt the crawl once
-	// it was asked for.
+	// An answer that never comes, so that a script can interrupt the crawl after it was
+	// requested.
 	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
 		os.WriteFile(filepath.Join(dir, "asked"), nil, 0o644)
 		<-r.Context().Done()

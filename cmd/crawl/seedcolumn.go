@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// readColumn reads the seeds of a table (RFC 4180, or separated by tabs or semicolons), in
-// the column that --column names. Values that are no seeds are named and left out.
+// readColumn reads the seeds of a table (RFC 4180, or separated by tabs or semicolons),
+// from the column that --column names. Values that are not seeds are named and left out.
 func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []string, err error) {
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		in.Discard(len(mark))
@@ -31,7 +31,7 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		}
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
-			return nil, usage("%s:%d:%d: %v: mend the line, or put quotation marks around its value and double those inside", name, bad.Line, bad.Column, bad.Err)
+			return nil, usage("%s:%d:%d: %v: correct the line, or put quotation marks around its value and double those inside", name, bad.Line, bad.Column, bad.Err)
 		}
 		if err != nil {
 			return nil, usage("%s: %v", name, err)
@@ -45,7 +45,7 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		line, _ := table.FieldPos(0)
 		seed, why := seedIn(row, at)
 		switch {
-		case header, first && why != nil: // names of columns
+		case header, first && why != nil: // a line of column names
 		case why != nil:
 			if wrong++; wrong <= maxBadSeeds {
 				p.note("crawl: %s:%d: %v; this line is left out", name, line, why)
@@ -56,12 +56,12 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		first = false
 	}
 	if wrong > maxBadSeeds {
-		return nil, usage("%s: column %s has no URL in %d lines more: is it the right one? --column names another", name, column, wrong-maxBadSeeds)
+		return nil, usage("%s: column %s has no URL in %d more lines: is it the right one? --column names another", name, column, wrong-maxBadSeeds)
 	}
 	return seeds, nil
 }
 
-// separator is what separates the values of a table, by its first line.
+// separator returns the separator of a table's values, by its first line.
 func separator(head []byte) rune {
 	line, _, _ := bytes.Cut(head, []byte{'\n'})
 	comma := ','
@@ -73,8 +73,8 @@ func separator(head []byte) rune {
 	return comma
 }
 
-// columnOf finds a column by its name in the first line, or by its number. header says that
-// the line has names.
+// columnOf finds a column by its name in the first line, or by its number. header reports
+// whether the line has names.
 func columnOf(row []string, name, column string) (at int, header bool, err error) {
 	names := make([]string, len(row))
 	for i, value := range row {
@@ -95,13 +95,13 @@ func columnOf(row []string, name, column string) (at int, header bool, err error
 	return at, true, nil
 }
 
-// seedIn is the seed in a column of a line; empty if there is none.
+// seedIn returns the seed in a column of a line, or "" if there is none.
 func seedIn(row []string, at int) (string, error) {
 	if at >= len(row) {
 		return "", fmt.Errorf("it has %s, and no column %d", plural(len(row), "column"), at+1)
 	}
 	value := strings.TrimSpace(row[at])
-	if strings.ContainsAny(value, "\t\r\n") { // behind a tab stands a tag
+	if strings.ContainsAny(value, "\t\r\n") { // a tag follows a tab
 		return "", errors.New("there is a tab or a line end in the URL")
 	}
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(value), "")

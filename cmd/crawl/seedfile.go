@@ -10,15 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// maxBadSeeds is how many lines of a seed file may be none before it is taken for another
-// kind of file.
+// maxBadSeeds is how many lines of a seed file may be invalid before it is taken for
+// another kind of file.
 const maxBadSeeds = 10
 
-// readSeeds reads a seed file. Lines that are no seeds are named and left out; a file that
-// is no list of URLs is refused, with what it looks like. With column it is a table.
+// readSeeds reads a seed file. Invalid lines are named and left out. A file that is not a
+// list of URLs is an error that says what it looks like. With column the file is a table.
 func (p *program) readSeeds(r io.Reader, name, column string) ([]string, error) {
 	in := bufio.NewReaderSize(r, 4096)
-	head, _ := in.Peek(4096) // an error of the file comes again
+	head, _ := in.Peek(4096) // the next read returns an error of the file again
 	if what := notText(head); what != "" {
 		return nil, usage("%s is %s: write one URL on each line, as UTF-8", name, what)
 	}
@@ -33,7 +33,7 @@ func (p *program) readSeeds(r io.Reader, name, column string) ([]string, error) 
 		p.note("crawl: %v; this line is left out", b)
 	}
 	if len(bad) > maxBadSeeds {
-		return nil, usage("%s: %d lines more are no URLs: is it a list of them? Write one URL on each line%s", name, len(bad)-maxBadSeeds, columnsOf(head))
+		return nil, usage("%s: %d more lines are not URLs: is it a list of URLs? Write one URL on each line%s", name, len(bad)-maxBadSeeds, columnsOf(head))
 	}
 	if table := columnsOf(head); table != "" && (len(lines) == 0 || commas(lines)) {
 		return nil, usage("%s looks like CSV: write one URL on each line%s", name, table)
@@ -41,7 +41,7 @@ func (p *program) readSeeds(r io.Reader, name, column string) ([]string, error) 
 	return lines, nil
 }
 
-// notText says what a file is that is no text as UTF-8; empty if it may be one.
+// notText returns what kind of file it is if it is not UTF-8 text, or "" if it may be text.
 func notText(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
@@ -57,7 +57,7 @@ func notText(head []byte) string {
 	}
 	whole := head
 	for i := 0; i < utf8.UTFMax && len(whole) > 0 && !utf8.Valid(whole); i++ {
-		whole = whole[:len(whole)-1] // a letter may be cut
+		whole = whole[:len(whole)-1] // the last letter may be cut
 	}
 	if !utf8.Valid(whole) && bytes.IndexByte(head, '\n') < 0 {
 		return "a binary file"
@@ -65,8 +65,8 @@ func notText(head []byte) string {
 	return ""
 }
 
-// columnsOf says how to take the URLs out of CSV, if a file looks like it: its first lines
-// have as many commas, or semicolons, each.
+// columnsOf returns how to take the URLs out of CSV, if a file looks like it: its first
+// lines all have the same number of commas, or of semicolons.
 func columnsOf(head []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(head)), "\n")
 	for _, comma := range []string{",", ";"} {
@@ -82,8 +82,8 @@ func columnsOf(head []byte) string {
 	return ""
 }
 
-// commas reports whether all of some seeds have commas or semicolons in their host or behind
-// a blank, as no URL of a list has: lines of CSV.
+// commas reports whether all of some seeds have commas or semicolons in their host or after
+// a blank. Lines of CSV do; URLs of a list do not.
 func commas(seeds []string) bool {
 	for _, s := range seeds {
 		rest := s[strings.Index(s, "://")+1:]

@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 )
 
-// A file that is no list of URLs is refused with what it looks like, in a few lines.
+// A file that is not a list of URLs is refused, with what it looks like, in a few lines.
 func TestFilesThatAreNoSeedLists(t *testing.T) {
 	t.Parallel()
 	random := make([]byte, 3<<20)
@@ -36,14 +36,14 @@ func TestFilesThatAreNoSeedLists(t *testing.T) {
 		"one line":             {"https://example.org/a,b;c", "", 1},
 		"commas in paths":      {"https://example.org/a,b\nhttps://example.org/\nhttps://example.org/a,b\n", "", 3},
 		"ten bad lines":        {strings.Repeat("no seed\n", 10) + urls, "", 50},
-		"eleven bad lines":     {strings.Repeat("no seed\n", 11) + urls, "1 lines more are no URLs", 0},
+		"eleven bad lines":     {strings.Repeat("no seed\n", 11) + urls, "1 more lines are not URLs", 0},
 		"random bytes":         {string(random), "file is a binary file", 0},
 		"UTF-16":               {wide(urls, true), "file is UTF-16", 0},
 		"UTF-16, no mark":      {wide(urls, false), "file is UTF-16", 0},
 		"gzip":                 {"\x1f\x8b\x08" + urls, "file is compressed by gzip", 0},
 		"CSV":                  {"https://example.org/,news\nhttps://example.com/,shop\n", "file looks like CSV: write one URL on each line, or name the column that has them, such as --column 1", 0},
 		"CSV, other way":       {"name;url\nnews;https://example.org/\n", "such as --column 1", 0},
-		"CSV with bad lines":   {strings.Repeat("a name,https://example.org/\n", 30), "20 lines more are no URLs: is it a list of them? Write one URL on each line, or name the column", 0},
+		"CSV with bad lines":   {strings.Repeat("a name,https://example.org/\n", 30), "20 more lines are not URLs: is it a list of URLs? Write one URL on each line, or name the column", 0},
 		"a Latin-1 comment":    {"# caf\xe9\nhttps://example.org/\n", "", 1},
 		"a letter that is cut": {"# " + strings.Repeat("é", 3000) + "\nhttps://example.org/\n", "", 1},
 	} {
@@ -81,8 +81,8 @@ func TestSeedsOfATable(t *testing.T) {
 		"no such number":     {two, "4", "", "", "--column: file:1 has no column 4: it has 3 columns"},
 		"the number 0":       {two, "0", "", "", "--column: file:1 has no column 0"},
 		"a quotation mark":   {"x,url\n1,\"http://a.example/\n", "url", "", "", "file:2:22:"},
-		"one in the middle":  {"x,url\n1,http://a.example/\"b\n", "url", "", "", "file:2:20: bare \" in non-quoted-field: mend the line"},
-		"the wrong column":   {"url,x\n" + strings.Repeat("http://a.example/,no url\n", 12), "x", "", "file:2: ", "file: column x has no URL in 2 lines more: is it the right one?"},
+		"one in the middle":  {"x,url\n1,http://a.example/\"b\n", "url", "", "", "file:2:20: bare \" in non-quoted-field: correct the line"},
+		"the wrong column":   {"url,x\n" + strings.Repeat("http://a.example/,no url\n", 12), "x", "", "file:2: ", "file: column x has no URL in 2 more lines: is it the right one?"},
 		"UTF-16":             {"\xff\xfeu\x00", "url", "", "", "file is UTF-16"},
 		"nothing but a line": {"url\n", "url", "", "", ""},
 	} {

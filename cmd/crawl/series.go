@@ -11,10 +11,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// snapshotOver says of a snapshot in the place of sameCommand that no run goes on with it.
+// snapshotOver replaces sameCommand for a snapshot that no run continues.
 const snapshotOver = "the snapshot is over: the same command makes the next one"
 
-// isOver reports whether a crawl is a snapshot of a series that is over.
+// isOver reports whether the crawl in dir is a snapshot of a series that is over.
 func isOver(dir string) bool {
 	if !exists(filepath.Join(dir, series.FactsFile)) {
 		return false
@@ -23,8 +23,8 @@ func isOver(dir string) bool {
 	return err == nil && state.Over
 }
 
-// checkSeries refuses what makes no sense together with --series, and says where the
-// crawl would live that begins now.
+// checkSeries returns an error for flags that make no sense with --series, and the default
+// directory of the crawl that begins now.
 func (f *runFlags) checkSeries() (dir string, err error) {
 	switch {
 	case f.series == "" && !f.due.IsZero():
@@ -41,17 +41,17 @@ func (f *runFlags) checkSeries() (dir string, err error) {
 	return filepath.Join(f.series, series.SnapshotName(due)), nil
 }
 
-// beginSnapshot makes the next snapshot of a series, or goes on with the last one, and
-// lets opts crawl into it. What is not valid makes none.
+// beginSnapshot makes the next snapshot of a series, or continues the last one, and sets
+// the directory in opts. If opts is invalid it makes none.
 func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run, error) {
 	switch {
 	case f.dir != "":
-		return nil, usage("--series and --dir (or dir in the job file) name two places for one crawl: take dir out")
+		return nil, usage("--series and --dir (or dir in the job file) name two places for one crawl: remove dir")
 	case opts.Previous != "":
-		return nil, usage("--series and --previous (or previous in the job file) both say which crawl was before: take previous out")
+		return nil, usage("--series and --previous (or previous in the job file) both say which crawl was before: remove previous")
 	}
 	if opts.Revisit != nil {
-		return nil, usage("--revisit makes a crawl that does not end, and a series is of crawls that do: take one of the two out")
+		return nil, usage("--revisit makes a crawl that does not end, and the crawls of a series end: remove one of the two")
 	}
 	if _, err := crawler.New(*opts); err != nil {
 		return nil, err
@@ -63,16 +63,16 @@ func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run
 	opts.Dir, opts.Seeds, opts.Previous, opts.TextDigest = r.Dir, r.Seeds, r.Previous, true
 	switch name := filepath.Base(r.Dir); {
 	case r.Resumed && r.Changed != nil && r.Changed.SeedsAdded+r.Changed.SeedsRemoved > 0:
-		p.note("crawl: %s did not end: this goes on with it; the seeds of the job are others by now (%s): they count from the next snapshot on", name, seedsChanged(r.Changed))
+		p.note("crawl: %s did not end: this run continues it; the seeds of the job have changed (%s): they count from the next snapshot on", name, seedsChanged(r.Changed))
 	case r.Resumed:
-		p.note("crawl: %s did not end: this goes on with it", name)
+		p.note("crawl: %s did not end: this run continues it", name)
 	case r.Changed != nil:
-		p.note("crawl: the job is not as for %s: %s", r.Changed.Since, jobChanged(r.Changed))
+		p.note("crawl: the job has changed since %s: %s", r.Changed.Since, jobChanged(r.Changed))
 	}
 	return r, nil
 }
 
-// seedsChanged says how many seeds came and went.
+// seedsChanged returns how many seeds were added and removed.
 func seedsChanged(c *series.Changed) string {
 	var parts []string
 	if c.SeedsAdded > 0 {
@@ -84,7 +84,7 @@ func seedsChanged(c *series.Changed) string {
 	return strings.Join(parts, ", ")
 }
 
-// jobChanged says what a job asks for that it did not ask for before.
+// jobChanged returns how a job has changed.
 func jobChanged(c *series.Changed) string {
 	var parts []string
 	for _, s := range c.Settings {

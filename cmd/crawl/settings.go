@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runFlags are the flags of crawl run: the settings of a crawl, and what is the
-// command's own.
+// runFlags are the flags of crawl run: the settings of a crawl, and those of the command
+// alone.
 type runFlags struct {
-	opts                        crawler.Options // as the settings are
+	opts                        crawler.Options // the settings of the crawl
 	dir, name, job, excludeFrom string
 	column                      string
 	show, log                   string
@@ -25,20 +25,20 @@ type runFlags struct {
 	series                      string
 	due                         time.Time
 
-	jobText  []byte             // of the job file, once it is read
-	schedule *schedule.Schedule // of the job file; nil: it has none
+	jobText  []byte             // the text of the job file, after it is read
+	schedule *schedule.Schedule // of the job file; nil if it has none
 }
 
-// usualFlags are those that nobody has given.
+// usualFlags returns the flags with their default values.
 func usualFlags() *runFlags { return &runFlags{show: "auto", log: "warn", provenance: "yes"} }
 
-// Groups of what is the command's own.
+// Groups of the command's own settings.
 const (
 	groupWho  crawler.Group = "Who asks"
 	groupShow crawler.Group = "What is shown"
 )
 
-// groups are the headings of the help, in their order.
+// groups are the headings of the help, in order.
 var groups = []crawler.Group{
 	groupWho, crawler.GroupScope, crawler.GroupPace, crawler.GroupEnd, crawler.GroupRobots, crawler.GroupWire, crawler.GroupOutput, groupShow,
 }
@@ -52,7 +52,7 @@ const (
 // takesPath reports whether the value of a setting is the name of a file.
 func takesPath(s crawler.Setting) bool { return s.Type() == typeFile || s.Type() == typeDir }
 
-// own are the settings that are no options of a crawl.
+// own returns the settings that are not options of a crawl.
 func (f *runFlags) own() []crawler.Setting {
 	return []crawler.Setting{
 		{Name: "name", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: word{&f.name, "token", nil},
@@ -64,37 +64,37 @@ func (f *runFlags) own() []crawler.Setting {
 		{Name: "column", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.column, "column", nil},
 			Help: "seed files are CSV or TSV: the column with the URLs, by its name in the first line, or by its number from 1 on"},
 		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
-			Help: "file of places to leave alone, one on each line: a URL with which others begin, or a regular expression"},
+			Help: "file of places to leave alone, one on each line: a URL prefix, or a regular expression"},
 		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.dir, typeDir, nil},
-			Help: "where the crawl lives (default: named after the first seed, seeds.txt -> seeds.crawl)"},
+			Help: "directory of the crawl (default: named after the first seed, seeds.txt -> seeds.crawl)"},
 		{Name: "series", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.series, typeDir, nil},
-			Help: "directory of the snapshots of a --job: make the next one, or go on with the last one if that did not end"},
+			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
 		{Name: "due", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: moment{&f.due},
-			Help: "when the run of a --series was to come, by which its snapshot is named, as 2026-11-23T03:00:00Z (default: now)"},
+			Help: "time that the run of a --series was due, which names its snapshot, as 2026-11-23T03:00:00Z (default: now)"},
 		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.fresh},
-			Help: "start again: what is in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
+			Help: "start again: the crawl in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
 		{Name: "provenance", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.provenance, "", []string{"yes", "no"}},
-			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself, for which all outputs are read"},
+			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself (it reads all outputs)"},
 		{Name: "sign-key", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.signKey, typeFile, nil},
-			Help: "private key of Ed25519, in PEM, by which provenance.json is signed"},
+			Help: "Ed25519 private key, in PEM, to sign provenance.json with"},
 		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.dry},
-			Help: "fetch nothing but robots.txt, and show the plan: sites, what their robots.txt says of the seeds, pauses, the least time"},
+			Help: "fetch only robots.txt, and show the plan: sites, what their robots.txt says about the seeds, pauses, the least time"},
 		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.show, "", []string{"auto", "plain", "json", "none"}},
-			Help: "what to show meanwhile: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
+			Help: "what to show during the crawl: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
 		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.json},
 			Help: "print the summary as JSON"},
 		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.log, "debug|info|warn|error", nil},
 			Help: "what to report on standard error, or into --log-file"},
 		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.logFile, typeFile, nil},
-			Help: "where to report it; one that is moved away is begun anew, so that logs can be rotated"},
+			Help: "file for these reports; if it is moved away it is made anew, so that logs can be rotated"},
 		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.metrics, "address", nil},
-			Help: "serve /metrics, as Prometheus reads it, and /healthz there, as 9464 (of this machine alone) or 0.0.0.0:9464"},
+			Help: "address of /metrics, for Prometheus, and /healthz, as 9464 (of this machine alone) or 0.0.0.0:9464"},
 		{Name: "on-end", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.onEnd, "command", nil},
 			Help: "run a shell command at the end, with the summary as JSON on its standard input"},
 	}
 }
 
-// settings are all that have a flag, group by group.
+// settings returns all settings that have a flag, by group.
 func (f *runFlags) settings() []crawler.Setting {
 	all := slices.Concat(f.opts.Settings(), f.own())
 	all = slices.DeleteFunc(all, func(s crawler.Setting) bool { return s.CodeOnly })
@@ -102,7 +102,7 @@ func (f *runFlags) settings() []crawler.Setting {
 	return all
 }
 
-// setting is the one of that name; the zero Setting if there is none.
+// setting returns the setting of that name, or the zero Setting if there is none.
 func (f *runFlags) setting(name string) crawler.Setting {
 	all := f.settings()
 	if i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name }); i >= 0 {
@@ -112,13 +112,13 @@ func (f *runFlags) setting(name string) crawler.Setting {
 }
 
 func (f *runFlags) register(fs *pflag.FlagSet) {
-	fs.SortFlags = false // they stand in the order of the table
+	fs.SortFlags = false // keep the order of the table
 	for _, s := range f.settings() {
 		addFlag(fs, s).Annotations = map[string][]string{groupKey: {string(s.Group)}}
 	}
 }
 
-// borrow makes flags of settings of a crawl for a command that does not crawl.
+// borrow adds flags for the named settings of a crawl to a command that does not crawl.
 func borrow(fs *pflag.FlagSet, o *crawler.Options, when string, names ...string) {
 	for _, s := range o.Settings() {
 		if slices.Contains(names, s.Name) {
@@ -140,7 +140,7 @@ func addFlag(fs *pflag.FlagSet, s crawler.Setting) *pflag.Flag {
 	return flag
 }
 
-// A flagValue is a setting whose type pflag knows where it must.
+// A flagValue is a setting as a flag; pflag requires the type bool for booleans.
 type flagValue struct{ crawler.Setting }
 
 func (v flagValue) Type() string {
@@ -150,7 +150,7 @@ func (v flagValue) Type() string {
 	return v.Setting.Type()
 }
 
-// options are what the flags ask for.
+// options returns the options that the flags set.
 func (f *runFlags) options() (o crawler.Options, err error) {
 	o = f.opts
 	if f.excludeFrom != "" {
@@ -159,7 +159,7 @@ func (f *runFlags) options() (o crawler.Options, err error) {
 	return o, err
 }
 
-// A word is a text, or one of a few.
+// A word is a text setting; known lists its values, if only a few are valid.
 type word struct {
 	to    *string
 	of    string
@@ -184,7 +184,7 @@ func (w word) Choices() []string {
 
 func (w word) Set(text string) error {
 	if w.known != nil && !slices.Contains(w.known, text) {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(w.known, ", "))
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(w.known, ", "))
 	}
 	*w.to = text
 	return nil
@@ -228,7 +228,7 @@ func (t toggle) Set(text string) error {
 	case "no", "false", "0":
 		*t.to = false
 	default:
-		return fmt.Errorf("%q is none of no, yes", text)
+		return fmt.Errorf("%q is not one of no, yes", text)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// A second interrupt ends the process, also where the crawl does not come to its
-// end: what hangs on a disk cannot be broken off.
+// A second interrupt ends the process, also if the crawl does not finish, for example
+// because a disk hangs.
 func TestASecondInterruptEndsTheProcess(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestASecondInterruptEndsTheProcess(t *testing.T) {
 	}
 }
 
-// A lockedText is read while somebody may still write.
+// A lockedText can be read while others write to it.
 type lockedText struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -81,7 +81,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// Who looks on is told why nothing new is asked when the time is up.
+// A message explains why no new requests are sent when the time is up.
 func TestTheTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := crawler.New(crawler.Options{
@@ -110,11 +110,11 @@ func TestTheTimeIsUp(t *testing.T) {
 	})
 }
 
-// What reads a crawl says so where somebody would see nothing else, and keeps its lines
-// together where he does.
+// Commands that read a crawl print what they read if the user sees no other output, and
+// keep their lines together if the user does.
 func TestWhileQuiet(t *testing.T) {
 	for _, c := range []struct {
-		wrote bool // to what is no terminal
+		wrote bool // wrote to an output that is not a terminal
 		want  string
 	}{
 		{false, "crawl: list: reading a.crawl for 30s\ncrawl: list: reading a.crawl for 1m0s\n"},
@@ -139,7 +139,8 @@ func TestWhileQuiet(t *testing.T) {
 	}
 }
 
-// What takes long is said, and nothing where nobody looks on for half a minute.
+// If something takes long that is printed, but nothing for half a minute if no terminal
+// shows it.
 func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder

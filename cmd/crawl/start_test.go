@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// The first lines of a run say what goes on, what is not as before, and whether
-// links that were refused are lost.
+// The first lines of a run print what continues, what differs from before, and whether
+// refused links are lost.
 func TestTheFirstLinesOfARun(t *testing.T) {
 	const rescan = "crawl: links that were refused before come back with --rescan only\n"
 	depth := crawler.Change{Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider, Effect: crawler.SortsURLs}
@@ -52,8 +52,8 @@ func TestTheFirstLinesOfARun(t *testing.T) {
 	}
 }
 
-// A file of places: a mark of its bytes' order, blank lines and ends of lines of
-// other systems are nothing; what is excluded already stays so.
+// A file of places may have a byte order mark, blank lines and line ends of other systems.
+// What is excluded already stays excluded.
 func TestPlacesAreReadFromAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "places.txt")
 	already := regexp.MustCompile(`\.pdf$|\.zip$`)
@@ -97,8 +97,8 @@ func TestPlacesAreReadFromAFile(t *testing.T) {
 	}
 }
 
-// A directory of any size has time to be read, and one that cannot be read does
-// not hang.
+// The reading time is enough for a directory of any size, and finite for one that cannot be
+// read.
 func TestReadingTimeGrowsWithTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if got := readingTime(dir); got != 10*time.Minute {

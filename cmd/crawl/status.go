@@ -21,14 +21,14 @@ func (p *program) statusCommand() *cobra.Command {
 	var asJSON, watch bool
 	cmd := &cobra.Command{
 		Use:   "status [flags] DIR",
-		Short: "say how far a crawl is, whether it runs or not",
-		Example: `How far is it, and who is waited for?
+		Short: "show how far a crawl is, whether it runs or not",
+		Example: `How far is it, and which sites does it wait for?
   crawl status seeds.crawl
 
-The same again and again, until it ends:
+The same every two seconds, until it ends:
   crawl status --watch seeds.crawl`,
-		Long: `status says what a crawl that runs is doing: how fast it is, who is asked, who is
-waited for and why, what was kept out. Of one that has ended it says how, and what is
+		Long: `status shows what a running crawl does: how fast it is, which sites it fetches from,
+which it waits for and why, what was kept out. If it has ended it shows how, and what is
 left. It changes nothing, and no figure is an estimate.
 
 --json prints it as one object; its fields are never renamed. --watch goes on until the
@@ -52,11 +52,12 @@ crawl has ended. Docs: docs/guide/steering.md.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on, every two seconds, until the crawl has ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it every two seconds, until the crawl has ended")
 	return cmd
 }
 
-// status asks the process that runs a crawl, or else its directory.
+// status returns the status of the crawl in dir, from the process that runs it, or else
+// from the files in dir.
 func status(ctx context.Context, dir string) (crawler.Status, error) {
 	s, err := door.Status(ctx, dir)
 	if err == nil {
@@ -76,17 +77,17 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 	return s, err
 }
 
-// over reports whether nothing more happens.
+// over reports whether the crawl has ended.
 func over(s crawler.Status) bool {
 	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
 }
 
-// brokenOff reports whether the last run could not keep what it was like.
+// brokenOff reports whether the last run ended without writing its final status.
 func brokenOff(s crawler.Status) bool {
 	return s.State == crawler.StateKilled || s.State == crawler.StateNoRoom || s.State == crawler.StateUnknown
 }
 
-// watchStatus shows a status again and again: in its place, where there is a terminal.
+// watchStatus shows a status every two seconds: on a terminal in its place.
 func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) error {
 	b := boardFor(p.out)
 	if asJSON {
@@ -121,7 +122,7 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 	}
 }
 
-// statusBlock is a status as lines of a board.
+// statusBlock returns a status as lines of a board.
 func statusBlock(s crawler.Status, width int) []string {
 	var b bytes.Buffer
 	statusLines(&lines{w: &b}, s)
@@ -172,7 +173,7 @@ func statusLines(w *lines, s crawler.Status) {
 	}
 }
 
-// mostOrders are shown; --json has more, and crawl.log all.
+// mostOrders is how many orders are shown; --json has more, and crawl.log all.
 const mostOrders = 10
 
 func statusHead(s crawler.Status) string {
@@ -219,7 +220,7 @@ func runLines(w *lines, s crawler.Status) {
 	skipLines(w, r.SkippedURLs, r.SkippedLinks)
 }
 
-// siteLines say who is asked, and who is waited for.
+// siteLines prints which sites are fetched from, and which are waited for.
 func siteLines(w *lines, s crawler.Status) {
 	n := s.Sites
 	var parts []string
@@ -262,7 +263,7 @@ func siteLines(w *lines, s crawler.Status) {
 	}
 }
 
-// clocksOf are the clocks that most sites wait for first.
+// clocksOf returns the clocks, those that most sites wait for first.
 func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	n := map[frontier.Clock]int{}
 	for by, c := range of {
@@ -275,7 +276,7 @@ func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	return all
 }
 
-// clockName says in short who makes a site wait; clockWords have room for more.
+// clockName returns a short name of a clock; clockWords are longer.
 func clockName(by frontier.Clock) string {
 	switch by {
 	case frontier.OwnClock:
@@ -288,7 +289,7 @@ func clockName(by frontier.Clock) string {
 	return string(by)
 }
 
-// limitWords are the limits that there are.
+// limitWords returns the limits that are set.
 func limitWords(limits map[string]string) string {
 	var all []string
 	for name, text := range limits {

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What is said first is whether the crawl goes on, and what is to be done if not.
+// A status begins with whether the crawl is running, and what to do if not.
 func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 	noon := time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
 	for want, s := range map[string]crawler.Status{
@@ -42,7 +42,7 @@ func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 	}
 }
 
-// On a terminal no line is wider than that, and none steers it.
+// On a terminal no line is wider than the terminal, and none controls it.
 func TestAStatusFitsTheTerminal(t *testing.T) {
 	now := time.Now()
 	s := crawler.Status{

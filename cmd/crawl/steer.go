@@ -13,15 +13,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A steering is a command that tells a crawl something while it runs.
+// A steering is a command that steers a running crawl.
 type steering struct {
 	use, short, long string
 	example          string
 	aliases          []string
 	flags            func(*pflag.FlagSet)
 	ask              func(cmd *cobra.Command, rest []string) ([]door.Ask, error)
-	done             func([]door.Ask) string // what to say once it is done
-	next             string                  // how to have it in the next run, where nobody runs the crawl
+	done             func([]door.Ask) string // what to print when it is done
+	next             string                  // if no process runs the crawl: how to do it in the next run
 }
 
 func (p *program) steerCommands() []*cobra.Command {
@@ -32,7 +32,7 @@ func (p *program) steerCommands() []*cobra.Command {
 	return all
 }
 
-// recorded stands under the help of each.
+// recorded ends the help of each steering command.
 const recorded = `
 
 It is recorded in crawl.log with the time and --reason. Docs: docs/guide/steering.md.`
@@ -63,16 +63,16 @@ func (p *program) steerCommand(s steering) *cobra.Command {
 	if s.flags != nil {
 		s.flags(cmd.Flags())
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for who reads crawl.log")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the readers of crawl.log")
 	return cmd
 }
 
-// tell tells the process that runs a crawl, or says how to have it in the next run.
+// tell sends ask to the process that runs a crawl. If none does, the error says next.
 func tell(ctx context.Context, dir, do string, ask door.Ask, next string) error {
 	err := door.Tell(ctx, dir, do, ask)
 	var refused *door.RefusedError
 	if errors.Is(err, door.ErrNobody) || errors.As(err, &refused) && refused.Ended {
-		return usage("nobody runs the crawl in %s: %s", dir, next)
+		return usage("no process runs the crawl in %s: %s", dir, next)
 	}
 	return shut(err)
 }
@@ -82,20 +82,20 @@ func noMore(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 }
 
 var pausing = steering{
-	use: "pause [flags] DIR", short: "have a crawl that runs ask nothing, until crawl resume",
+	use: "pause [flags] DIR", short: "pause a running crawl, until crawl resume",
 	example: "  crawl pause seeds.crawl",
-	long: `pause has a crawl begin no visit; those under way are finished. All clocks go on,
-that of --max-time, too; the run does not end but by that, or by an interrupt.
-Another run begins without.`,
+	long: `pause stops starting visits; those under way are finished. All clocks go on, and so
+does --max-time. The paused run ends only by --max-time, or by an interrupt.
+The next run is not paused.`,
 	ask:  noMore,
-	done: func([]door.Ask) string { return "paused: what is under way is finished, nothing is begun" },
+	done: func([]door.Ask) string { return "paused: visits under way are finished, no new ones start" },
 	next: "there is nothing to pause",
 }
 
 var resuming = steering{
-	use: "resume [flags] DIR", aliases: []string{"go"}, short: "have a crawl that is paused go on",
+	use: "resume [flags] DIR", aliases: []string{"go"}, short: "continue a crawl that is paused",
 	example: "  crawl resume seeds.crawl",
-	long:    "resume takes back crawl pause. A crawl that has ended goes on by the command that began it.",
+	long:    "resume undoes crawl pause. A crawl that has ended is continued by the command that began it.",
 	ask:     noMore,
 	done:    func([]door.Ask) string { return "it goes on" },
 	next:    "the command that began it goes on with it",
@@ -104,13 +104,13 @@ var resuming = steering{
 func slowing() steering {
 	var delay string
 	return steering{
-		use: "slow [flags] DIR [SITE|HOST]", short: "have a crawl that runs leave more time between two requests to a site",
+		use: "slow [flags] DIR [SITE|HOST]", short: "lengthen the pause of a running crawl between two requests to a site",
 		example: "  crawl slow seeds.crawl example.org --delay 10s --reason \"mail of 3 May\"",
 		long: `slow makes the least pause of a site longer (https://example.org), of a host with all
-its schemes and ports but not the hosts below it (example.org), or of all sites. It
+its schemes and ports but not its subdomains (example.org), or of all sites. The pause
 counts from the end of the last answer. A pause is never made shorter.
 
-It holds for the crawl, in later runs, too, until crawl run --lift takes it back.`,
+It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
 		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 			if delay == "" {
@@ -134,17 +134,17 @@ It holds for the crawl, in later runs, too, until crawl run --lift takes it back
 }
 
 var excluding = steering{
-	use: "exclude [flags] DIR SITE|HOST ...", short: "have a crawl that runs ask a site nothing more",
+	use: "exclude [flags] DIR SITE|HOST ...", short: "stop all requests of a running crawl to a site",
 	example: "  crawl exclude seeds.crawl example.org --reason \"the owner's mail of 3 May\"",
-	long: `exclude ends what is asked of a site (https://example.org), or of a host with all its
-schemes and ports but not the hosts below it (example.org): not even robots.txt is
-asked for. What is queued there stays queued, and is listed with the reason, which is
+	long: `exclude ends all requests to a site (https://example.org), or to a host with all its
+schemes and ports but not its subdomains (example.org), even those for robots.txt.
+What is queued there stays queued, and is listed with the reason, which is
 required.
 
-It holds for the crawl, in later runs, too, until crawl run --lift takes it back.`,
+It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 	ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 		if len(rest) == 0 {
-			return nil, usage("crawl exclude wants a site or a host, as https://example.org or example.org")
+			return nil, usage("crawl exclude needs a site or a host, as https://example.org or example.org")
 		}
 		if reason := cmd.Flags().Lookup("reason"); strings.TrimSpace(reason.Value.String()) == "" {
 			return nil, usage("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
@@ -165,18 +165,18 @@ It holds for the crawl, in later runs, too, until crawl run --lift takes it back
 	next: "the next run takes --exclude REGEXP, or --exclude-from FILE",
 }
 
-// mostSeeds are told at once.
+// mostSeeds is how many seeds are sent in one request.
 const mostSeeds = 1000
 
 func (p *program) adding() steering {
 	return steering{
 		use: "add [flags] DIR URL|FILE|- ...", short: "add seeds to a crawl that runs",
 		example: "  crawl add seeds.crawl https://example.org/new/",
-		long: `add queues further seeds, written as those of crawl run, and brings their surroundings
+		long: `add queues more seeds, written as for crawl run, and brings their surroundings
 into scope. The crawl keeps them: another run need not name them again.`,
 		ask: func(cmd *cobra.Command, rest []string) (asks []door.Ask, err error) {
 			if len(rest) == 0 {
-				return nil, usage("crawl add wants seeds: a URL, a file with one URL per line, or - for standard input")
+				return nil, usage("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
 			}
 			seeds, err := p.seeds(rest, "")
 			for some := range slices.Chunk(seeds, mostSeeds) {
@@ -189,7 +189,7 @@ into scope. The crawl keeps them: another run need not name them again.`,
 			for _, a := range asks {
 				n += len(a.Seeds)
 			}
-			return plural(n, "seed") + " added; those that were known are not asked again"
+			return plural(n, "seed") + " added; those already known are not fetched again"
 		},
 		next: "give the seeds to crawl run, with --dir",
 	}
@@ -210,15 +210,15 @@ func limiting() steering {
 	return steering{
 		use: "limit [flags] DIR", short: "change the limits of a crawl that runs",
 		example: "  crawl limit seeds.crawl --limit 5000 --max-time 2h",
-		long: `limit lifts or lowers limits of the run, from the next visit on. One below what the
-crawl has taken already ends it. They hold for this run: another one begins with its
+		long: `limit raises or lowers limits of the run, from the next visit on. A limit below what
+the crawl has used already ends the run. They hold for this run: the next begins with its
 flags. --max-time counts from the start of the run, and --concurrency is at most what
 the run was begun with.`,
 		flags: func(fs *pflag.FlagSet) { borrow(fs, &o, "", limits...) },
 		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 			ask := door.Ask{Limits: given(cmd.Flags())}
 			if len(ask.Limits) == 0 {
-				return nil, usage("crawl limit wants a limit: --%s", strings.Join(limits, ", --"))
+				return nil, usage("crawl limit needs a limit: --%s", strings.Join(limits, ", --"))
 			}
 			return []door.Ask{ask}, tooMany("limit", rest)
 		},

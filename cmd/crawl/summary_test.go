@@ -69,8 +69,8 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 	}
 }
 
-// What is to be fetched again is told with the time of the first, by each of those who tell of
-// a crawl, and in the same words.
+// URLs to be fetched again are printed with the time of the first, in the same words in
+// each output about a crawl.
 func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	next := now.Add(7 * 24 * time.Hour).In(time.FixedZone("", 3600))
@@ -110,7 +110,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	e.ended(s)
 	e.last(10)
 	told["events"] = of.String()
-	for who, wants := range map[string][]string{
+	for output, wants := range map[string][]string{
 		"summary":   {"left         2 URLs queued\nagain        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"by then":   {"again        3 URLs are to be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"by":"again"`},
@@ -122,8 +122,8 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		"events":    {`"queued":2,"again":3,"busy":0`, `"clock":"again"`, `"queued":2,"again":3,"early_requests":0`},
 	} {
 		for _, want := range wants {
-			if !strings.Contains(told[who], want) {
-				t.Errorf("%s does not say\n%s:\n%s", who, want, told[who])
+			if !strings.Contains(told[output], want) {
+				t.Errorf("%s does not say\n%s:\n%s", output, want, told[output])
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	}
 }
 
-// A program is told of each site why it is not asked: by one field of its own.
+// For each site one field says, for programs, why it is not crawled.
 func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 	due := time.Date(2030, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
 	s := crawler.Summary{End: crawler.EndPatience, Waiting: []frontier.SiteStatus{
@@ -173,7 +173,7 @@ func TestSizesAndTimesAreWords(t *testing.T) {
 	}
 }
 
-// A full is what cannot be written to after some lines.
+// A full is a writer that fails after some lines.
 type full struct{ lines int }
 
 var errFull = errors.New("no room")
@@ -185,8 +185,8 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Who writes into a pipe that is closed, or to a disk that is full, says so
-// wherever that comes to light.
+// An error of an output, such as a closed pipe or a full disk, is reported wherever it
+// occurs.
 func TestAnOutputThatFailsIsSaid(t *testing.T) {
 	hostile(t)
 	for _, args := range [][]string{
@@ -205,7 +205,7 @@ func TestAnOutputThatFailsIsSaid(t *testing.T) {
 			var b bytes.Buffer
 			out := &full{after}
 			code := run(args, nil, out, &b)
-			if out.lines >= 0 { // nothing failed any more
+			if out.lines >= 0 { // nothing failed
 				break
 			}
 			if said = b.String(); code != exitFatal || !strings.Contains(said, "crawl: ") || !strings.Contains(said, errFull.Error()) {
@@ -218,8 +218,8 @@ func TestAnOutputThatFailsIsSaid(t *testing.T) {
 	}
 }
 
-// Host names that do not resolve are counted as names: each once, however many sites and
-// requests it has.
+// Host names that do not resolve are counted once each, whatever the number of their sites
+// and requests.
 func TestHostNamesThatDoNotResolveAreCountedOnce(t *testing.T) {
 	var s crawler.Summary
 	s.End, s.Errors = crawler.EndUnasked, map[string]int{"dns": 7}

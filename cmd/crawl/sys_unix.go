@@ -11,7 +11,8 @@ import (
 // escapes reports whether the terminal f understands control sequences.
 func escapes(*os.File) bool { return true }
 
-// ownGroup lets a process have a group of its own: signals of the terminal pass it by.
+// ownGroup gives a process a group of its own, so that signals of the terminal do not reach
+// it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // stopProcess asks a process to end.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// escapes reports whether the terminal f understands control sequences: a console
-// does so only when it is told to.
+// escapes reports whether the terminal f understands control sequences: a console does so
+// only after it is set to.
 func escapes(f *os.File) bool {
 	var mode uint32
 	console := windows.Handle(f.Fd())
@@ -17,11 +17,12 @@ func escapes(f *os.File) bool {
 		windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
 }
 
-// ownGroup lets a process have a group of its own: signals of the console pass it by.
+// ownGroup gives a process a group of its own, so that signals of the console do not reach
+// it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// stopProcess ends a process, which no signal reaches here: what it has acknowledged is
-// safe.
+// stopProcess kills a process, because Windows has no signal that asks it to end. What it
+// has acknowledged is safe.
 func stopProcess(p *os.Process) { _ = p.Kill() }

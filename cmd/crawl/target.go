@@ -16,21 +16,21 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// target is what the flags name to write to.
+// target returns the file or output that the flags name.
 func (p *program) target(f *exportFlags, kind *format) (*target, error) {
 	switch {
 	case f.output != "-":
 		t, err := createTarget(f.output, f.force)
 		if err == nil && f.check && t.file.InPlace() {
 			t.discard()
-			return nil, usage("--check reads the file again, and %s is no regular file: give another --output", f.output)
+			return nil, usage("--check reads the file again, and %s is not a regular file: give another --output", f.output)
 		}
 		return t, err
 	case f.check:
-		return nil, usage("--check reads the file again, and standard output is none: give --output FILE")
+		return nil, usage("--check reads the file again, and standard output is not a file: give --output FILE")
 	case kind.binary && isTerminal(p.out):
 		return nil, usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
-	case isTerminal(p.out): // a title may hold what steers it; a file or a pipe has every byte
+	case isTerminal(p.out): // a title may have control sequences; a file or a pipe gets every byte
 		return &target{w: transform.NewWriter(p.out, runes.Remove(runes.Predicate(steers)))}, nil
 	}
 	return &target{w: p.out}, nil
@@ -56,14 +56,14 @@ func createTarget(path string, force bool) (*target, error) {
 	return &target{w: f, file: f, path: path, force: force}, nil
 }
 
-// keeps reports whether a file keeps what is written to it, so that writing over it loses
+// keeps reports whether a file keeps what is written to it, so that overwriting it loses
 // something.
 func keeps(info fs.FileInfo) bool {
 	block := info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice
 	return info.Mode().IsRegular() || block
 }
 
-// outputError is an error of the output that a flag names; nil if err is nil.
+// outputError returns the error of an output that a flag names, or nil if err is nil.
 func outputError(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
@@ -71,7 +71,7 @@ func outputError(flag, path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		missing := filepath.Dir(path)
 		if at := new(fs.PathError); errors.As(err, &at) {
-			missing = at.Path // of a directory that a symbolic link leads to
+			missing = at.Path // in a directory that a symbolic link leads to
 		}
 		return usage("%s: there is no directory %s: make it first", flag, missing)
 	}
@@ -79,7 +79,7 @@ func outputError(flag, path string, err error) error {
 }
 
 // checkOutput returns the error of an output that a flag names, as far as it is known
-// before there is anything to write.
+// before anything is written.
 func checkOutput(flag, path string) error {
 	_, _, err := outfile.Resolve(path)
 	return outputError(flag, path, err)
@@ -103,12 +103,12 @@ func (t *target) check(kind *format, n int64) error {
 		err = fmt.Errorf("%s of %d can be read", plural(int(m), kind.unit), n)
 	}
 	if err != nil {
-		return &exit{exitCheck, fmt.Errorf("%s is not what was to be written, and is removed: %w", t.path, err)}
+		return &exit{exitCheck, fmt.Errorf("%s differs from what was written, and is removed: %w", t.path, err)}
 	}
 	return nil
 }
 
-// commit gives the file its name, which it then keeps, also after a power cut.
+// commit renames the file to its name, which is durable then, also after a power cut.
 func (t *target) commit() error {
 	switch {
 	case t.file == nil:
@@ -123,7 +123,7 @@ func (t *target) commit() error {
 	return err
 }
 
-// discard removes what has not got its name.
+// discard removes the file if it was not committed.
 func (t *target) discard() {
 	if t.file != nil {
 		_ = t.file.Discard()

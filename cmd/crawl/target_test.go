@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// only reports what else than want is in a directory.
+// only fails the test if a directory has other files than want.
 func only(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -30,7 +30,7 @@ func only(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// A file that is not what was to be written gets no name, if it is read again.
+// A file that differs from what was written gets no name, if it is read again.
 func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 	for _, kind := range formats {
 		if kind.check == nil {
@@ -63,7 +63,7 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 			var said bytes.Buffer
 			path := filepath.Join(to, "file")
 			code := run([]string{"export", dir, "--format", kind.name, "--output", path, "--check"}, nil, &said, &said)
-			if code != exitCheck || !strings.HasPrefix(said.String(), "crawl: "+path+" is not what was to be written, and is removed: ") {
+			if code != exitCheck || !strings.HasPrefix(said.String(), "crawl: "+path+" differs from what was written, and is removed: ") {
 				t.Errorf("%s, %s: exit %d: %s", kind.name, name, code, said.String())
 			}
 			only(t, to)
@@ -72,8 +72,8 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 	}
 }
 
-// A file keeps its old text until the new one is whole, and what somebody has
-// made meanwhile is not written over, unless that is asked for.
+// A file keeps its old content until the new one is complete. A file that was made
+// meanwhile is not overwritten, except with --force.
 func TestAFileThatExistsIsKept(t *testing.T) {
 	for _, c := range []struct {
 		before, meanwhile, force, fails bool
@@ -117,7 +117,7 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	}
 }
 
-// Of many problems a hundred are listed, and all are counted.
+// A hundred problems are listed, and all are counted.
 func TestManyProblemsAreCounted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a.crawl")
 	db, err := storage.Open(dir, storage.Options{})
@@ -165,8 +165,8 @@ func TestManyProblemsAreCounted(t *testing.T) {
 	}
 }
 
-// An export that is interrupted, before its first byte or after its last, leaves
-// no file, and says so.
+// An export that is interrupted, before its first byte or after its last, leaves no file,
+// and reports it.
 func TestAnInterruptedExportLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeArchive(dir); err != nil {

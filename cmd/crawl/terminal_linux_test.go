@@ -24,13 +24,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal with somebody before it who has typed already.
+// A terminal is a pseudo-terminal with input that was typed in advance.
 type terminal struct {
 	*os.File
-	text func() string // all that it has shown; nothing can be shown any more
+	text func() string // closes it, and returns all that it has shown
 }
 
-// hungUp is what ends what a terminal shows.
+// hungUp marks the end of what a terminal shows.
 const hungUp = "\x04the end\x04"
 
 func newTerminal(t *testing.T, columns uint16, typed string) *terminal {
@@ -59,12 +59,12 @@ func newTerminal(t *testing.T, columns uint16, typed string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Control-D, twice after half a line, so that who asks for more gets an end.
+	// Control-D, twice after half a line, so that a further read gets the end of the input.
 	if _, err := master.WriteString(typed + "\x04\x04"); err != nil {
 		t.Fatal(err)
 	}
 	shown := make(chan string)
-	// Who looks at it. It ends with text, which each test calls at its end.
+	// Reads what it shows. It ends with text, which each test calls at its end.
 	go func() {
 		var all []byte
 		b := make([]byte, 4096)
@@ -92,15 +92,15 @@ const (
 	askContact = "Contact (a web page or an e-mail address): "
 )
 
-// Who sits before a terminal is asked for what is missing, and for that alone, as
-// often as the answer is of no use.
+// On a terminal the program asks for the missing parts of the identity, and only for those,
+// until the answer is valid.
 func TestWhoCrawlsIsAskedForOnATerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		name     string
 		contact  []string
 		typed    string
 		want     crawler.Identity
-		asked    []string // in this order
+		asked    []string // questions, in this order
 		mentions string
 	}{
 		"both":    {"", nil, " mybot \n me@example.org \n", crawler.Identity{Token: "mybot", Contact: "me@example.org"}, []string{askName, askContact}, "Site owners must"},
@@ -138,9 +138,9 @@ func TestWhoCrawlsIsAskedForOnATerminal(t *testing.T) {
 				t.Errorf("asked for %q, want %q, and %q\n%s", asked, c.asked, c.mentions, text)
 			}
 			if !strings.HasSuffix(text, "Kept in "+kept+".\n") {
-				t.Errorf("nobody is told where it is kept:\n%s", text)
+				t.Errorf("the place where it is kept is not printed:\n%s", text)
 			}
-			// It is for this user alone, and the next crawl asks nothing.
+			// The file is readable for this user alone, and the next crawl asks nothing.
 			info, err := os.Stat(kept)
 			if err != nil || info.Mode().Perm() != 0o600 {
 				t.Fatalf("%v: %v", info, err)
@@ -153,7 +153,7 @@ func TestWhoCrawlsIsAskedForOnATerminal(t *testing.T) {
 	}
 }
 
-// Who answers nothing is told what to give, and nothing is kept.
+// Without an answer the program says what to give, and saves nothing.
 func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
 	for _, typed := range []string{"", "mybot\n", "mybot"} {
 		kept := ownHome(t)
@@ -163,7 +163,8 @@ func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
 			t.Errorf("typed %q: %v; kept: %v", typed, err, exists(kept))
 		}
 	}
-	// Nor is anybody asked where no answer can be given, or no question seen.
+	// It also asks nothing if there is no input to answer from, or no terminal to show the
+	// question.
 	ownHome(t)
 	term := newTerminal(t, 80, "mybot\nme@example.org\n")
 	for _, p := range []*program{{in: strings.NewReader("mybot\nme@example.org\n"), err: term.File}, {in: term.File, err: &bytes.Buffer{}}} {
@@ -176,8 +177,8 @@ func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
 	}
 }
 
-// Without a place for it an answer is good for one crawl; a place that cannot be
-// made is named.
+// If the answer cannot be saved, it counts for one crawl; a directory that cannot be made
+// is named.
 func TestAnswersThatCannotBeKept(t *testing.T) {
 	ownHome(t)
 	t.Setenv("HOME", "")
@@ -198,12 +199,12 @@ func TestAnswersThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// What is shown depends on who looks on: a block where it can be drawn, lines for
-// people where not, lines for programs where there is no terminal.
+// Progress depends on the output: a block if the terminal can be drawn on, lines for people
+// if not, lines for programs without a terminal.
 func TestScreens(t *testing.T) {
 	for _, c := range []struct {
 		progress, term string
-		at             string // the terminal: block, lines; "": none
+		at             string // the terminal: block, lines; "" if none
 		every          time.Duration
 	}{
 		{"auto", "xterm", "block", 250 * time.Millisecond}, {"auto", "", "block", 250 * time.Millisecond}, {"auto", "dumb", "lines", 2 * time.Second},
@@ -223,7 +224,7 @@ func TestScreens(t *testing.T) {
 		if s.columns() != columns {
 			t.Errorf("%s, TERM=%s: %d columns, want %d", c.progress, c.term, s.columns(), columns)
 		}
-		// What is said meanwhile goes through the block, not into it.
+		// Messages go through the block, not into it.
 		if (p.err == s.board) != (c.at == "block") {
 			t.Errorf("%s, TERM=%s: writes to %T", c.progress, c.term, p.err)
 		}
@@ -245,8 +246,8 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// A crawl on a narrow terminal breaks its lines between words, and takes away the
-// block that it has drawn. Nothing is coloured: there is nothing for NO_COLOR to forbid.
+// A crawl on a narrow terminal breaks its lines between words, and erases the block that it
+// has drawn. It uses no colours, so NO_COLOR changes nothing.
 func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
@@ -286,7 +287,8 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	}
 }
 
-// Where lines come on a terminal nothing is said between them; once none come, it is.
+// While lines of output come on a terminal, no progress is printed between them; it is when
+// none come.
 func TestNothingIsSaidBetweenLinesThatCome(t *testing.T) {
 	term := newTerminal(t, 80, "")
 	var said bytes.Buffer
@@ -308,8 +310,7 @@ func TestNothingIsSaidBetweenLinesThatCome(t *testing.T) {
 	}
 }
 
-// Who looks at an export on a terminal sees texts; who writes it into a file has
-// what the site has sent.
+// An export on a terminal is escaped; in a file it has what the site has sent.
 func TestAnExportOnATerminalIsText(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeArchive(dir); err != nil {
@@ -338,7 +339,7 @@ func TestAnExportOnATerminalIsText(t *testing.T) {
 	}
 }
 
-// Who sits before a terminal is asked before anything is taken out of a crawl for good.
+// On a terminal the program asks before it removes anything from a crawl for good.
 func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 	for typed, gone := range map[string]bool{"": false, "\n": false, "n\n": false, "yesterday\n": false, "y\n": true, "YES\n": true} {
 		ownHome(t)
@@ -357,7 +358,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
 		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
 		text := term.text()
-		if !strings.Contains(text, "Take 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
+		if !strings.Contains(text, "Remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)
 		}
 		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exitCode(err) != exitLater || out.Len() > 0) {

@@ -9,13 +9,13 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 )
 
-// madeHere is the beginning of each unit that this program has made, and may make again.
+// madeHere is the first line of each unit that this program has made, and may overwrite.
 const madeHere = "# Made by crawl schedule install.\n"
 
 // unitName is the name of the unit.
 const unitName = "crawl-schedule.service"
 
-// unit is a service that runs the scheduler of some series.
+// unit returns a service that runs the scheduler of some series.
 func (in installing) unit(self string, all []*scheduled) (string, error) {
 	args := []string{self, "schedule", "run"}
 	if in.atOnce != 4 {
@@ -26,17 +26,17 @@ func (in installing) unit(self string, all []*scheduled) (string, error) {
 		args, names[i] = append(args, s.dir), scheduler.Name(s.dir)
 	}
 	service := in.service("Scheduled crawls: "+strings.Join(names, ", "), args, all)
-	// A run that is stopped has its requests under way, each of two minutes at most.
+	// A run that is stopped finishes its requests under way, each of two minutes at most.
 	service += "Restart=always\nRestartSec=10s\nExecReload=/bin/kill -HUP $MAINPID\n"
 	service, err := in.confined(service, all)
 	return service + in.install("default.target", "multi-user.target"), err
 }
 
-// service is the beginning of a service, up to what only some have.
+// service returns the beginning of a service, which all services share.
 func (in installing) service(description string, args []string, of []*scheduled) string {
 	var b strings.Builder
 	b.WriteString(madeHere + "[Unit]\nDescription=" + unitText(description) + "\nDocumentation=man:crawl-schedule(1)\n")
-	if in.system { // a user has no network-online.target
+	if in.system { // units of a user have no network-online.target
 		b.WriteString("Wants=network-online.target\nAfter=network-online.target\n")
 	}
 	words := make([]string, len(args))
@@ -51,7 +51,7 @@ func (in installing) service(description string, args []string, of []*scheduled)
 	return b.String()
 }
 
-// install is the section by which a unit is enabled.
+// install returns the section that enables a unit.
 func (in installing) install(ofUser, ofSystem string) string {
 	target := ofUser
 	if in.system {
@@ -60,9 +60,9 @@ func (in installing) install(ofUser, ofSystem string) string {
 	return "\n[Install]\nWantedBy=" + target + "\n"
 }
 
-// confined lets a service of the machine write to what its crawls write to, and to
-// nothing else. A manager of a user can confine little; and who knows what a command
-// of --on-end writes to, and whom it asks.
+// confined restricts a service of the machine to write only where its crawls write. It does
+// not restrict units of a user, whose manager can do little, or jobs with a command of
+// --on-end, which may write anywhere and contact any host.
 func (in installing) confined(service string, of []*scheduled) (string, error) {
 	if !in.system {
 		return service, nil
@@ -86,7 +86,7 @@ func (in installing) confined(service string, of []*scheduled) (string, error) {
 	for _, path := range slices.Compact(paths) {
 		words = append(words, pathWord("", path))
 	}
-	// Clocks that all crawls of the user share.
+	// The clocks that all crawls of the user share.
 	words = append(words, pathWord("-", filepath.Join(home, ".local", "state")))
 	return service + "ReadWritePaths=" + strings.Join(words, " ") + `
 ProtectSystem=strict
@@ -101,11 +101,11 @@ LockPersonality=yes
 `, nil
 }
 
-// unitText is a text in a unit, in which % begins what systemd puts in its place.
+// unitText escapes % in the text of a unit, which begins a specifier of systemd.
 func unitText(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
-// execWord is a word of a command line, as systemd.service(5) reads it: the first one is
-// not looked into for variables.
+// execWord returns a word of a command line as systemd.service(5) reads it. variables is
+// false for the first word, in which variables are not expanded.
 func execWord(word string, variables bool) string {
 	word = unitText(word)
 	if variables {
@@ -114,7 +114,7 @@ func execWord(word string, variables bool) string {
 	return quotedWord(word)
 }
 
-// pathWord is a path in a list of paths.
+// pathWord returns a path for a list of paths.
 func pathWord(before, path string) string { return quotedWord(before + unitText(path)) }
 
 func quotedWord(word string) string {

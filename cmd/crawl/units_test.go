@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// timed makes a series of a name, and gives its directory.
+// timed makes a series with a schedule, and returns its directory.
 func timed(t *testing.T, name, schedule string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -28,7 +28,7 @@ func timed(t *testing.T, name, schedule string) string {
 	return dir
 }
 
-// printed are the units that crawl schedule install prints, by their names.
+// printed returns the units that crawl schedule install prints, by name.
 func printed(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	var out, said bytes.Buffer
@@ -50,7 +50,7 @@ func printed(t *testing.T, args ...string) map[string]string {
 	return units
 }
 
-// verified has systemd read units; ok is false where it is not there, or reads nothing.
+// verified checks units with systemd. ok is false if systemd is missing, or reads nothing.
 func verified(t *testing.T, units map[string]string) (said string, ok bool) {
 	t.Helper()
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -68,7 +68,7 @@ func verified(t *testing.T, units map[string]string) (said string, ok bool) {
 		args, names = append(args, path), append(names, strings.TrimSuffix(strings.TrimSuffix(name, ".service"), ".timer"))
 	}
 	raw, _ := exec.Command(analyze, args...).CombinedOutput()
-	var ours []string // units of the machine may have faults, too
+	var ours []string // other units of the machine may have faults
 	for line := range strings.Lines(string(raw)) {
 		for _, name := range names {
 			if strings.Contains(line, name) {
@@ -80,7 +80,7 @@ func verified(t *testing.T, units map[string]string) (said string, ok bool) {
 	return strings.Join(ours, ""), true
 }
 
-// withoutSystemd goes on where systemd cannot be asked, unless it is to be.
+// withoutSystemd skips the test if systemd cannot be used, unless that is required.
 func withoutSystemd(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("PERMESSO_SYSTEMD") != "" {
@@ -89,7 +89,7 @@ func withoutSystemd(t *testing.T, why string) {
 	t.Log("systemd-analyze:", why)
 }
 
-// The units that are made are those that systemd reads, whatever a directory is called.
+// systemd accepts the units, for any name of a directory.
 func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
 	ownHome(t)
 	weekly := timed(t, `we"ek ly%n$HOME;\x`, "schedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
@@ -102,7 +102,7 @@ func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
 		for of, text := range units {
 			spoilt[of] = strings.ReplaceAll(text, "[Service]\n", "[Service]\nRestrat=no\n")
 			if !strings.HasPrefix(text, madeHere) {
-				t.Errorf("%s: %s does not say who has made it", name, of)
+				t.Errorf("%s: %s does not say what has made it", name, of)
 			}
 		}
 		if said, ok := verified(t, spoilt); !ok || !strings.Contains(said, "Restrat") {
@@ -128,7 +128,7 @@ func TestAServiceMayDoWhatItsCrawlsDo(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, service)
 		}
 	}
-	// What a command of the user's needs nobody knows.
+	// What a command of the user needs is not known.
 	mails := timed(t, "mails", "on-end: mail me@example.org\nschedule: {every: '@daily'}")
 	if service := printed(t, "--system", mails)["crawl-schedule.service"]; strings.Contains(service, "Protect") || strings.Contains(service, "NoNew") {
 		t.Errorf("a command is confined:\n%s", service)

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// maxProblems is how many problems are listed; all are counted.
+// maxProblems is the maximum number of problems that are listed; all are counted.
 const maxProblems = 100
 
 // verifyFlags are the flags of crawl verify.
@@ -39,16 +39,16 @@ func (p *program) verifyCommand() *cobra.Command {
 the checksum of each record in state.db, and at the queue and what ended against
 what was seen; at the checksums that state.db has of pages.jsonl, links.jsonl,
 index.part, index.cdxj, crawl.log and the WARC files; at each WARC record with its
-digests; and it compares what each file says of a URL or an answer with what the
-others say. Of a crawl that was killed it looks at what the next run goes on from.
+digests; and it compares what each file says about a URL or an answer with what the
+others say. If a crawl was killed it checks what the next run continues from.
 If there is a provenance.json, the files are compared with it, too, as crawl provenance
 --verify does, absences.jsonl and robots.jsonl among them; if the crawl has changed
 since it was written, only the files that no run changes. DATASHEET.md and run.json
 are for people: what they say is not compared.
 
 Each thing that is wrong is named, with its file and place, and the command exits
-with 6; with 3 where nothing is damaged, and only an earlier crawl, of which this one
-repeats bodies, is not at hand. No crawl may run in the directory.
+with 6; with 3 if nothing is damaged, and only an earlier crawl, whose bodies this one
+repeats, is missing. No crawl may run in the directory.
 Docs: docs/reference/outputs.md.`,
 		Example: `  crawl verify news.crawl
 
@@ -81,13 +81,13 @@ Some WARC files were moved to another disk:
 	return cmd
 }
 
-// readingTime is far more than what it takes to read a directory: who takes longer
-// goes round in circles.
+// readingTime returns far more time than reading a directory takes. A reader that takes
+// longer is in an endless loop.
 func readingTime(dir string) time.Duration {
 	var size int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // who reads it says why
+			return nil // the reader reports the error
 		}
 		if info, err := d.Info(); err == nil {
 			size += info.Size()
@@ -98,8 +98,8 @@ func readingTime(dir string) time.Duration {
 	return 10*time.Minute + time.Duration(size/slow)*time.Second
 }
 
-// verifyApart verifies in a child process: some damage may make bbolt end the
-// process that opens the file, or read for ever.
+// verifyApart verifies in a child process, because some damage makes bbolt end the process
+// that opens the file, or read for ever.
 func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) error {
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
@@ -128,13 +128,13 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 	return childEnded(dir, ended.ProcessState, said.b, p.err)
 }
 
-// exitPipe is the exit code of a process that SIGPIPE has ended, as shells tell it: the
+// exitPipe is the exit code of a process that SIGPIPE has ended, as shells report it: the
 // reader of its output has gone.
 const exitPipe = 141
 
-// childEnded is the error of a child process that read the crawl in dir and ended with an
-// exit code or a signal, after it wrote said to its standard error. Only a crash of the
-// reader is damage: any other signal came from outside.
+// childEnded returns the error of a child process that read the crawl in dir and ended with
+// an exit code or a signal, after it wrote said to its standard error. Only a crash of the
+// reader means damage: any other signal came from outside.
 func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Writer) error {
 	status, ok := ended.Sys().(syscall.WaitStatus)
 	signaled := ok && status.Signaled()
@@ -168,11 +168,11 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 func (p *program) verify(dir string, f verifyFlags) error {
-	debug.SetMaxStack(64 << 20) // a tree of pages without an end is soon one
+	debug.SetMaxStack(64 << 20) // an endless tree of pages reaches this soon
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
 	var purge *storage.PurgeError
-	named := map[string]bool{} // the files that problems begin with
+	named := map[string]bool{} // the files that problems name first
 	found := func(problem error) {
 		text := filepath.ToSlash(strings.TrimPrefix(problem.Error(), filepath.Clean(dir)+string(filepath.Separator)))
 		if end := strings.IndexAny(text, ": "); end > 0 {
@@ -212,25 +212,25 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	case err != nil || v.Problems == 0:
 		return err
 	case purge != nil:
-		return &exit{exitState, fmt.Errorf("until the purge is finished nothing can be said: crawl optout purge %s finishes it", dir)}
+		return &exit{exitState, fmt.Errorf("the crawl cannot be verified before the purge is finished: crawl optout purge %s finishes it", dir)}
 	case onlyIndex:
 		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
 	case onlyAway:
 		return &exit{exitCheck, awayError(dir, v.Away)}
 	case onlySeal:
-		return &exit{exitState, fmt.Errorf("what differs is not as %s says, and nothing else is wrong: bring those files back from a copy; if they were changed on purpose, crawl provenance %s writes it again, of the crawl as it is", provenance.File, dir)}
+		return &exit{exitState, fmt.Errorf("these files differ from what %s says, and nothing else is wrong: bring them back from a copy; if they were changed on purpose, crawl provenance %s writes it again, of the crawl as it is", provenance.File, dir)}
 	}
-	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, mend what can be mended with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
+	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
 }
 
-// awayError says what it means that the bodies of some records are in no crawl at hand.
+// awayError returns the error for records whose bodies are in no crawl that is present.
 func awayError(dir string, records int) error {
 	mend := "the earlier crawl that has them"
 	if before := missingBefore(dir); before != "" {
 		mend = before + " (or a crawl before that)"
 	}
-	return fmt.Errorf("nothing of this crawl is damaged; %s an earlier crawl that is not at hand, or cannot be read: bring back %s, beside this one or where it was. "+
-		"Until then pages.jsonl, tables and reports hold, and a crawl that knows this one as the one before asks for such pages anew; a replay and a WACZ lack their bodies",
+	return fmt.Errorf("nothing of this crawl is damaged; %s an earlier crawl that is missing or cannot be read: bring back %s, beside this one or where it was. "+
+		"Until then pages.jsonl, tables and reports are valid, and a crawl that has this one as the one before fetches such pages anew; a replay and a WACZ lack their bodies",
 		bodiesOf(records), mend)
 }
 
@@ -241,8 +241,8 @@ func bodiesOf(records int) string {
 	return fmt.Sprintf("%d records repeat bodies of", records)
 }
 
-// missingBefore is the first of the crawls before the one in dir, each known to the one behind
-// it, that is not there; empty where none is known to be missing.
+// missingBefore returns the first of the crawls before the one in dir, each known to the
+// next one, that is missing. It returns "" if none is known to be missing.
 func missingBefore(dir string) string {
 	seen := map[string]bool{}
 	for !seen[dir] {
@@ -272,9 +272,9 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time
 		Pages     int        `json:"page_lines"`
 		LogLines  int        `json:"log_lines"`
 		Records   int        `json:"warc_records"`
-		Purged    int        `json:"purged"`   // records that stand for others
+		Purged    int        `json:"purged"`   // records that replace purged ones
 		Bodiless  int        `json:"bodiless"` // records whose body was purged
-		Away      int        `json:"away"`     // records whose body is in an earlier crawl that is not at hand
+		Away      int        `json:"away"`     // records whose body is in an earlier crawl that is missing
 		Unclean   bool       `json:"unclean"`
 		Moved     []string   `json:"moved"`
 		Problems  int        `json:"problems"`
@@ -305,9 +305,9 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 	var gone error
 	switch {
 	case v.Purged > 0:
-		gone = p.say("purged: %s; repeat one of them, so that their body is gone: %d", plural(v.Purged, "record"), v.Bodiless)
+		gone = p.say("purged: %s; records that repeated their bodies, which are gone: %d", plural(v.Purged, "record"), v.Bodiless)
 	case v.Bodiless > 0:
-		gone = p.say("repeat an answer that was purged from a crawl before, so that their body is gone: %s", plural(v.Bodiless, "record"))
+		gone = p.say("records whose body was purged from a crawl before: %s", plural(v.Bodiless, "record"))
 	}
 	if gone != nil {
 		return gone

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// reader makes a script stand for the process that reads a state file.
+// reader makes a script replace the process that reads a state file.
 func reader(t *testing.T, script string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -28,7 +28,7 @@ func reader(t *testing.T, script string) {
 	os.Args = []string{path}
 }
 
-// Damage that ends the process that reads it is one line, and damage.
+// Damage that crashes the process that reads it is reported in one line, as damage.
 func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := errors.Join(os.Mkdir("x.crawl", 0o755), os.WriteFile("x.crawl/state.db", nil, 0o644)); err != nil {
@@ -53,7 +53,7 @@ func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 	}
 }
 
-// What the process that reads says is handed on with its exit code, up to a bound.
+// The output of the process that reads is passed on with its exit code, up to a limit.
 func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := errors.Join(os.Mkdir("x.crawl", 0o755), os.WriteFile("x.crawl/state.db", nil, 0o644)); err != nil {

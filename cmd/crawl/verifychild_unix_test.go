@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Only a reader that crashes tells of damage: another signal says nothing of the crawl.
+// Only a crash of the reader means damage; another signal says nothing about the crawl.
 func TestASignalIsNoDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		script  string

@@ -16,25 +16,25 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// writtenTogether are the files that are written with provenance.json, and that nothing else
-// writes. DATASHEET.md is not one of them: people write in it.
+// writtenTogether are the files that are written together with provenance.json, and never
+// otherwise. DATASHEET.md is not one of them: people write in it.
 var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, provenance.SeedsFile}
 
 // A sealCheck compares a crawl that storage.Check has read with its provenance.json.
 type sealCheck struct {
 	dir     string
-	moved   bool            // WARC files that are missing were moved away
+	moved   bool            // missing WARC files were moved away on purpose
 	purged  bool            // records were taken out of WARC files
 	named   map[string]bool // files that storage.Check has found damaged
 	problem func(error)
 
-	differs []provenance.Difference // that problem was called with
-	broken  string                  // why provenance.json says nothing of the crawl; empty: it does
+	differs []provenance.Difference // those that problem was called with
+	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
 }
 
-// run calls problem with each file that is not as provenance.json says. It returns the time of
-// provenance.json if the crawl has changed since, as runs, purges and crawl index change it;
-// then only the files are compared that these leave alone.
+// run calls problem with each file that differs from provenance.json. If the crawl has
+// changed since, by a run, a purge or crawl index, it returns the time of provenance.json,
+// and compares only the files that these do not change.
 func (s *sealCheck) run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there
@@ -80,9 +80,9 @@ func (s *sealCheck) run() (before time.Time, err error) {
 	return before, nil
 }
 
-// rewritten reports whether a sound state file is another one than provenance.json says. A
-// purge and crawl index write it, and leave the time of the last commit. It never gets
-// shorter by that.
+// rewritten reports whether a sound state file differs from the one that provenance.json
+// describes. A purge and crawl index rewrite it, and keep the time of the last commit. They
+// never make it shorter.
 func (s *sealCheck) rewritten(of *provenance.Verified) bool {
 	if s.named[storage.StateFile] {
 		return false
@@ -94,15 +94,15 @@ func (s *sealCheck) rewritten(of *provenance.Verified) bool {
 	})
 }
 
-// orphans names the files whose provenance.json is missing, unless a kill came before it had
-// its name.
+// orphans names the files whose provenance.json is missing, unless a kill came before it
+// was renamed to its name.
 func (s *sealCheck) orphans() {
 	if provenance.BrokenOff(s.dir) {
 		return
 	}
 	for _, name := range writtenTogether {
 		if exists(filepath.Join(s.dir, name)) {
-			err := fmt.Errorf("%s is missing, with which %s was written", provenance.File, name)
+			err := fmt.Errorf("%s is missing, and %s was written with it", provenance.File, name)
 			s.broken = err.Error()
 			s.problem(&sealError{err})
 			break
@@ -114,7 +114,8 @@ func (s *sealCheck) orphans() {
 	}
 }
 
-// ownDifferences are those that the files of a snapshot show without a provenance.json.
+// ownDifferences returns the differences that the files of a snapshot show without a
+// provenance.json.
 func ownDifferences(dir string) (differs []provenance.Difference) {
 	for _, err := range (series.Snapshot{Dir: dir}).Check() {
 		differs = append(differs, provenance.Difference{File: filepath.Base(err.Path), Why: "is damaged: " + err.Err.Error()})
@@ -122,12 +123,13 @@ func ownDifferences(dir string) (differs []provenance.Difference) {
 	return differs
 }
 
-// away reports whether the file is one of the WARC files that were moved away.
+// away reports whether the file is a WARC file that was moved away.
 func (s *sealCheck) away(file string) bool {
 	return s.moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !exists(filepath.Join(s.dir, filepath.FromSlash(file)))
 }
 
-// constant reports whether the difference is of a file that no later run would have changed.
+// constant reports whether the difference is of a file that no later run would have
+// changed.
 func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) bool {
 	switch {
 	case d.File == provenance.File, slices.Contains(writtenTogether, d.File), slices.Contains(frozenFiles, d.File), !filepath.IsLocal(filepath.FromSlash(d.File)):
@@ -135,8 +137,8 @@ func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) 
 	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
 		return false
 	}
-	// A run goes on with a file that a kill has left open, and cuts it; a purge changes
-	// records, and no lengths.
+	// A run continues a file that a kill has left open, and cuts it. A purge changes
+	// records, but no lengths.
 	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
 	return !killed && !s.purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
 }
@@ -144,7 +146,7 @@ func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) 
 // frozenFiles are written when a snapshot of a series begins, and never again.
 var frozenFiles = []string{series.JobFile, series.SeedsFile, series.FactsFile}
 
-// indexPart is the index of a crawl that goes on.
+// indexPart is the index of a crawl that has not ended.
 const indexPart = "index.part"
 
 // A sealError is a problem that only provenance.json shows.

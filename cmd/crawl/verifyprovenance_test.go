@@ -33,7 +33,7 @@ func withProvenance(t *testing.T, dirs ...string) {
 	}
 }
 
-// verifiedHere is what crawl verify says of a crawl.
+// verifiedHere returns the exit code and the output of crawl verify for a crawl.
 func verifiedHere(t *testing.T, dir string) (code int, out string) {
 	t.Helper()
 	var said, errors bytes.Buffer
@@ -41,7 +41,7 @@ func verifiedHere(t *testing.T, dir string) (code int, out string) {
 	return code, said.String() + errors.String()
 }
 
-// Each damage of a file that is written with provenance.json, and of that itself, is named.
+// Each damage of provenance.json, and of a file that is written with it, is named.
 func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 	root := t.TempDir()
 	whole, other := filepath.Join(root, "one"), filepath.Join(root, "other")
@@ -65,7 +65,7 @@ func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 		}
 		second := bytes.IndexByte(raw, '\n') + 1
 		third := second + bytes.IndexByte(raw[second:], '\n') + 1
-		digest := max(0, bytes.LastIndex(raw, []byte(`"sha256"`))+15) // of provenance.json
+		digest := max(0, bytes.LastIndex(raw, []byte(`"sha256"`))+15) // in provenance.json
 		for name, b := range map[string][]byte{
 			"first bit": flip(0), "a digest or a line": flip(digest), "cut": raw[:len(raw)/2], "cut by a byte": raw[:len(raw)-1],
 			"a line deleted": append(bytes.Clone(raw[:second]), raw[third:]...), "a line more": append(bytes.Clone(raw), "{}\n"...),
@@ -90,7 +90,7 @@ func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 	}
 }
 
-// A kill before provenance.json has got its name is no damage of the files that have theirs.
+// A kill before provenance.json gets its name is no damage of the files that have theirs.
 func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "one")
 	withProvenance(t, dir)
@@ -99,7 +99,7 @@ func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() // it stays, as after a kill
+	defer f.Close() // the file stays, as after a kill
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
 	}
 }
 
-// A state file that is shorter than it was is named, also where no page of it is lost.
+// A state file that is shorter than it was is named, also if it has lost no page.
 func TestVerifyNamesAStateThatWasCut(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "one")
 	withProvenance(t, whole)
@@ -129,8 +129,9 @@ func TestVerifyNamesAStateThatWasCut(t *testing.T) {
 	}
 }
 
-// What people and other commands may change is no damage; a provenance of before the last
-// change is told, and what was written with it is compared all the same.
+// Files that people and other commands may change are no damage. If provenance.json is
+// older than the last change, that is printed, and the files written with it are compared
+// all the same.
 func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "one")
 	withProvenance(t, dir)
@@ -140,7 +141,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	// crawl index makes the files of before, and leaves the state as it is.
+	// crawl index makes the same files again, and does not change the state.
 	if err := os.Truncate(filepath.Join(dir, storage.IndexFile), 9); err != nil {
 		t.Fatal(err)
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A build is what a program says of itself. The names of its fields are never changed.
+// A build describes this program. The names of its fields are never changed.
 type build struct {
 	Version  string            `json:"version"`
 	Commit   string            `json:"commit,omitempty"`
 	Time     string            `json:"commit_time,omitempty"`
-	Modified bool              `json:"modified"` // beyond the commit
+	Modified bool              `json:"modified"` // whether the source differs from the commit
 	Go       string            `json:"go"`
 	OS       string            `json:"os"`
 	Arch     string            `json:"arch"`
-	Modules  map[string]string `json:"modules"` // that are linked, by their paths
+	Modules  map[string]string `json:"modules"` // versions of linked modules, by path
 }
 
 func (p *program) versionCommand() *cobra.Command {
@@ -26,8 +26,8 @@ func (p *program) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "print the version",
-		Long: `version prints the version, and with --json of which commit, Go and modules the
-program was built.`,
+		Long: `version prints the version, and with --json the commit, Go version and modules the
+program was built from.`,
 		Example: `  crawl version
   crawl version --json`,
 		Args: noArgs,
@@ -43,7 +43,7 @@ program was built.`,
 	return cmd
 }
 
-// thisBuild is what the program was built of, as far as it was told.
+// thisBuild returns how the program was built, as far as it is known.
 func thisBuild() build {
 	is := crawler.ThisBuild()
 	b := build{
@@ -56,7 +56,7 @@ func thisBuild() build {
 	return b
 }
 
-// manDate is the day of the commit; empty where that is not known.
+// manDate returns the day of the commit, or "" if it is not known.
 func manDate() string {
 	at, err := time.Parse(time.RFC3339, thisBuild().Time)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A view is what is shown of a crawl that runs.
+// A view is a moment of a running crawl, to be shown.
 type view struct {
 	stats crawler.Stats
-	since time.Duration // it runs
+	since time.Duration // since the start of the run
 	now   time.Time
-	rates []float64            // pages per second, the latest last
-	slow  *frontier.SiteStatus // the site that is waited for longest
-	old   frontier.Site        // the site that is asked for longest; "": none
-	asked time.Duration        // for how long
+	rates []float64            // pages per second, the newest last
+	slow  *frontier.SiteStatus // the site with the longest wait
+	old   frontier.Site        // the site with the longest request under way; "" if none
+	asked time.Duration        // for how long that request has run
 }
 
-// block are the lines of a view on a terminal, none wider than it.
+// block returns the lines of a view for a terminal of the given width.
 func (v *view) block(width int) []string {
 	f := v.stats.Frontier
 	rate := fmt.Sprintf("%.1f pages/s", v.rate())
@@ -53,7 +53,7 @@ func (v *view) block(width int) []string {
 	return lines
 }
 
-// line is the view as a sentence, for terminals that cannot be drawn on.
+// line returns the view as a sentence, for terminals that cannot be drawn on.
 func (v *view) line(width int) string {
 	text := v.head()
 	if old := v.oldest(); old != "" {
@@ -84,7 +84,7 @@ func (v *view) answers() string {
 	return strings.Join(parts, "; ")
 }
 
-// kept says what was kept out, URLs before links, the commonest reasons first.
+// kept returns what was kept out, URLs before links, the commonest reasons first.
 func (v *view) kept() string {
 	var parts []string
 	if urls := inList(inOrder(v.stats.SkippedURLs), urlsInWords); urls != "" {
@@ -99,11 +99,11 @@ func (v *view) kept() string {
 	return "kept out: " + strings.Join(parts, "; ")
 }
 
-// leastWait is shown: shorter ones are over before they are read.
+// leastWait is the shortest wait that is shown.
 const leastWait = time.Second
 
-// wait names who is waited for, for how long, and why: nobody, while somebody is
-// asked and nobody has to wait.
+// wait returns the site that is waited for, for how long, and why. It returns "" while a
+// request is under way and no site has to wait.
 func (v *view) wait() string {
 	f := v.stats.Frontier
 	if wait := f.NextDue.Sub(v.now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
@@ -115,10 +115,10 @@ func (v *view) wait() string {
 	return ""
 }
 
-// longAsked is shown: most answers are there before.
+// longAsked is the shortest time of a request that is shown: most answers come before.
 const longAsked = 2 * time.Second
 
-// oldest names who takes long to answer.
+// oldest returns the site that takes long to answer, or "".
 func (v *view) oldest() string {
 	if v.old == "" || v.asked < longAsked {
 		return ""
@@ -132,7 +132,8 @@ func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	return fmt.Sprintf("%s: %s %s", host, clockName(by), short(wait))
 }
 
-// short is a duration to the second; to the tenth where it is less than ten.
+// short returns a duration to the second, or to the tenth of a second if it is less than
+// ten.
 func short(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -140,7 +141,7 @@ func short(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// sparkline draws figures, the largest as a full block.
+// sparkline draws figures as blocks; the largest is a full block.
 func sparkline(figures []float64) string {
 	if len(figures) == 0 {
 		return ""
@@ -157,7 +158,7 @@ func sparkline(figures []float64) string {
 	return b.String()
 }
 
-// linkWords are the reasons for which a link does not bring its URL into the crawl, for people.
+// linkWords are, for people, the reasons why a link does not bring its URL into the crawl.
 var linkWords = map[crawler.Reason]string{
 	crawler.SkipScope:     "links out of scope",
 	crawler.SkipDepth:     "links beyond --depth",
@@ -169,7 +170,7 @@ var linkWords = map[crawler.Reason]string{
 	crawler.SkipHook:      "links refused by the program",
 }
 
-// urlWords are the reasons for which a URL of the crawl is not fetched, for people.
+// urlWords are, for people, the reasons why a URL of the crawl is not fetched.
 var urlWords = map[crawler.Reason]string{
 	crawler.SkipRobots:            "URLs forbidden by robots.txt",
 	crawler.SkipFailed:            "URLs failed every time",
@@ -193,7 +194,7 @@ func linksInWords(reason string) string {
 	return cmp.Or(linkWords[crawler.Reason(reason)], "links "+reason)
 }
 
-// stageWords say what became of a request that was not answered.
+// stageWords describe why a request was not answered.
 var stageWords = map[fetch.Stage]string{
 	fetch.StageDNS:            "names without an address",
 	fetch.StageDNSTimeout:     "names whose address was not found in time",
@@ -221,7 +222,7 @@ func stageInWords(stage string) string {
 	return cmp.Or(stageWords[fetch.Stage(stage)], stage)
 }
 
-// logfmt is the view for programs.
+// logfmt returns the view for programs, in logfmt.
 func (v *view) logfmt() string {
 	s := v.stats
 	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%d requests=%d queued=%d busy=%d",
@@ -249,23 +250,23 @@ func (v *view) logfmt() string {
 	return fit(line, len(line))
 }
 
-// rate is that of the pages so far, by second.
+// rate returns the pages per second so far.
 func (v *view) rate() float64 { return float64(v.stats.Pages) / max(v.since.Seconds(), 0.001) }
 
-// A looker makes views of a crawl, and knows those before.
+// A looker makes views of a crawl, and remembers earlier ones.
 type looker struct {
 	crawler *crawler.Crawler
 	begin   time.Time
 
-	sampled time.Time // when rates was last added to
-	pages   int       // by then
+	sampled time.Time // when the last rate was added
+	pages   int       // pages at that time
 	rates   []float64
-	asked   time.Time // when slow was last found out
+	asked   time.Time // when slow was last updated
 	slow    *frontier.SiteStatus
 }
 
-// Between two samples of the rate, how many are kept, and between two questions
-// for the slowest site, which goes through all of them.
+// The time between two samples of the rate, how many samples are kept, and the time between
+// two searches for the slowest site, which go through all sites.
 const (
 	sampleEvery = time.Second
 	samples     = 16

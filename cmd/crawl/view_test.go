@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// views are a crawl that has just begun, one that goes on, one that waits, and one
-// among hostile names.
+// views returns views of a crawl that has just begun, one in progress, one that waits, and
+// one with hostile names.
 func views() map[string]*view {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	all := map[string]*view{"begun": {now: now}}
@@ -74,7 +74,7 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// However narrow the terminal, and whatever a site is called: nothing but text.
+// A view is text that fits, for any width of the terminal and any name of a site.
 func TestViewsAreTextThatFits(t *testing.T) {
 	for name, v := range views() {
 		for width := range 100 {
@@ -90,7 +90,8 @@ func TestViewsAreTextThatFits(t *testing.T) {
 	}
 }
 
-// A terminal as far as a board needs one: text, line ends, CPL and ED.
+// screenAfter returns the lines of a terminal after text, as far as a board needs one:
+// text, line ends, CPL and ED.
 func screenAfter(t *testing.T, text string, width int) []string {
 	t.Helper()
 	rows := []string{""}
@@ -138,7 +139,7 @@ func TestABoardStaysInItsPlace(t *testing.T) {
 	if diff := cmp.Diff([]string{"begin", "a message", "another", ""}, screenAfter(t, out.String(), width)); diff != "" {
 		t.Errorf("taken away (-want +got)\n%s", diff)
 	}
-	// The window becomes narrower: what stood there takes more rows.
+	// The window becomes narrower: the old lines take more rows.
 	out.Reset()
 	b.draw([]string{strings.Repeat("x", 20), "y"})
 	width = 8
@@ -146,7 +147,7 @@ func TestABoardStaysInItsPlace(t *testing.T) {
 	if !strings.Contains(out.String(), "\x1b[4F\x1b[J") {
 		t.Errorf("narrower: %q", out.String())
 	}
-	// And wider: what was drawn since takes one row.
+	// And wider: the new line takes one row.
 	out.Reset()
 	width = 40
 	b.draw([]string{"w"})
@@ -160,7 +161,7 @@ func TestWrap(t *testing.T) {
 	for width, want := range map[int]string{
 		0: line, 80: line, len(line): line, 10: line,
 		24: "label        one two\n             three-and-four\n             five",
-		20: "label        one two\n             three-and-four\n             five", // a line may be full: no blank stands behind it
+		20: "label        one two\n             three-and-four\n             five", // a line may be full: no blank follows it
 		5:  line,
 	} {
 		if got := wrap(line, 13, width); got != want {
@@ -169,7 +170,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Each reason and each stage has words, and they are those of one, too.
+// Each reason and each stage has words, also in the singular.
 func TestEveryReasonHasWords(t *testing.T) {
 	for _, r := range []crawler.Reason{crawler.SkipOptOut, crawler.SkipUse, crawler.SkipExcluded, crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipSiteDead, crawler.SkipRobotsUnreachable, crawler.SkipBudget, crawler.SkipLimit, crawler.SkipWaits, crawler.SkipQueued} {
 		if urlWords[r] == "" {
@@ -196,7 +197,7 @@ func TestEveryReasonHasWords(t *testing.T) {
 	}
 }
 
-// allStages are those that the source of package fetch declares.
+// allStages returns the stages that the source of package fetch declares.
 func allStages(t *testing.T) (all []string) {
 	source, err := os.ReadFile("../../fetch/failure.go")
 	if err != nil {
@@ -229,7 +230,7 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// What is counted makes sense of one thing, too.
+// Words for counts are right for one, too.
 func TestWordsFitOne(t *testing.T) {
 	plural := regexp.MustCompile(`\b(are|were|have)\b|^1 \w+s\b|^1 kept `)
 	see := func(of string, in func(string) string) {

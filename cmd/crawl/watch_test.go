@@ -19,10 +19,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// watched is what a crawl of ten pages, seven seconds apart, shows on a screen.
+// watched returns what a crawl of ten pages, seven seconds apart, shows on a screen.
 func watched(t *testing.T, show func(p *program, said *bytes.Buffer) screen) (out, said string) {
 	t.Helper()
-	// The goroutine that waits for signals must not be one of the bubble.
+	// The goroutine that waits for signals must not belong to the bubble.
 	first := make(chan os.Signal, 1)
 	signal.Notify(first, os.Interrupt)
 	defer signal.Stop(first)
@@ -50,8 +50,8 @@ func watched(t *testing.T, show func(p *program, said *bytes.Buffer) screen) (ou
 	return out, said
 }
 
-// Where nobody looks on there is a line for programs each half minute, and each
-// of its words is a name and a figure.
+// Without a terminal there is a line for programs each half minute, and each of its words
+// is a name and a figure.
 func TestLinesForPrograms(t *testing.T) {
 	_, said := watched(t, func(p *program, _ *bytes.Buffer) screen { return p.screen("plain", false) })
 	lines := strings.Split(strings.TrimSpace(said), "\n")
@@ -69,8 +69,8 @@ func TestLinesForPrograms(t *testing.T) {
 	}
 }
 
-// On a terminal that cannot be drawn on there is a line every two seconds, none
-// wider than it, and it says who is waited for.
+// On a terminal that cannot be drawn on there is a line every two seconds, not wider than
+// the terminal, with the site that is waited for.
 func TestLinesForPeople(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		_, said := watched(t, func(*program, *bytes.Buffer) screen {
@@ -96,7 +96,7 @@ func TestLinesForPeople(t *testing.T) {
 	}
 }
 
-// A block stands in its place while the crawl runs, and is gone when it has ended.
+// A block stays in its place while the crawl runs, and is erased when it has ended.
 func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		out, said := watched(t, func(p *program, said *bytes.Buffer) screen {
@@ -120,7 +120,7 @@ func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 		}
 		after := screenAfter(t, said, width)
 		if strings.Contains(strings.Join(after, "\n"), "left") || !strings.Contains(strings.Join(after, " "), "goes on") || after[len(after)-1] != "" {
-			t.Errorf("%d columns: afterwards there stands %q", width, after)
+			t.Errorf("%d columns: afterwards the terminal shows %q", width, after)
 		}
 		if !strings.HasPrefix(out, `{"end":"done",`) || strings.Count(out, "\n") != 1 {
 			t.Errorf("the summary is %s", out)
@@ -128,7 +128,7 @@ func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 	}
 }
 
-// Where nothing is to be shown, nothing is.
+// With --progress none nothing is shown.
 func TestNothingIsShown(t *testing.T) {
 	out, said := watched(t, func(p *program, _ *bytes.Buffer) screen { return p.screen("none", true) })
 	if said != "" || strings.Count(out, "\n") != 1 {
@@ -136,7 +136,7 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// Who is waited for, and by whose wish.
+// A view names the site that is waited for, and the clock.
 func TestWaitingNamesTheWish(t *testing.T) {
 	for by, want := range map[string]string{"own": "a.test:81: own pause 3.0s", "robots": "a.test:81: robots.txt 3.0s", "back-off": "a.test:81: back-off 3.0s"} {
 		if got := waitingFor(by); got != want {

@@ -19,27 +19,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// ErrNobody is returned by Call where nobody runs the crawl.
-var ErrNobody = errors.New("nobody runs the crawl")
+// ErrNobody is returned by Status, Tell and Print if no process runs the crawl.
+var ErrNobody = errors.New("no process runs the crawl")
 
 // A ShutError says that a process runs a crawl and does not answer at the door.
 type ShutError struct {
 	Dir string
-	Run *storage.Run // nil if that is not known
+	Run *storage.Run // nil if not known
 	Err error
 }
 
 func (e *ShutError) Error() string {
-	who := "a process"
+	process := "a process"
 	if e.Run != nil {
-		who = fmt.Sprintf("process %d", e.Run.PID)
+		process = fmt.Sprintf("process %d", e.Run.PID)
 	}
-	return fmt.Sprintf("%s runs the crawl in %s, and does not answer: %v", who, e.Dir, e.Err)
+	return fmt.Sprintf("%s runs the crawl in %s, and does not answer: %v", process, e.Dir, e.Err)
 }
 
 func (e *ShutError) Unwrap() error { return e.Err }
 
-// A RefusedError is what the crawl answered to what it was told.
+// A RefusedError is returned if the crawl answered a request with a refusal.
 type RefusedError struct {
 	Reason string
 	Ended  bool // the run has ended, or is about to
@@ -47,14 +47,14 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Status asks the process that runs the crawl in dir. The error is ErrNobody, or a
-// *ShutError.
+// Status returns the status of the crawl in dir, from the process that runs it. The error
+// is ErrNobody, a *RefusedError or a *ShutError.
 func Status(ctx context.Context, dir string) (s crawler.Status, err error) {
 	return s, call(ctx, dir, http.MethodGet, "/status", nil, &s)
 }
 
-// Tell tells the process that runs the crawl in dir what to do: pause, resume, slow,
-// exclude, add or limit. The error is a *RefusedError, or one of those of Status.
+// Tell sends ask to the process that runs the crawl in dir. do is pause, resume, slow,
+// exclude, add or limit. The error is one of those of Status.
 func Tell(ctx context.Context, dir, do string, ask Ask) error {
 	raw, err := json.Marshal(ask)
 	if err != nil {
@@ -66,18 +66,18 @@ func Tell(ctx context.Context, dir, do string, ask Ask) error {
 	return call(ctx, dir, http.MethodPost, "/"+do, raw, &struct{}{})
 }
 
-// most is how long whoever runs the crawl may take to answer, and how much he may say.
+// The process that runs the crawl may take maxWait to answer, with maxAnswer bytes.
 const (
-	most     = 30 * time.Second
-	mostSaid = 8 << 20
+	maxWait   = 30 * time.Second
+	maxAnswer = 8 << 20
 )
 
 func call(ctx context.Context, dir, method, path string, body []byte, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, most)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	conn, err := dial(ctx, dir)
 	if err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	defer conn.Close()
 	transport := over(conn)
@@ -88,38 +88,38 @@ func call(ctx context.Context, dir, method, path string, body []byte, into any) 
 	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, mostSaid))
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return refused(resp, raw)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	return nil
 }
 
-// over speaks HTTP over one connection.
+// over returns a transport that speaks HTTP over conn alone.
 func over(conn net.Conn) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
 }
 
-// refused is the error of an answer that is no success.
+// refused returns the error of an answer that is not a success.
 func refused(resp *http.Response, raw []byte) error {
-	var no refusal
-	if json.Unmarshal(raw, &no) != nil || no.Error == "" {
-		no.Error = resp.Status
+	var body refusal
+	if json.Unmarshal(raw, &body) != nil || body.Error == "" {
+		body.Error = resp.Status
 	}
-	return &RefusedError{no.Error, no.Ended}
+	return &RefusedError{body.Error, body.Ended}
 }
 
-// dial connects to the socket in dir, or to that which run.json names.
+// dial connects to the socket in dir, or to the socket that run.json names.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -134,13 +134,14 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 		path = run.Control
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no socket", path)
+		return nil, fmt.Errorf("%s is not a socket", path)
 	}
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// nobody says whether anybody runs the crawl whose door is shut.
-func nobody(dir string, err error) error {
+// unanswered returns a *ShutError with err if a process holds the crawl in dir, else
+// ErrNobody.
+func unanswered(dir string, err error) error {
 	if run, held := storage.Holder(dir); held {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			err = errors.New("it has no door")

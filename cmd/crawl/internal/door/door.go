@@ -11,30 +11,28 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// A Door answers whoever comes, until it is closed.
+// A Door answers clients until it is closed.
 type Door struct {
 	server *http.Server
-	at     *place // nil: an address
+	at     *place // of the socket; nil if addr is a TCP address
 	addr   string
 	done   chan error
 }
 
-// bounds are those of what one who comes, and all together, may take. What is slower
-// is cut off.
+// bounds limit each client, and all clients together. What is slower is cut off.
 type bounds struct {
-	visitors int           // at once; others wait outside
-	header   time.Duration // for the header of a request
-	request  time.Duration // for all of it
-	answer   time.Duration // for taking the answer, from the end of the header on
-	idle     time.Duration // between two requests
-	size     int           // of a header, in bytes
+	clients int           // at once; others wait to be accepted
+	header  time.Duration // for the header of a request
+	request time.Duration // for all of it
+	answer  time.Duration // for reading the answer, after the end of the header
+	idle    time.Duration // between two requests
+	size    int           // of a header, in bytes
 }
 
-var usual = bounds{visitors: 16, header: 5 * time.Second, request: 10 * time.Second, answer: 30 * time.Second, idle: 10 * time.Second, size: 16 << 10}
+var usual = bounds{clients: 16, header: 5 * time.Second, request: 10 * time.Second, answer: 30 * time.Second, idle: 10 * time.Second, size: 16 << 10}
 
-// Open opens the door of the crawl in dir, which this process must hold. Where the path
-// is too long for a socket it lies elsewhere, and run.json says so. The error says why
-// there is none.
+// Open opens the door of the crawl in dir, which this process must hold. If the path is too
+// long for a socket, the socket is made elsewhere and run.json names it.
 func Open(dir string, h http.Handler) (*Door, error) {
 	l, at, err := listen(dir)
 	if err != nil {
@@ -45,7 +43,7 @@ func Open(dir string, h http.Handler) (*Door, error) {
 	return d, nil
 }
 
-// Listen takes a TCP address for ServeAt. One without a host is of this machine alone.
+// Listen listens on a TCP address for ServeAt. An address without a host means 127.0.0.1.
 func Listen(address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -57,7 +55,7 @@ func Listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
-// ServeAt answers at an address, which Close lets go.
+// ServeAt answers at l, which Close closes.
 func ServeAt(l net.Listener, h http.Handler) *Door { return serve(l, h, usual) }
 
 func serve(l net.Listener, h http.Handler, b bounds) *Door {
@@ -65,12 +63,12 @@ func serve(l net.Listener, h http.Handler, b bounds) *Door {
 		Handler: h, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: b.header, ReadTimeout: b.request, WriteTimeout: b.answer, IdleTimeout: b.idle, MaxHeaderBytes: b.size,
 	}}
-	// The door. It ends with Close.
-	go func() { d.done <- d.server.Serve(netutil.LimitListener(l, b.visitors)) }()
+	// The server. It ends with Close.
+	go func() { d.done <- d.server.Serve(netutil.LimitListener(l, b.clients)) }()
 	return d
 }
 
-// Where says where the door is: the path of a socket, or an address.
+// Where returns the path of the socket, or the TCP address.
 func (d *Door) Where() string {
 	if d.at != nil {
 		return d.at.path
@@ -78,7 +76,7 @@ func (d *Door) Where() string {
 	return d.addr
 }
 
-// Close closes the door: who is in it is cut off, and the socket is removed.
+// Close cuts off all clients and removes the socket.
 func (d *Door) Close() error {
 	err := d.server.Close()
 	if end := <-d.done; !errors.Is(end, http.ErrServerClosed) {

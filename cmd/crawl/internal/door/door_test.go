@@ -24,44 +24,44 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// told is a crawl that writes down what it is told.
-type told struct {
+// A recorder is a crawl that records what it is told.
+type recorder struct {
 	mu     sync.Mutex // guards what follows
-	said   []string
+	orders []string
 	limits crawler.Limits
 	err    error
 	looks  int
 }
 
-func (c *told) say(format string, args ...any) error {
+func (c *recorder) say(format string, args ...any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = append(c.said, fmt.Sprintf(format, args...))
+	c.orders = append(c.orders, fmt.Sprintf(format, args...))
 	return c.err
 }
 
-func (c *told) Status() crawler.Status {
+func (c *recorder) Status() crawler.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looks++
 	return crawler.Status{Version: 1, State: crawler.StateRunning, Run: crawler.StatusRun{Pages: 7}}
 }
 
-func (c *told) Pause(reason string) error  { return c.say("pause %s", reason) }
-func (c *told) Resume(reason string) error { return c.say("resume %s", reason) }
-func (c *told) Slow(of string, delay time.Duration, reason string) error {
+func (c *recorder) Pause(reason string) error  { return c.say("pause %s", reason) }
+func (c *recorder) Resume(reason string) error { return c.say("resume %s", reason) }
+func (c *recorder) Slow(of string, delay time.Duration, reason string) error {
 	return c.say("slow %s %v %s", of, delay, reason)
 }
-func (c *told) Exclude(of, reason string) error { return c.say("exclude %s %s", of, reason) }
-func (c *told) Seed(reason string, seeds ...string) error {
+func (c *recorder) Exclude(of, reason string) error { return c.say("exclude %s %s", of, reason) }
+func (c *recorder) Seed(reason string, seeds ...string) error {
 	return c.say("add %d %s %s", len(seeds), seeds[0], reason)
 }
-func (c *told) Limit(reason string, change func(*crawler.Limits)) error {
+func (c *recorder) Limit(reason string, change func(*crawler.Limits)) error {
 	change(&c.limits)
 	return c.say("limit %s", reason)
 }
 
-// opened is a door in dir that is closed at the end.
+// opened opens a door in dir and closes it at the end of the test.
 func opened(t *testing.T, dir string, h http.Handler) *Door {
 	t.Helper()
 	d, err := Open(dir, h)
@@ -76,7 +76,8 @@ func opened(t *testing.T, dir string, h http.Handler) *Door {
 	return d
 }
 
-// short is a directory whose path leaves room for a socket on every system.
+// short returns a temporary directory whose path is short enough for a socket on every
+// system.
 func short(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "d")
@@ -88,7 +89,7 @@ func short(t *testing.T) string {
 }
 
 func TestWhatIsToldReachesTheCrawl(t *testing.T) {
-	dir, c := short(t), new(told)
+	dir, c := short(t), new(recorder)
 	opened(t, dir, Rooms(c))
 	for _, ask := range []struct {
 		do  string
@@ -102,17 +103,17 @@ func TestWhatIsToldReachesTheCrawl(t *testing.T) {
 		}
 	}
 	want := []string{"pause a call", "resume ", "slow a.example 10s a mail", "exclude http://a.example b", "add 2 http://a.example/ ", "limit "}
-	if !slices.Equal(c.said, want) || c.limits.Pages != 5 || c.limits.Time != time.Hour {
-		t.Errorf("%q, want %q; %+v", c.said, want, c.limits)
+	if !slices.Equal(c.orders, want) || c.limits.Pages != 5 || c.limits.Time != time.Hour {
+		t.Errorf("%q, want %q; %+v", c.orders, want, c.limits)
 	}
 	if s, err := Status(t.Context(), dir); err != nil || s.Run.Pages != 7 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
 
-// Whatever is refused says why, and what can be done about it.
+// A refusal gives the reason.
 func TestWhatIsRefusedSaysWhy(t *testing.T) {
-	dir, c := short(t), new(told)
+	dir, c := short(t), new(recorder)
 	opened(t, dir, Rooms(c))
 	for _, test := range []struct {
 		err   error
@@ -146,7 +147,7 @@ func TestNobodyIsThere(t *testing.T) {
 	if err := Tell(t.Context(), filepath.Join(dir, "none"), "pause", Ask{}); !errors.Is(err, ErrNobody) {
 		t.Errorf("of no directory: %v", err)
 	}
-	d, err := Open(dir, Rooms(new(told)))
+	d, err := Open(dir, Rooms(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// A process that runs the crawl and has no door is named.
+// The error names a process that holds the crawl but does not listen.
 func TestACrawlWithoutADoor(t *testing.T) {
 	dir := short(t)
 	db, err := storage.Open(dir, storage.Options{NoPages: true})
@@ -195,13 +196,13 @@ func TestACrawlWithoutADoor(t *testing.T) {
 	}
 }
 
-// Only its owner may come in, and there is no moment at which anybody else could.
+// Only the owner of the socket may connect, from the moment it exists.
 func TestTheDoorIsItsOwners(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there the directory's permissions count")
 	}
 	dir := short(t)
-	d := opened(t, dir, Rooms(new(told)))
+	d := opened(t, dir, Rooms(new(recorder)))
 	info, err := os.Lstat(d.Where())
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 || d.Where() != filepath.Join(dir, "control") {
 		t.Errorf("%s: %v, %v", d.Where(), info.Mode(), err)
@@ -211,14 +212,14 @@ func TestTheDoorIsItsOwners(t *testing.T) {
 	}
 }
 
-// What a killed process has left is replaced; what is no socket is not.
+// Open replaces the socket of a killed process, and fails if the file is not a socket.
 func TestADoorThatWasLeftOpen(t *testing.T) {
 	dir := short(t)
 	l, _, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil { // and the socket stays, as after a kill
+	if err := l.Close(); err != nil { // the socket stays, as after a kill
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, private), 0o700); err != nil {
@@ -230,7 +231,7 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	if _, err := Status(t.Context(), dir); !errors.Is(err, ErrNobody) {
 		t.Errorf("%v", err)
 	}
-	opened(t, dir, Rooms(new(told)))
+	opened(t, dir, Rooms(new(recorder)))
 	if _, err := Status(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
@@ -238,7 +239,7 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, Name), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(other, Rooms(new(told))); err == nil || !strings.Contains(err.Error(), "is in the way: it is no socket") {
+	if _, err := Open(other, Rooms(new(recorder))); err == nil || !strings.Contains(err.Error(), "is in the way: it is not a socket") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Status(t.Context(), other); !errors.Is(err, ErrNobody) {
@@ -246,14 +247,13 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	}
 }
 
-// The socket of a killed process is removed by the next command that reads the crawl; that of
-// a run, and what is no socket, are not.
+// Sweep removes the socket of a killed process, not that of a run, and no other file.
 func TestSweepRemovesADeadSocket(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there no file is known as a socket")
 	}
 	dir := short(t)
-	opened(t, dir, Rooms(new(told)))
+	opened(t, dir, Rooms(new(recorder)))
 	Sweep(dir)
 	if _, err := Status(t.Context(), dir); err != nil {
 		t.Errorf("of a run: %v", err)
@@ -297,14 +297,14 @@ func TestSweepRemovesADeadSocket(t *testing.T) {
 	}
 }
 
-// A run that begins while another one ends has its socket left alone.
+// A run that ends leaves the socket of the next run alone.
 func TestADoorThatAnotherRunHasMade(t *testing.T) {
 	dir := short(t)
-	old, err := Open(dir, Rooms(new(told)))
+	old, err := Open(dir, Rooms(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened(t, dir, Rooms(new(told)))
+	opened(t, dir, Rooms(new(recorder)))
 	if err := old.Close(); err != nil {
 		t.Error(err)
 	}
@@ -313,7 +313,7 @@ func TestADoorThatAnotherRunHasMade(t *testing.T) {
 	}
 }
 
-// Where the path is too long for a socket it lies elsewhere, and run.json says where.
+// If the path is too long for a socket, the socket is made elsewhere and run.json names it.
 func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 	base, elsewhere := short(t), short(t)
 	t.Setenv("XDG_RUNTIME_DIR", elsewhere)
@@ -323,7 +323,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	d, err := Open(dir, Rooms(new(told)))
+	d, err := Open(dir, Rooms(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,13 +343,13 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 	if names, _ := filepath.Glob(filepath.Join(elsewhere, "*")); len(names) != 0 {
 		t.Errorf("left behind: %q", names)
 	}
-	// Nor is it elsewhere where that is too long, too.
+	// It is an error if the other directory's path is too long, too.
 	if _, _, err := listenElsewhere(dir, []string{dir}); err == nil || !strings.Contains(err.Error(), "longer than the") {
 		t.Errorf("%v", err)
 	}
 }
 
-// raw sends bytes and returns what is answered until the door is shut.
+// raw sends bytes and returns the answer, up to the end of the connection.
 func raw(t *testing.T, d *Door, send string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", d.Where())
@@ -357,14 +357,14 @@ func raw(t *testing.T, d *Door, send string) string {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = io.WriteString(conn, send) // the door may be shut before all of it is sent
+	_, _ = io.WriteString(conn, send) // the server may close the connection before all is sent
 	said, _ := io.ReadAll(conn)
 	return string(said)
 }
 
-// Whoever sends what makes no sense is answered so, and the next one is served.
+// A senseless request is refused, and the next one is served.
 func TestHostileRequests(t *testing.T) {
-	dir, c := short(t), new(told)
+	dir, c := short(t), new(recorder)
 	d := opened(t, dir, Rooms(c))
 	post := func(path, body string) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
@@ -400,13 +400,13 @@ func TestHostileRequests(t *testing.T) {
 			}
 		})
 	}
-	if len(c.said) != 0 {
-		t.Errorf("the crawl was told %q", c.said)
+	if len(c.orders) != 0 {
+		t.Errorf("the crawl was told %q", c.orders)
 	}
 }
 
-// Who comes and says nothing, or does not take his answer, is shown out; until then he
-// takes the room of one.
+// A client that sends nothing, or does not read its answer, is cut off. Until then it takes
+// one of the places.
 func TestSilentVisitorsAreShownOut(t *testing.T) {
 	dir := short(t)
 	l, at, err := listen(dir)
@@ -414,8 +414,8 @@ func TestSilentVisitorsAreShownOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := usual
-	b.visitors, b.header, b.request, b.idle = 2, 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-	d := serve(l, Rooms(new(told)), b)
+	b.clients, b.header, b.request, b.idle = 2, 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	d := serve(l, Rooms(new(recorder)), b)
 	d.at = at
 	defer d.Close()
 	for _, send := range []string{"", "GET /sta", "POST /pause HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{", "GET /status HTTP/1.1\r\nHost: x\r\n\r\n"} {
@@ -433,11 +433,11 @@ func TestSilentVisitorsAreShownOut(t *testing.T) {
 	}
 }
 
-// The door is closed though somebody stands in it, and a crawl that panics takes the
-// answer of that one visitor.
+// Close cuts off a client whose request is being answered. A panic of a handler ends the
+// answer of its own client alone.
 func TestTheDoorClosesWhoeverStandsInIt(t *testing.T) {
 	dir, inside := short(t), make(chan struct{})
-	mux := Rooms(new(told))
+	mux := Rooms(new(recorder))
 	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
 		close(inside)
 		<-r.Context().Done()
@@ -466,29 +466,29 @@ func TestTheDoorClosesWhoeverStandsInIt(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
-		t.Error("he was answered")
+		t.Error("the client was answered")
 	}
 }
 
-// Many who ask at once look once.
+// Concurrent clients share one Status.
 func TestManyLooksAreOne(t *testing.T) {
-	c := new(told)
-	look := &looks{crawl: c}
+	c := new(recorder)
+	cache := &statusCache{crawl: c}
 	var all sync.WaitGroup
 	began := time.Now()
 	for range 50 {
-		all.Go(func() { look.status() })
+		all.Go(func() { cache.status() })
 	}
 	all.Wait()
-	if most := 1 + int(time.Since(began)/asYoung); c.looks > most {
-		t.Errorf("%d looks, want no more than %d", c.looks, most)
+	if most := 1 + int(time.Since(began)/maxAge); c.looks > most {
+		t.Errorf("%d calls of Status, want at most %d", c.looks, most)
 	}
 }
 
-// What is for everybody's eyes is of this machine alone, unless somebody says otherwise,
-// and nobody can tell the crawl anything there.
+// The address of the figures is of this machine alone, unless it names a host, and clients
+// cannot steer the crawl there.
 func TestTheAddressOfFigures(t *testing.T) {
-	c := new(told)
+	c := new(recorder)
 	for _, address := range []string{"0", ":0", "127.0.0.1:0"} {
 		l, err := Listen(address)
 		if err != nil {
@@ -515,13 +515,13 @@ func TestTheAddressOfFigures(t *testing.T) {
 		}
 	}
 	if _, err := Listen("not an address"); err == nil {
-		t.Error("it is an address")
+		t.Error("no error")
 	}
 }
 
-// The figures are as Prometheus wants them: a help and a type before each name, names
-// and labels in its form, counters that end in _total and nothing else that does, base
-// units, and nothing twice.
+// The figures have the form that Prometheus requires: a help and a type before each name,
+// names and labels in its form, counters that end in _total and nothing else that does,
+// base units, and nothing twice.
 func TestTheFiguresAreInTheirForm(t *testing.T) {
 	text := metrics(crawler.Status{
 		State: crawler.StateRunning, Run: crawler.StatusRun{

@@ -14,25 +14,25 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Name is that of the socket in the directory of a crawl.
+// Name is the name of the socket in the directory of a crawl.
 const Name = "control"
 
-// private is where a socket is made before it has its name: nobody else can look into
-// it, so there is no moment at which anybody could connect.
+// private is the directory in which a socket is made before it is renamed. No other user
+// can look into it, so no other user can connect before the permissions are set.
 const private = ".ctl"
 
-// longest is how long the path of a socket may be, in bytes.
+// longest is the maximum length of a socket's path, in bytes.
 const longest = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 // A place is where a socket lies.
 type place struct {
 	path string
-	is   fs.FileInfo // of the socket, by which it is known again
-	dir  string      // that was made for it; empty: it lies in that of the crawl
+	is   fs.FileInfo // of the socket, to recognise it later
+	dir  string      // directory made for the socket; empty if it lies in that of the crawl
 }
 
-// listen makes the socket of the crawl in dir, which this process holds. What a killed
-// process has left is replaced.
+// listen makes the socket of the crawl in dir, which this process holds. It replaces the
+// socket of a killed process.
 func listen(dir string) (net.Listener, *place, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -44,8 +44,8 @@ func listen(dir string) (net.Listener, *place, error) {
 	return listenElsewhere(dir, runtimeDirs())
 }
 
-// runtimeDirs are directories for sockets: that of the user's session, as the XDG Base
-// Directory Specification names it, and that for temporary files.
+// runtimeDirs returns directories for sockets: that of the user's session (XDG_RUNTIME_DIR
+// of the XDG Base Directory Specification), and that for temporary files.
 func runtimeDirs() (dirs []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		dirs = append(dirs, dir)
@@ -53,12 +53,12 @@ func runtimeDirs() (dirs []string) {
 	return append(dirs, os.TempDir())
 }
 
-// listenElsewhere makes the socket in the first of some directories where its path is
-// short enough, and notes that in run.json.
+// listenElsewhere makes the socket in the first of dirs in which its path is short enough,
+// and notes that in run.json.
 func listenElsewhere(crawl string, dirs []string) (net.Listener, *place, error) {
 	errs := []error{fmt.Errorf("the path of %s is longer than the %d bytes that a socket may have", filepath.Join(crawl, Name), longest)}
 	for _, parent := range dirs {
-		dir, err := os.MkdirTemp(parent, "permesso-") // for its owner alone
+		dir, err := os.MkdirTemp(parent, "permesso-") // mode 0700
 		if err == nil {
 			var l net.Listener
 			var at *place
@@ -81,15 +81,15 @@ func listenElsewhere(crawl string, dirs []string) (net.Listener, *place, error) 
 func listenIn(dir string) (net.Listener, *place, error) {
 	path := filepath.Join(dir, Name)
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket && runtime.GOOS != "windows" {
-		return nil, nil, fmt.Errorf("%s is in the way: it is no socket", path)
+		return nil, nil, fmt.Errorf("%s is in the way: it is not a socket", path)
 	}
 	made, first := filepath.Join(dir, private), filepath.Join(dir, private, "s")
 	if runtime.GOOS == "windows" {
-		// There it is the directory whose permissions count, and a socket keeps its name.
+		// On Windows the permissions of the directory count, and a socket keeps its name.
 		made, first = "", path
 		_ = os.Remove(path)
 	} else {
-		_, _ = os.Remove(first), os.Remove(made) // of a process that was killed meanwhile
+		_, _ = os.Remove(first), os.Remove(made) // left by a process that was killed here
 		if err := os.Mkdir(made, 0o700); err != nil {
 			return nil, nil, err
 		}
@@ -99,7 +99,7 @@ func listenIn(dir string) (net.Listener, *place, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l.SetUnlinkOnClose(false) // another process may have another one there by then
+	l.SetUnlinkOnClose(false) // by then the path may be the socket of another process
 	at := &place{path: path}
 	if made != "" {
 		if err = os.Chmod(first, 0o600); err == nil {
@@ -115,7 +115,7 @@ func listenIn(dir string) (net.Listener, *place, error) {
 	return l, at, nil
 }
 
-// leave removes the socket, unless it is that of somebody else by now.
+// leave removes the socket, unless it belongs to another process by now.
 func (p *place) leave() error {
 	is, err := os.Lstat(p.path)
 	if err == nil && os.SameFile(is, p.is) {
@@ -131,11 +131,12 @@ func (p *place) leave() error {
 }
 
 // Sweep removes the socket that a killed process has left in the directory of a crawl, or
-// elsewhere for it: programs that copy directories stop at sockets. The socket of a process
-// that listens, and what is no socket, stay. Errors do not matter: the next run removes it, too.
+// elsewhere for it: programs that copy directories stop at sockets. It keeps the socket of
+// a process that listens, and files that are not sockets. Errors do not matter: the next
+// run removes it, too.
 func Sweep(dir string) {
 	if runtime.GOOS == "windows" {
-		return // where the file does not say that it is a socket
+		return // there a file's mode does not say that it is a socket
 	}
 	sweepAt(filepath.Join(dir, Name))
 	if run, err := storage.ReadRun(dir); err == nil && run.Control != "" && filepath.Base(run.Control) == Name {
@@ -145,8 +146,8 @@ func Sweep(dir string) {
 	}
 }
 
-// sweepAt removes a socket that nothing listens at. It has another name meanwhile: a run may
-// begin, and make its own.
+// sweepAt removes a socket that no process listens on. It renames the socket first, because
+// a run may begin meanwhile and make its own.
 func sweepAt(path string) (removed bool) {
 	is, err := os.Lstat(path)
 	if err != nil || is.Mode().Type() != fs.ModeSocket {

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Looks is what may be seen of a crawl by whoever asks: GET /metrics, as Prometheus
-// reads it, and /healthz.
+// Looks returns the handler of what may be read without steering: GET /metrics, in the text
+// format of Prometheus, and /healthz.
 func Looks(status func() crawler.Status) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +27,7 @@ func Looks(status func() crawler.Status) *http.ServeMux {
 	return mux
 }
 
-// metrics is a status in the text format of Prometheus
+// metrics returns a status in the text format of Prometheus
 // (https://prometheus.io/docs/instrumenting/exposition_formats/).
 func metrics(s crawler.Status) string {
 	var m exposition
@@ -44,9 +44,9 @@ func metrics(s crawler.Status) string {
 	m.one("counter", "permesso_handler_errors_total", "Errors of the handler in this run.", run.Handler)
 	m.one("gauge", "permesso_crawl_budget_pages", "Pages of the whole crawl that count for limits, each once.", crawl.BudgetPages)
 	m.one("gauge", "permesso_crawl_done_urls", "URLs of the whole crawl that have ended.", crawl.Done)
-	m.one("gauge", "permesso_queued_urls", "URLs that are queued, but for those that are to be fetched again.", crawl.Queued)
+	m.one("gauge", "permesso_queued_urls", "URLs that are queued, without those that wait to be fetched again.", crawl.Queued)
 	m.one("gauge", "permesso_again_urls", "URLs that had ended, and wait to be fetched again.", crawl.Again)
-	m.many("gauge", "permesso_left_urls", "URLs that are queued, by why.", "reason", inTexts(s.Left))
+	m.many("gauge", "permesso_left_urls", "URLs that are queued, by reason.", "reason", inTexts(s.Left))
 	m.many("gauge", "permesso_sites", "Sites, by what they do.", "state", map[string]int{
 		"busy": sites.Busy, "due": sites.Due, "waiting": sites.Waiting, "parked": sites.Parked,
 		"given up": sites.GivenUp, "budget spent": sites.Spent, "excluded": sites.Excluded,
@@ -55,20 +55,20 @@ func metrics(s crawler.Status) string {
 	for clock, c := range sites.Clocks {
 		waiting[cmp.Or(string(clock), string(frontier.OwnClock))] += c.Sites
 	}
-	m.many("gauge", "permesso_waiting_sites", "Sites that wait, by the clock that asks it.", "clock", waiting)
-	m.one("gauge", "permesso_known_sites", "Sites that were asked, or are to be.", sites.Known)
+	m.many("gauge", "permesso_waiting_sites", "Sites that wait, by the clock they wait for.", "clock", waiting)
+	m.one("gauge", "permesso_known_sites", "Sites that were or will be contacted.", sites.Known)
 	m.one("counter", "permesso_paced_requests_total", "Requests of this run that had a pause to keep.", s.Polite.Requests)
-	m.one("counter", "permesso_early_requests_total", "Of these, those that came before the site was due: none.", s.Polite.Early)
-	m.one("gauge", "permesso_least_margin_seconds", "Least time by which one of these came after its site was due.", s.Polite.LeastMargin)
-	m.one("counter", "permesso_retry_after_obeyed_total", "Times a Retry-After named, kept.", s.Polite.RetryAfter)
+	m.one("counter", "permesso_early_requests_total", "Paced requests that came before the site was due: always 0.", s.Polite.Early)
+	m.one("gauge", "permesso_least_margin_seconds", "Least time from a site's due time to its paced request.", s.Polite.LeastMargin)
+	m.one("counter", "permesso_retry_after_obeyed_total", "Retry-After delays that were kept.", s.Polite.RetryAfter)
 	m.one("gauge", "permesso_heap_bytes", "Memory of live objects.", s.Memory.Heap)
-	m.one("gauge", "permesso_memory_bytes", "Memory that was had of the system and not given back.", s.Memory.Total)
+	m.one("gauge", "permesso_memory_bytes", "Memory that was taken from the system and not returned.", s.Memory.Total)
 	m.one("gauge", "permesso_run_seconds", "Time since the start of the run.", s.Seconds)
 	m.many("gauge", "permesso_state", "State that the crawl is in.", "state", map[string]int{string(s.State): 1})
 	return m.b.String()
 }
 
-// An exposition is metrics as text.
+// An exposition builds the text of metrics.
 type exposition struct{ b strings.Builder }
 
 func (m *exposition) head(kind, name, help string) {
@@ -80,7 +80,7 @@ func (m *exposition) one(kind, name, help string, value any) {
 	fmt.Fprintf(&m.b, "%s %v\n", name, value)
 }
 
-// many has a value for each of some labels, and nothing where there are none.
+// many writes a value for each label, or nothing if there are none.
 func (m *exposition) many(kind, name, help, label string, values map[string]int) {
 	if len(values) == 0 {
 		return
@@ -91,7 +91,7 @@ func (m *exposition) many(kind, name, help, label string, values map[string]int)
 	}
 }
 
-// escapes are those of a label's value.
+// escapes escapes the value of a label.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func inTexts[K comparable](of map[K]int) map[string]int {

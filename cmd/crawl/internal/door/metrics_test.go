@@ -13,8 +13,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/metrics.txt anew")
 
-// Dashboards and alerts are written against these names, helps and types. Each figure
-// comes from a field of its own: every number of the status is another one.
+// Dashboards and alerts use these names, help texts and types. Each figure comes from a
+// field of its own: every number of the status is different.
 func TestTheFiguresAreThoseThatWerePromised(t *testing.T) {
 	var s crawler.Status
 	fill(t, reflect.ValueOf(&s).Elem(), "")

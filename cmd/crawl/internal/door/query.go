@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Query prints something of a crawl, in the process that runs it, for another process:
-// what goes to out and errs comes out there. quit is to be called now and then: its error
-// ends the query. Ask is what that process asked. The code is the exit code that it ends with,
-// and err what it says then, or nil.
+// A Query prints something of a crawl, in the process that runs it, for another process,
+// which copies out and errs to its own outputs. ask comes from that process. The query must
+// call quit now and then, and end if quit returns an error. code is the exit code of the
+// other process, and err its error message, or nil.
 type Query func(ask json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error)
 
-// A QueryError is how a query has ended in the process that runs the crawl.
+// A QueryError is returned by Print if the query ended with an error or a nonzero exit
+// code.
 type QueryError struct {
 	Code   int
 	Reason string
@@ -28,10 +29,10 @@ type QueryError struct {
 func (e *QueryError) Error() string { return e.Reason }
 
 // ErrCut is returned by Print if the answer is not whole: the run has ended meanwhile, or
-// took it for too slow.
+// it cut off this process as too slow.
 var ErrCut = errors.New("the answer was cut: the run has ended meanwhile")
 
-// A frame is a line of the answer of a query. The last one has an End.
+// A frame is a line of the answer of a query. The last frame has an End.
 type frame struct {
 	Out  []byte    `json:"out,omitempty"`
 	Errs []byte    `json:"errs,omitempty"`
@@ -43,9 +44,9 @@ type queryEnd struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Bounds of queries: how many there are at once, for how long the one who asked may take
-// nothing, and how large a frame is. Between two steps a query rests as long as the step took,
-// so that it has half of a processor at most.
+// Bounds of queries: maxQueries run at once, a client may read nothing for maxStall, and a
+// frame has about frameSize bytes. Between two steps a query rests as long as the step
+// took, at most maxRest, so that it uses about half of a processor.
 const (
 	maxQueries = 4
 	maxStall   = 10 * time.Minute
@@ -53,9 +54,9 @@ const (
 	maxRest    = 100 * time.Millisecond
 )
 
-// Queries adds queries to what a door leads to: POST /query/NAME.
+// Queries adds queries to mux: POST /query/NAME.
 func Queries(mux *http.ServeMux, queries map[string]Query) {
-	room := semaphore.NewWeighted(maxQueries)
+	slots := semaphore.NewWeighted(maxQueries)
 	for name, query := range queries {
 		mux.HandleFunc("POST /query/"+name, func(w http.ResponseWriter, r *http.Request) {
 			raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -63,21 +64,21 @@ func Queries(mux *http.ServeMux, queries map[string]Query) {
 				answer(w, http.StatusRequestEntityTooLarge, refusal{Error: fmt.Sprintf("the request cannot be read: %v", err)})
 				return
 			}
-			if !room.TryAcquire(1) {
-				answer(w, http.StatusServiceUnavailable, refusal{Error: fmt.Sprintf("%d others look at the crawl: wait until one of them ends", maxQueries)})
+			if !slots.TryAcquire(1) {
+				answer(w, http.StatusServiceUnavailable, refusal{Error: fmt.Sprintf("%d other queries are running: wait until one of them ends", maxQueries)})
 				return
 			}
-			defer room.Release(1)
+			defer slots.Release(1)
 			show(w, r, raw, query)
 		})
 	}
 }
 
-// show answers with a query.
+// show answers a request with a query.
 func show(w http.ResponseWriter, r *http.Request, ask json.RawMessage, query Query) {
 	f := &framer{w: w, control: http.NewResponseController(w), enc: json.NewEncoder(w)}
 	defer func() { _ = f.control.SetWriteDeadline(time.Now().Add(usual.answer)) }()
-	_ = f.control.SetReadDeadline(time.Time{}) // the request was read: the answer may take longer
+	_ = f.control.SetReadDeadline(time.Time{}) // the request has been read; the answer may take longer
 	w.WriteHeader(http.StatusOK)
 	f.err = f.control.Flush()
 	last := time.Now()
@@ -102,7 +103,7 @@ func show(w http.ResponseWriter, r *http.Request, ask json.RawMessage, query Que
 	f.put(&frame{End: &end})
 }
 
-// A framer writes frames, and is done with once the reader has left.
+// A framer writes frames. After the first error it writes nothing more.
 type framer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -119,7 +120,7 @@ func (f *framer) put(one *frame) {
 	f.err = f.enc.Encode(one)
 }
 
-// flush sends what was written.
+// flush sends the waiting frame.
 func (f *framer) flush() {
 	if len(f.waiting.Out)+len(f.waiting.Errs) == 0 {
 		return
@@ -131,7 +132,7 @@ func (f *framer) flush() {
 	f.waiting.Out, f.waiting.Errs = f.waiting.Out[:0], f.waiting.Errs[:0]
 }
 
-// to is one of the writers of a query.
+// to returns one of the writers of a query; of selects the field of the frame.
 func (f *framer) to(of func(*frame) *[]byte) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		for rest := p; len(rest) > 0 && f.err == nil; {
@@ -150,9 +151,9 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Print has the process that runs the crawl in dir print a query, and copies what that prints.
-// The error is a *QueryError as the query has ended, a *RefusedError, ErrNobody, ErrCut, a
-// *ShutError, or one of out and errs.
+// Print makes the process that runs the crawl in dir run a query, and copies its output to
+// out and errs. The error is a *QueryError if the query failed, a *RefusedError, ErrNobody,
+// ErrCut, a *ShutError, or an error of out or errs.
 func Print(ctx context.Context, dir, name string, ask any, out, errs io.Writer) error {
 	raw, err := json.Marshal(ask)
 	if err != nil {
@@ -161,11 +162,11 @@ func Print(ctx context.Context, dir, name string, ask any, out, errs io.Writer) 
 	if len(raw) > maxBody {
 		return &RefusedError{Reason: fmt.Sprintf("that is more than %d bytes at once: ask in parts", maxBody)}
 	}
-	begin, cancel := context.WithTimeout(ctx, most)
+	begin, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	conn, err := dial(begin, dir)
 	if err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	defer conn.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://crawl/query/"+name, bytes.NewReader(raw))
@@ -173,17 +174,17 @@ func Print(ctx context.Context, dir, name string, ask any, out, errs io.Writer) 
 		return err
 	}
 	transport := over(conn)
-	transport.ResponseHeaderTimeout = most
+	transport.ResponseHeaderTimeout = maxWait
 	defer transport.CloseIdleConnections()
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return nobody(dir, err)
+		return unanswered(dir, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		raw, err := io.ReadAll(io.LimitReader(resp.Body, mostSaid))
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
-			return nobody(dir, err)
+			return unanswered(dir, err)
 		}
 		return refused(resp, raw)
 	}

@@ -33,7 +33,8 @@ func asked(t *testing.T, queries map[string]Query) (print func(name string, out 
 	}, d
 }
 
-// What a query prints comes out as it was printed, however much it is, with how it ended.
+// The output of a query is copied unchanged, whatever its size, with its exit code and
+// error.
 func TestAQueryPrintsInAnotherProcess(t *testing.T) {
 	large := strings.Repeat("\x00\xff line\n", 100_000)
 	print, _ := asked(t, map[string]Query{
@@ -57,12 +58,12 @@ func TestAQueryPrintsInAnotherProcess(t *testing.T) {
 	}
 	var refused *RefusedError
 	if _, err := print("unknown", io.Discard); !errors.As(err, &refused) {
-		t.Errorf("one that there is not: %v", err)
+		t.Errorf("a query that does not exist: %v", err)
 	}
 }
 
-// More than a few at once are sent away, one that is not whole is not taken for one that
-// is, and a query ends when whoever asked has left.
+// The number of queries at once is limited, an answer that is cut is an error, and a query
+// ends if its client has left.
 func TestQueriesHaveBounds(t *testing.T) {
 	begun, left := make(chan bool, maxQueries), make(chan error, maxQueries)
 	print, d := asked(t, map[string]Query{"endless": func(_ json.RawMessage, out, _ io.Writer, quit func() error) (int, error) {
@@ -80,7 +81,7 @@ func TestQueriesHaveBounds(t *testing.T) {
 	for i := range maxQueries {
 		go func() {
 			_, err := print("endless", writerFunc(func(p []byte) (int, error) {
-				if i == 0 { // it leaves
+				if i == 0 { // this client leaves
 					<-stop
 					return 0, full
 				}
@@ -96,7 +97,7 @@ func TestQueriesHaveBounds(t *testing.T) {
 	}
 	close(stop)
 	if err := <-ends; err != full {
-		t.Errorf("whoever left: %v", err)
+		t.Errorf("the client that left: %v", err)
 	}
 	<-left
 	if err := d.server.Close(); err != nil {

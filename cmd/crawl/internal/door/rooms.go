@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Crawl is what the door leads to.
+// A Crawl is the crawl that the door controls.
 type Crawl interface {
 	Status() crawler.Status
 	Pause(reason string) error
@@ -25,30 +25,30 @@ type Crawl interface {
 	Limit(reason string, change func(*crawler.Limits)) error
 }
 
-// An Ask is what a crawl is told: the body of a request.
+// An Ask is the body of a request that steers the crawl.
 type Ask struct {
-	Of     string            `json:"of,omitempty"`     // slow, exclude: a site, a host; of slow empty: all
-	Delay  string            `json:"delay,omitempty"`  // slow: as 10s
+	Of     string            `json:"of,omitempty"`     // slow, exclude: a site or a host; slow: empty means all
+	Delay  string            `json:"delay,omitempty"`  // slow: a duration such as 10s
 	Seeds  []string          `json:"seeds,omitempty"`  // add
-	Limits map[string]string `json:"limits,omitempty"` // limit: by the names of settings
+	Limits map[string]string `json:"limits,omitempty"` // limit: values by names of settings
 	Reason string            `json:"reason,omitempty"`
 }
 
-// A refusal is the body of an answer that is no success.
+// A refusal is the body of an answer that is not a success.
 type refusal struct {
 	Error string `json:"error"`
-	Ended bool   `json:"ended,omitempty"` // the run has ended: begin another one
+	Ended bool   `json:"ended,omitempty"` // the run has ended
 }
 
-// maxBody is how large a request may be, in bytes.
+// maxBody is the maximum size of a request's body, in bytes.
 const maxBody = 1 << 20
 
-// Rooms is what the door of a crawl leads to: GET /status, /metrics and /healthz, and
-// POST /pause, /resume, /slow, /exclude, /add and /limit with an Ask.
+// Rooms returns the handler of a crawl's door: GET /status, /metrics and /healthz, and POST
+// /pause, /resume, /slow, /exclude, /add and /limit with an Ask.
 func Rooms(c Crawl) *http.ServeMux {
-	look := &looks{crawl: c}
-	mux := Looks(look.status)
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, look.status()) })
+	cache := &statusCache{crawl: c}
+	mux := Looks(cache.status)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, cache.status()) })
 	for path, do := range map[string]func(Ask) error{
 		"/pause":   func(a Ask) error { return c.Pause(a.Reason) },
 		"/resume":  func(a Ask) error { return c.Resume(a.Reason) },
@@ -64,14 +64,14 @@ func Rooms(c Crawl) *http.ServeMux {
 		},
 	} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
-			order(w, r, do)
-			look.forget()
+			handle(w, r, do)
+			cache.forget()
 		})
 	}
 	return mux
 }
 
-// limit sets all limits of an Ask, or none.
+// limit sets all limits of an Ask, or none if one is invalid.
 func limit(c Crawl, a Ask) error {
 	for name, text := range a.Limits {
 		if err := new(crawler.Limits).Set(name, text); err != nil {
@@ -80,12 +80,12 @@ func limit(c Crawl, a Ask) error {
 	}
 	return c.Limit(a.Reason, func(l *crawler.Limits) {
 		for name, text := range a.Limits {
-			_ = l.Set(name, text) // as before
+			_ = l.Set(name, text) // checked above
 		}
 	})
 }
 
-func order(w http.ResponseWriter, r *http.Request, do func(Ask) error) {
+func handle(w http.ResponseWriter, r *http.Request, do func(Ask) error) {
 	var ask Ask
 	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
 	in.DisallowUnknownFields()
@@ -116,32 +116,34 @@ func order(w http.ResponseWriter, r *http.Request, do func(Ask) error) {
 func answer(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // who has left is not told
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client has left
 }
 
-// looks asks a crawl for its status, for many who ask at once.
-type looks struct {
+// A statusCache keeps the status of a crawl for a moment, so that many clients cost one
+// Status.
+type statusCache struct {
 	crawl Crawl
 
-	mu   sync.Mutex // guards what follows; held to look, so that many looks are one
+	mu   sync.Mutex // guards what follows; held during Status, so that concurrent clients share one call
 	last crawler.Status
 	at   time.Time
 }
 
-// asYoung is how old a status may be: who asks faster gets the same.
-const asYoung = 200 * time.Millisecond
+// maxAge is how old a cached status may be.
+const maxAge = 200 * time.Millisecond
 
-// forget has the next one who asks look anew: whoever has changed something sees it.
-func (l *looks) forget() {
+// forget drops the cached status, so that a client that has changed something sees the
+// change.
+func (l *statusCache) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = time.Time{}
 }
 
-func (l *looks) status() crawler.Status {
+func (l *statusCache) status() crawler.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.at.IsZero() || time.Since(l.at) > asYoung {
+	if l.at.IsZero() || time.Since(l.at) > maxAge {
 		l.last = l.crawl.Status()
 		l.at = time.Now()
 	}

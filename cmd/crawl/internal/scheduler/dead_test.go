@@ -11,8 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A snapshot that is damaged does not stop its series; one that has not begun is gone on
-// with.
+// A damaged snapshot does not stop its series. A snapshot that has not begun is continued.
 func TestADeadSnapshotCountsAsOver(t *testing.T) {
 	start := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

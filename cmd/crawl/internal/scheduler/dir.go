@@ -18,15 +18,15 @@ type Dir struct {
 	series.Series
 	Job func() (*schedule.Schedule, error) // reads the job file
 
-	over  series.Snapshot // that was found to be over: it stays so
+	over  series.Snapshot // the last one that was found to be over, which does not change
 	ended time.Time
-	dead  error // why the newest snapshot cannot be gone on with
+	dead  error // why the newest snapshot cannot be continued
 
 	missed missed
 }
 
-// missed is what a file of missed runs comes to, which may be long: it is read again
-// where it has changed.
+// missed summarises a file of missed runs. The file may be long, so it is read again only
+// if it has changed.
 type missed struct {
 	of          fs.FileInfo
 	last, since time.Time
@@ -38,9 +38,9 @@ func (d *Dir) Schedule() (*schedule.Schedule, error) { return d.Job() }
 // Dead implements Series.
 func (d *Dir) Dead() error { return d.dead }
 
-// Ran implements Series. A snapshot that is damaged, or of a layout that cannot be read, is
-// Dead and counts as one that has ended. One whose state cannot be read for another reason
-// counts as one that has not: its next run says what is wrong.
+// Ran implements Series. A snapshot that is damaged, or of a layout that cannot be read,
+// counts as ended, and Dead returns why. A snapshot whose state cannot be read for another
+// reason counts as not ended: its next run reports what is wrong.
 func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error) {
 	ran, busy, err = d.Known(child)
 	if err == nil && ran.Last.IsZero() && ran.Since.IsZero() {
@@ -50,7 +50,7 @@ func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err 
 	return ran, busy, err
 }
 
-// Known is Ran for who changes nothing.
+// Known is like Ran but changes nothing.
 func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
 	if _, err := os.Stat(d.Dir); err != nil {
 		return ran, nil, fmt.Errorf("the directory of the series cannot be read: %w", err)
@@ -101,7 +101,8 @@ func (d *Dir) readMissed() error {
 	return nil
 }
 
-// state is how far the newest snapshot is, on which nobody of the series is at work.
+// state returns whether the newest snapshot is to be continued, and when it ended if it is
+// over. No other process may be at work on the series.
 func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy error) {
 	if last == d.over {
 		return false, d.ended, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// What there was of a series is read from its directory: snapshots, missed runs, since
-// when somebody looks, and whether somebody is at work.
+// Ran reads from the directory of a series: its snapshots, missed runs, beginning, and
+// whether a process is at work.
 func TestWhatThereWasIsReadFromTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		monday := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -39,7 +39,7 @@ func TestWhatThereWasIsReadFromTheDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ran, busy, err := d.Ran(monday, false); err != nil || busy == nil || !ran.Going || !ran.Last.Equal(monday) {
-			t.Errorf("somebody is at work: %+v, %v, %v", ran, busy, err)
+			t.Errorf("a process is at work: %+v, %v, %v", ran, busy, err)
 		}
 		if ran, busy, err := d.Ran(monday, true); err != nil || busy != nil || !ran.Going {
 			t.Errorf("a child is at work: %+v, %v, %v", ran, busy, err)

@@ -1,6 +1,5 @@
 // Package scheduler starts the runs of many series when they fall due: a loop of one
-// goroutine, which keeps nothing that a kill could take from it. What is to be done next
-// follows from what lies in the directories of the series, and is found out anew each
-// time that it looks: at the latest after a minute, as clocks are set and machines
-// sleep.
+// goroutine. It keeps nothing that a kill could destroy. What to do next follows from the
+// files in the directories of the series, which it reads again each time, at least once a
+// minute, because clocks are set and machines sleep.
 package scheduler

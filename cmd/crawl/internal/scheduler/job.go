@@ -12,37 +12,37 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// mostTries is how often a run is started again that fails, with a pause that doubles
-// from firstPause on: half an hour in all.
+// A run that fails is started again up to mostTries times, after pauses that double from
+// firstPause on: half an hour in all.
 const (
 	mostTries  = 5
 	firstPause = time.Minute
 )
 
-// A job is a series that the scheduler looks after. What stands here may be lost at any
-// time: it says only how patient the scheduler is.
+// A job is a series that the scheduler looks after. Its fields may be lost at any time:
+// they only say how patient the scheduler is.
 type job struct {
 	dir      string
 	series   Series
-	schedule *schedule.Schedule // nil: it was never read
-	told     string             // what is wrong, so that it is said once
+	schedule *schedule.Schedule // nil until the job file has been read
+	told     string             // the last problem that was logged, so that it is logged once
 
-	child Child // nil: none
+	child Child // nil if none runs
 	run   Run   // of the child
 
-	task  time.Time // what the following is about: a nominal time
-	tries int       // that have failed
-	again time.Time // not before that
-	rests bool      // until the next time
-	dead  time.Time // nominal time of a snapshot whose run said that it is damaged; zero: none
-	held  time.Time // since when a run waits for room
-	waits time.Time // when one was last seen to wait for the one before
+	task  time.Time // nominal time of the run that the following fields are about
+	tries int       // how many have failed
+	again time.Time // the next try is not before this
+	rests bool      // no more tries until the next nominal time
+	dead  time.Time // nominal time of a snapshot that its run found damaged; zero if none
+	held  time.Time // since when a run waits because AtOnce children run
+	waits time.Time // when a run was last seen to wait for the one before
 
-	idle idle // what the last look found, if that was nothing to do
+	idle idle // the last plan, if there was nothing to do
 }
 
-// An idle says that nothing is to be done while the series is as it was, from one moment
-// to another: a schedule need not be asked each minute.
+// An idle is a plan with nothing to do, which holds from from until to while ran and of are
+// unchanged. It saves making the plan each minute.
 type idle struct {
 	ran      schedule.Ran
 	of       *schedule.Schedule
@@ -50,11 +50,12 @@ type idle struct {
 	plan     schedule.Plan
 }
 
-// errDead is why a snapshot is left whose state can be read, and whose run refused it.
+// errDead is the reason for leaving a snapshot whose state can be read but whose run
+// refused it.
 var errDead = errors.New("its run found it damaged")
 
-// lookAt finds out what is to be done for a series, and does it. wake is when something
-// falls due; zero: nobody knows.
+// lookAt finds out what to do for a series, and does it. wake is when something falls due;
+// zero if that is not known.
 func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake time.Time) {
 	if j.schedule == nil {
 		if s.read(j); j.schedule == nil {
@@ -76,7 +77,7 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 			ran.Last = j.run.Due // its snapshot may not be there yet
 		}
 	}
-	if !ran.Going { // whose process may have had more to do than its crawl
+	if !ran.Going { // its process may have run longer than its crawl
 		ran.Ended = later(ran.Ended, j.waits)
 	}
 	plan, last, err := s.plan(j, ran, now)
@@ -92,7 +93,7 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 		return wake
 	}
 	if busy == nil && dead != nil {
-		s.tell(j, fmt.Errorf("the newest snapshot cannot be gone on with, and the next run makes another one: %w", dead))
+		s.tell(j, fmt.Errorf("the newest snapshot cannot be continued, and the next run makes another one: %w", dead))
 	} else {
 		s.tell(j, busy)
 	}
@@ -123,8 +124,9 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	return wake
 }
 
-// plan asks the schedule what is to be done, and notes what was missed; last is what is
-// accounted for then. A run that waits for room is not late by that.
+// plan returns the schedule's plan, and notes the runs that were missed. last is the newest
+// nominal time that is accounted for then. Waiting because AtOnce children run does not
+// make a run late.
 func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Plan, last time.Time, err error) {
 	if i := j.idle; i.of == j.schedule && i.ran == ran && !now.Before(i.from) && now.Before(i.to) {
 		return i.plan, ran.Last, nil
@@ -138,7 +140,7 @@ func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Pl
 			}
 		}
 		if ran.Last.IsZero() && !p.Run.IsZero() && p.Run.After(j.task) && j.tries > 0 && periodic(j.schedule) {
-			p.Run = j.task // not another one for each try
+			p.Run = j.task // each try is for the same run
 		}
 		if len(p.Missed) == 0 {
 			if p.Run.IsZero() {
@@ -166,12 +168,13 @@ func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Pl
 	}
 }
 
-// periodic reports whether runs are counted from the first one, which may be at any time.
+// periodic reports whether runs are counted from the first one, which may begin at any
+// time.
 func periodic(s *schedule.Schedule) bool {
 	return !strings.ContainsAny(strings.TrimSpace(s.Spec().Every), " \t@")
 }
 
-// Name is what a series is called by its schedule: the last part of its directory.
+// Name returns the name of a series: the last part of its directory.
 func Name(dir string) string {
 	if whole, err := filepath.Abs(dir); err == nil {
 		dir = whole
@@ -179,7 +182,6 @@ func Name(dir string) string {
 	return filepath.Base(dir)
 }
 
-// start starts a child.
 func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	child, err := s.o.Start(run)
 	if err != nil {
@@ -189,7 +191,7 @@ func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	}
 	j.child, j.run, j.held = child, run, time.Time{}
 	s.running++
-	// Who waits for the child. It ends with that, or where nobody looks any more.
+	// Waits for the child. It ends with the child, or with ctx.
 	go func() {
 		e := ending{j, child.Wait()}
 		select {
@@ -199,7 +201,8 @@ func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	}()
 }
 
-// over takes note of a child that has ended: what it came to is read from the series.
+// over takes note of a child that has ended. What the child achieved is read from the
+// series.
 func (s *Scheduler) over(e ending) {
 	j, run := e.of, e.of.run
 	j.child, j.run = nil, Run{}
@@ -219,17 +222,17 @@ func (s *Scheduler) over(e ending) {
 		if made && e.code != usage {
 			j.dead = ran.Last
 		}
-		s.o.Say(j.dir, "the run ended with exit code %d, which wants to be mended: it is tried at the next time", e.code)
+		s.o.Say(j.dir, "the run ended with exit code %d, which needs to be fixed: it is tried at the next time", e.code)
 		s.rest(j, made, run)
 	default:
 		s.failed(j, run)
 	}
 	if made {
-		j.task = ran.Last // what failed is to go on with that now
+		j.task = ran.Last // the next try continues the snapshot
 	}
 }
 
-// failed lets a run be started again after a pause, a few times.
+// failed starts a run again after a pause, or gives up after mostTries.
 func (s *Scheduler) failed(j *job, run Run) {
 	if j.tries++; j.tries > mostTries {
 		s.o.Say(j.dir, "the run has failed %d times: it is tried at the next time", j.tries)
@@ -242,8 +245,8 @@ func (s *Scheduler) failed(j *job, run Run) {
 	s.o.Say(j.dir, "the run has failed: it is started again in %v", pause)
 }
 
-// rest leaves a series alone until its next time. A run that has made no snapshot is one
-// that was missed.
+// rest leaves a series alone until its next time. If the run has made no snapshot, it is
+// noted as missed.
 func (s *Scheduler) rest(j *job, made bool, run Run) {
 	j.rests = true
 	if made {

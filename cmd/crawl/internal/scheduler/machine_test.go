@@ -29,22 +29,22 @@ type machine struct {
 	series   series.Series
 	schedule *schedule.Schedule
 	first    time.Time      // nominal time of week 0
-	lasts    int            // over so many times of its own the run of longWeek goes on
-	dying    chan *worker   // that wait in a step to be killed
-	kills    map[string]int // of processes that had a snapshot, by its name
+	lasts    int            // how many later nominal times fall into the run of longWeek
+	dying    chan *worker   // workers that wait in a step to be killed
+	kills    map[string]int // kills of processes that had a snapshot, by its name
 
 	mu            sync.Mutex
-	at            *worker // that has the series
+	at            *worker // the worker that holds the series
 	starts        []started
-	killed        map[string]int        // processes, by what they were doing
+	killed        map[string]int        // killed processes, by what they were doing
 	steps, killAt int                   // of the scheduler
-	lives         func(week, n int) int // at which step the nth process of a week is killed; 0: it is not
+	lives         func(week, n int) int // step at which the nth process of a week is killed; 0: never
 	said          []string
 }
 
 // started is a process that was started.
 type started struct {
-	due time.Time // zero: it was to go on
+	due time.Time // zero if it was to continue a snapshot
 	at  time.Time
 }
 
@@ -71,12 +71,12 @@ func newMachine(t *testing.T, begin time.Time, spec schedule.Spec) *machine {
 	return m
 }
 
-// week is the number of the week of a time: the web changes on Thursdays.
+// week returns the number of the week of a time. The web changes on Thursdays.
 func (m *machine) week(at time.Time) int {
 	return int(at.Sub(m.first.Add(-3*day)) / (7 * day))
 }
 
-// during has the process that is at work take a step.
+// during makes the process that is at work take a step.
 func (m *machine) during(what string) {
 	m.mu.Lock()
 	p := m.at
@@ -86,7 +86,7 @@ func (m *machine) during(what string) {
 	}
 }
 
-// atTheEnd stands for the last step of a process, lastStep.
+// atTheEnd as killAt means the last step of a process, lastStep.
 const (
 	atTheEnd = -1
 	lastStep = "after its last page"
@@ -99,7 +99,7 @@ type worker struct {
 	manual   bool
 	killAt   int
 	dead     chan bool // closed by a kill
-	returned chan bool // closed when nothing of it runs any more
+	returned chan bool // closed after its last goroutine has ended
 	ended    chan bool
 	code     int
 
@@ -109,7 +109,7 @@ type worker struct {
 	stopped bool
 }
 
-// step is a moment at which a process may be killed. It reports whether that is so.
+// step may kill the process. It reports whether it has.
 func (p *worker) step(what string) (killed bool) {
 	p.mu.Lock()
 	p.steps++
@@ -145,7 +145,7 @@ func (p *worker) Stop() {
 	}
 }
 
-// start starts a process. It ends by itself, or by a kill.
+// start starts a process, which ends by itself or by a kill.
 func (m *machine) start(due time.Time, manual bool) *worker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,7 +161,7 @@ func (m *machine) start(due time.Time, manual bool) *worker {
 		p.code = p.live()
 		close(p.returned)
 		select {
-		case <-p.dead: // who killed it has to leave the disk as it was
+		case <-p.dead: // kill closes p.ended after it has restored the disk
 		default:
 			close(p.ended)
 		}
@@ -216,7 +216,7 @@ func (p *worker) live() (code int) {
 	return 0
 }
 
-// run crawls, until a kill.
+// run crawls until it is done or killed.
 func (p *worker) run(opts crawler.Options) error {
 	c, err := crawler.New(opts)
 	if err != nil {
@@ -246,8 +246,7 @@ func (m *machine) set(p *worker) {
 	m.at = p
 }
 
-// kill ends a process that waits in a step: what it wrote to disk until then is all that
-// remains of it.
+// kill ends a process that waits in a step. Only what it wrote to disk until then remains.
 func (m *machine) kill(p *worker) {
 	synctest.Wait()
 	snapshots, err := m.series.Snapshots()
@@ -278,7 +277,7 @@ func (m *machine) kill(p *worker) {
 	close(p.ended)
 }
 
-// A watched series is one whose scheduler may be killed at each of its steps.
+// A watched series is one whose scheduler may be killed at each step.
 type watched struct {
 	*scheduler.Dir
 	m *machine
@@ -296,7 +295,7 @@ func (w watched) NoteMissed(runs ...series.Missed) error {
 	return w.Dir.NoteMissed(runs...)
 }
 
-// step is a moment at which the scheduler may be killed.
+// step may kill the scheduler.
 func (m *machine) step() {
 	m.mu.Lock()
 	m.steps++
@@ -307,7 +306,7 @@ func (m *machine) step() {
 	}
 }
 
-// boot starts a scheduler, which is killed at one of its next steps; 0: it is not.
+// boot starts a scheduler, which is killed after killIn steps, or not if killIn is 0.
 func (m *machine) boot(killIn int) *boot {
 	m.mu.Lock()
 	m.killAt = 0
@@ -340,7 +339,7 @@ func (m *machine) boot(killIn int) *boot {
 	return b
 }
 
-// on has the machine run until a time, and starts a scheduler again that was killed.
+// on runs the machine until a time, and restarts a scheduler that was killed.
 func (m *machine) on(b *boot, until time.Time) *boot {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()

@@ -10,11 +10,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// lookAgain is how long the scheduler sleeps at most.
+// lookAgain is the longest time that the scheduler sleeps.
 const lookAgain = time.Minute
 
-// Exit codes of a run that say what the scheduler does, as crawl run has them. Killed
-// stands for those of a process that a signal has ended.
+// Exit codes of crawl run that the scheduler distinguishes. Killed is that of a process
+// that was ended by a signal.
 const (
 	Killed  = -1
 	usage   = 2
@@ -25,29 +25,29 @@ const (
 	forced  = 130
 )
 
-// A Run is what a child is to do: the run of a nominal time, or, where Due is zero, to go
-// on with the newest snapshot.
+// A Run is the task of a child: to make the snapshot of a nominal time, or, if Due is zero,
+// to continue the newest snapshot.
 type Run struct {
 	Dir   string
 	Due   time.Time
-	Fresh bool // make the next snapshot though the last one is not over: that cannot be gone on with
+	Fresh bool // make the next snapshot though the last one is not over, because it cannot be continued
 }
 
 // A Child is a process that makes a snapshot.
 type Child interface {
-	Wait() (code int) // how it has ended; called once
-	Stop()            // asks it to end, a second time at once
+	Wait() (code int) // waits for its exit code; called once
+	Stop()            // asks it to end; the second call ends it at once
 }
 
-// A Series is what the scheduler knows of one, and tells it.
+// A Series is what the scheduler reads and writes of a series.
 type Series interface {
-	// Ran says what there was, and whether somebody else is at work on it. While a child
-	// is at work no state is read that it may be about to open. The first time that
-	// somebody looks at a new series is kept.
+	// Ran returns what has run so far. busy is not nil if another process works on the
+	// series. If child is true, a child is at work: Ran then reads no state that the child
+	// may be about to open. The first call for a new series notes now as its beginning.
 	Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error)
 	NoteMissed(...series.Missed) error
-	// Dead says why the newest snapshot cannot be gone on with, as Ran found it; nil: it
-	// can, or it is over.
+	// Dead returns why the newest snapshot cannot be continued, as Ran found it, or nil if
+	// it can be or is over.
 	Dead() error
 	// Schedule reads the job file.
 	Schedule() (*schedule.Schedule, error)
@@ -59,14 +59,14 @@ type Options struct {
 	Now    func() time.Time
 	Open   func(dir string) Series
 	Start  func(Run) (Child, error)
-	Say    func(dir, format string, args ...any) // of one series
+	Say    func(dir, format string, args ...any) // logs a line about a series
 }
 
-// A Command is what a signal asks a Scheduler to do.
+// A Command is what a signal tells a Scheduler to do.
 type Command int
 
 const (
-	Stop   Command = iota // let the children end, a second time at once; then Run returns
+	Stop   Command = iota // let the children end, the second time at once; then Run returns
 	Reload                // read the job files again
 )
 
@@ -85,7 +85,7 @@ type ending struct {
 	code int
 }
 
-// New makes a scheduler of the series in some directories.
+// New returns a scheduler of the series in dirs.
 func New(dirs []string, o Options) *Scheduler {
 	s := &Scheduler{o: o, ended: make(chan ending)}
 	for _, dir := range dirs {
@@ -94,8 +94,8 @@ func New(dirs []string, o Options) *Scheduler {
 	return s
 }
 
-// Run looks after the series until it is told to stop and all children have ended, or
-// until the context ends, which leaves the children alone.
+// Run looks after the series until Stop is received and all children have ended, or until
+// ctx ends, which leaves the children running.
 func (s *Scheduler) Run(ctx context.Context, commands <-chan Command) {
 	for _, j := range s.jobs {
 		s.read(j)
@@ -116,14 +116,14 @@ func (s *Scheduler) Run(ctx context.Context, commands <-chan Command) {
 	}
 }
 
-// look starts what is due, and says when to look again.
+// look starts what is due, and returns how long to sleep.
 func (s *Scheduler) look(ctx context.Context) time.Duration {
 	wait := lookAgain
 	if s.stopping {
 		return wait
 	}
 	now := s.o.Now()
-	// Who has waited for room the longest comes first.
+	// The series that has waited for a free place the longest comes first.
 	slices.SortStableFunc(s.jobs, func(a, b *job) int {
 		if a.held.IsZero() != b.held.IsZero() {
 			return cmp.Compare(b.held.Unix(), a.held.Unix())
@@ -158,8 +158,7 @@ func (s *Scheduler) obey(c Command) {
 	}
 }
 
-// read reads the job file of a series; where that cannot be done the schedule stays as
-// it was.
+// read reads the job file of a series. If that fails, the schedule stays as it was.
 func (s *Scheduler) read(j *job) {
 	is, err := j.series.Schedule()
 	if err != nil && j.schedule != nil {
@@ -171,12 +170,12 @@ func (s *Scheduler) read(j *job) {
 	}
 }
 
-// A staysError says that what was read before still holds.
+// A staysError says that the schedule read before stays in force.
 type staysError struct{ error }
 
 func (e *staysError) Error() string { return e.error.Error() + "; the schedule stays as it was" }
 
-// tell says what is wrong with a series, once for as long as it is.
+// tell logs what is wrong with a series, once for as long as it is wrong.
 func (s *Scheduler) tell(j *job, err error) {
 	text := ""
 	if err != nil {

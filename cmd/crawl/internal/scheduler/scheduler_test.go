@@ -23,7 +23,8 @@ var (
 )
 
 // Sixteen weeks, over a change of daylight saving: the scheduler is killed, its children
-// die, and the machine is off for days. Each time has one run, or one that was missed.
+// die, and the machine is off for days. Each nominal time has one run, or is noted once as
+// missed.
 func TestNothingIsForgottenOrDoubledInSixteenWeeks(t *testing.T) {
 	every := []string{"30 2 * * *", "0 3 * * MON,THU", "0 */6 * * *", "36h"}
 	for seed := range uint64(8) {
@@ -35,7 +36,7 @@ func TestNothingIsForgottenOrDoubledInSixteenWeeks(t *testing.T) {
 					Overlap: []schedule.Overlap{schedule.OverlapSkip, schedule.OverlapWait}[r.IntN(2)],
 					CatchUp: []schedule.CatchUp{schedule.CatchUpNone, schedule.CatchUpOnce}[r.IntN(2)],
 				})
-				lives := rand.New(rand.NewPCG(seed, 15)) // drawn by another goroutine
+				lives := rand.New(rand.NewPCG(seed, 15)) // used by another goroutine
 				w.life = func(int) life {
 					return life{takes: []time.Duration{time.Minute, 5 * time.Hour, 40 * time.Hour}[lives.IntN(3)], dies: max(0, lives.IntN(8)-4)}
 				}
@@ -79,7 +80,7 @@ func (w *world) sixteenWeeks(r *rand.Rand) {
 	synctest.Wait()
 }
 
-// Wherever the scheduler is killed, the next one does what is left to do.
+// At whatever step the scheduler is killed, the next one does what is left to do.
 func TestTheSchedulerMayBeKilledAtEachStep(t *testing.T) {
 	spec := schedule.Spec{Every: "0 */8 * * *", Zone: "Europe/Rome"}
 	lives := []life{{takes: time.Minute}, {dies: 1}, {takes: 30 * time.Hour}, {dies: 2}, {takes: time.Hour, dies: 3}, {takes: time.Hour}}
@@ -94,7 +95,7 @@ func TestTheSchedulerMayBeKilledAtEachStep(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				b = w.boot()
 			case <-time.After(day):
-				more = false // it takes no more steps
+				more = false // there are no more steps to kill it at
 			}
 			time.Sleep(2 * day)
 			synctest.Wait()
@@ -107,12 +108,11 @@ func TestTheSchedulerMayBeKilledAtEachStep(t *testing.T) {
 			}
 			w.check()
 		})
-		more = more && kill < 120 // looks of idle minutes are all alike
+		more = more && kill < 120 // idle minutes are all alike
 	}
 }
 
-// Who looks after a series that another one looks after does no harm: a run has one
-// snapshot.
+// Two schedulers of one series do no harm: a run has one snapshot.
 func TestTwoSchedulersDoNotDoubleARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 */6 * * *", Overlap: schedule.OverlapWait})
@@ -132,7 +132,7 @@ func TestTwoSchedulersDoNotDoubleARun(t *testing.T) {
 	})
 }
 
-// runs has a scheduler run for a time.
+// runs starts a scheduler and lets it run for d.
 func (w *world) runs(d time.Duration) *boot {
 	b := w.boot()
 	time.Sleep(d)
@@ -140,7 +140,7 @@ func (w *world) runs(d time.Duration) *boot {
 	return b
 }
 
-// A run that dies is started again, with pauses that grow; in the end it is left alone
+// A run that dies is started again, after pauses that grow. In the end it is left alone
 // until its next time.
 func TestARunThatDiesIsStartedAgainAFewTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestARunThatDiesIsStartedAgainAFewTimes(t *testing.T) {
 	})
 }
 
-// A run that cannot begin, for a job file with a mistake, is one that was missed.
+// A run that cannot begin, because its job file has a mistake, is noted as missed.
 func TestARunThatCannotBeginIsMissed(t *testing.T) {
 	for _, every := range []string{"0 13 * * *", "1d"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -181,8 +181,8 @@ func TestARunThatCannotBeginIsMissed(t *testing.T) {
 	}
 }
 
-// The next run makes another snapshot if a run found the newest one damaged, or of an
-// older layout; if only its settings were wrong, the next run goes on with it.
+// If a run found the newest snapshot damaged, or of an older layout, the next run makes
+// another one. If only the settings were wrong, the next run continues it.
 func TestASnapshotThatItsRunRefusesIsLeft(t *testing.T) {
 	for code, left := range map[int]bool{2: false, 6: true, 8: true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -195,12 +195,12 @@ func TestASnapshotThatItsRunRefusesIsLeft(t *testing.T) {
 			}
 			w.off(w.runs(3 * day))
 			said := strings.Join(w.said, "\n")
-			snapshots := 2 // the second time is spent on the first snapshot
+			snapshots := 2 // the second run continues the first snapshot
 			if left {
 				snapshots = 3
 			}
 			ended := !w.snaps[0].ended.IsZero()
-			notice := strings.Contains(said, "the newest snapshot cannot be gone on with, and the next run makes another one: its run found it damaged")
+			notice := strings.Contains(said, "the newest snapshot cannot be continued, and the next run makes another one: its run found it damaged")
 			if len(w.snaps) != snapshots || ended == left || notice != left || !strings.Contains(said, fmt.Sprint("13:00:00 the run ended with exit code ", code, ",")) {
 				t.Errorf("exit code %d: %d snapshots, %v; it said\n%s", code, len(w.snaps), w.snaps, said)
 			}
@@ -208,8 +208,8 @@ func TestASnapshotThatItsRunRefusesIsLeft(t *testing.T) {
 	}
 }
 
-// A child that dies before it has a snapshot is no reason to hurry, in a series whose
-// first run comes at once, either.
+// A child that dies before it has made a snapshot is started again after the same pauses,
+// also in a series whose first run begins at once.
 func TestAFirstRunThatDiesHasItsPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "1d"})
@@ -221,8 +221,8 @@ func TestAFirstRunThatDiesHasItsPauses(t *testing.T) {
 	})
 }
 
-// The first stop lets a child end what it does, the second ends it at once; none is
-// started any more.
+// The first stop lets a child finish, the second ends it at once. No other child is
+// started.
 func TestAStopEndsTheChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
@@ -242,7 +242,7 @@ func TestAStopEndsTheChildren(t *testing.T) {
 	})
 }
 
-// A child that somebody stops is not started again behind his back.
+// A child that was stopped by another process is not started again before its next time.
 func TestARunThatWasStoppedRestsUntilItsNextTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
@@ -268,8 +268,8 @@ func TestARunThatWasStoppedRestsUntilItsNextTime(t *testing.T) {
 	})
 }
 
-// What is wrong with a job file, or with a directory, is said once, and mended without
-// the scheduler being started again.
+// A problem of a job file or a directory is logged once. After it is fixed the series goes
+// on without a restart of the scheduler.
 func TestWhatIsWrongWithASeriesIsSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
@@ -296,8 +296,8 @@ func TestWhatIsWrongWithASeriesIsSaidOnce(t *testing.T) {
 	})
 }
 
-// Where the clock is set, and where the machine sleeps, the next look comes within a
-// minute all the same.
+// If the clock is set, or the machine sleeps, the next look comes within a minute all the
+// same.
 func TestAClockThatIsSetIsNoticedWithinAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 3 * * *"})
@@ -311,8 +311,8 @@ func TestAClockThatIsSetIsNoticedWithinAMinute(t *testing.T) {
 	})
 }
 
-// No more children than wanted at a time: who waits for room is not late by that, and
-// has its turn before those who come later.
+// No more than AtOnce children run at a time. A run that waits for its turn is not missed,
+// and comes before those that came later.
 func TestRunsWaitForRoomWithoutBeingMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		names := []string{"a", "b", "c", "d"}
@@ -356,7 +356,7 @@ func TestRunsWaitForRoomWithoutBeingMissed(t *testing.T) {
 	})
 }
 
-// So it is where other times came meanwhile, which were missed.
+// The same holds if other nominal times came meanwhile, which were missed.
 func TestARunThatWasStoppedLateRestsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})
@@ -375,7 +375,7 @@ func TestARunThatWasStoppedLateRestsToo(t *testing.T) {
 	})
 }
 
-// A process that cannot be started is tried again, with pauses, and then missed.
+// If a process cannot be started it is tried again, after pauses, and then noted as missed.
 func TestAProcessThatCannotBeStartedIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, autumn, schedule.Spec{Every: "0 13 * * *"})

@@ -25,10 +25,10 @@ import (
 
 const sixteen = 16
 
-// Sixteen weeks of a web that changes, over each change of daylight saving: whatever is
-// killed, each run makes its snapshot once, at its time, or is noted as missed; one whose
-// time comes while another goes on is missed, or waits for that; sites are asked for nothing
-// too early; and what became of each page is what the web did.
+// Sixteen weeks of a web that changes, over each change of daylight saving, with kills at
+// many steps. Each run makes its snapshot once, at its time, or is noted as missed. A run
+// whose time comes while another goes on is missed, or waits for the other to end. No
+// request is too early. The change of each page is that which the web made.
 func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_WEEKS"), "1"))
 	if err != nil {
@@ -37,8 +37,8 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 	for _, c := range []struct {
 		season string
 		begin  time.Time
-		third  string // the snapshot of a week that has its time not at all, or twice
-		lasts  int    // over so many times the run of longWeek goes on
+		third  string // the snapshot of a week in which its time does not exist, or exists twice
+		lasts  int    // how many later nominal times fall into the run of longWeek
 		spec   schedule.Spec
 	}{
 		{"spring", time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC), "20260329T010000Z.crawl", 1, schedule.Spec{CatchUp: schedule.CatchUpOnce, Jitter: 40 * time.Minute}},
@@ -49,7 +49,7 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 		c.spec.Every, c.spec.Zone = "30 2 * * SUN", "Europe/Rome"
 		for round := range rounds {
 			t.Run(fmt.Sprint(c.season, " ", round), func(t *testing.T) {
-				t.Parallel() // most of it is waiting for the disk
+				t.Parallel() // it mostly waits for the disk
 				synctest.Test(t, func(t *testing.T) {
 					m := newMachine(t, c.begin, c.spec)
 					m.lasts = c.lasts
@@ -70,8 +70,8 @@ func TestSixteenWeeksOfAWebThatChanges(t *testing.T) {
 	}
 }
 
-// deathOf is at which of its steps the nth process of a week is killed; 0: it is not. One
-// that nothing ends has some 45 steps.
+// deathOf returns the step at which the nth process of a week is killed, or 0 if it is not.
+// A process that is not killed has some 45 steps.
 func deathOf(shift, week, n int) int {
 	switch {
 	case week == restWeek && n == 1:
@@ -90,7 +90,7 @@ func deathOf(shift, week, n int) int {
 	return 0
 }
 
-// due is the nominal time of a week.
+// due returns the nominal time of a week.
 func (m *machine) due(week int) time.Time {
 	at := m.first
 	for range week {
@@ -99,8 +99,8 @@ func (m *machine) due(week int) time.Time {
 	return at
 }
 
-// live lives the weeks, and says when somebody has started a run by hand. Where there is
-// nothing to do the machine is off.
+// live runs all weeks, and returns when a run was started by hand. Between runs the machine
+// is off.
 func (m *machine) live(round int) (manual time.Time) {
 	b := m.boot(0)
 	b = m.on(b, m.first.Add(-time.Hour))
@@ -137,7 +137,7 @@ func (m *machine) live(round int) (manual time.Time) {
 	return manual
 }
 
-// check compares all that was done with what there was to do.
+// check compares what was done with what was to be done.
 func (m *machine) check(manual time.Time) {
 	m.web.AssertPolite()
 	var names []string
@@ -187,7 +187,7 @@ func (m *machine) check(manual time.Time) {
 	m.checkRest(manual)
 }
 
-// checkStart looks when the first process of a run was started.
+// checkStart checks when the first process of a run was started.
 func (m *machine) checkStart(due time.Time, late bool) {
 	want := m.schedule.Start("weekly", due)
 	for _, s := range m.starts {
@@ -238,7 +238,7 @@ func (m *machine) checkSnapshot(all []series.Snapshot, i int) {
 	}
 }
 
-// weekOf is the week of the web that a snapshot shows.
+// weekOf returns the week of the web that a snapshot shows.
 func (m *machine) weekOf(s series.Snapshot) int {
 	facts, err := s.ReadFacts()
 	if err != nil {
@@ -247,7 +247,7 @@ func (m *machine) weekOf(s series.Snapshot) int {
 	return m.week(facts.Began)
 }
 
-// answered is what pages.jsonl says of a URL.
+// answered is what pages.jsonl says about a URL.
 type answered struct {
 	Status int
 	Change crawler.ChangeClass
@@ -266,7 +266,7 @@ func (m *machine) pages(s series.Snapshot) map[string]answered {
 			m.t.Fatal(err)
 		}
 		if _, there := all[p.URL]; there {
-			twice++ // which was stored, and not acknowledged
+			twice++ // it was stored but not acknowledged before a kill
 		}
 		all[p.URL] = answered{p.Status, crawler.ChangeClass(p.Change)}
 	}
@@ -276,7 +276,7 @@ func (m *machine) pages(s series.Snapshot) map[string]answered {
 	return all
 }
 
-// checkDiff compares what two snapshots are said to differ in with what the web did.
+// checkDiff compares the diff of two snapshots with what the web changed.
 func (m *machine) checkDiff(a, b series.Snapshot, was, is int) {
 	kinds, effects := map[string]diff.Kind{}, map[string]bool{}
 	result, err := diff.Compare(context.Background(), a.Dir, b.Dir, diff.Options{
@@ -292,7 +292,7 @@ func (m *machine) checkDiff(a, b series.Snapshot, was, is int) {
 	wantCounts, counts := map[diff.Kind]int64{}, map[diff.Kind]int64{}
 	for url, kind := range wantKinds {
 		if wantCounts[kind]++; !kind.IsChange() {
-			delete(wantKinds, url) // which is counted, and not told
+			delete(wantKinds, url) // it is counted, not listed
 		}
 	}
 	for _, kind := range diff.Kinds() {
@@ -311,8 +311,8 @@ func (m *machine) checkDiff(a, b series.Snapshot, was, is int) {
 	}
 }
 
-// checkRest looks whether a site had the rest that it asked for at the end of a snapshot,
-// while the next one went on with others.
+// checkRest checks that a site was left alone for its Retry-After at the end of a snapshot,
+// while the next snapshot went on with other sites.
 func (m *machine) checkRest(manual time.Time) {
 	var until time.Time
 	others, asked := 0, false

@@ -14,31 +14,31 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// Weeks in which something is not as in others.
+// Weeks that differ from the others.
 const (
-	movedWeek     = 4  // from then on a page leads elsewhere
+	movedWeek     = 4  // from this week on a page redirects
 	forbiddenWeek = 6  // b.example forbids a part of itself
 	longWeek      = 8  // its process does not end before the run of the next week is due
-	leftWeek      = 9  // from then on nothing leads to a page
+	leftWeek      = 9  // from this week on no page links to /left
 	offWeek       = 11 // the machine is off when the run falls due
-	restWeek      = 13 // c.example asks for an hour's rest with its last page
+	restWeek      = 13 // the last page of c.example has a Retry-After of an hour
 	stoppedWeek   = 14 // the scheduler is told to stop while a run goes on
 )
 
 const oneHour = "3600"
 
-// A leaf is what a URL is in one week.
-type leaf struct {
+// A resource is what a URL has in one week.
+type resource struct {
 	status   int
-	text     string   // that readers see
-	noise    string   // that they do not
+	text     string   // visible
+	noise    string   // in a comment, not visible
 	links    []string // targets
 	location string
-	deaf     bool   // it has no validator
+	noETag   bool   // it has no validator
 	rest     string // Retry-After
 }
 
-func (l *leaf) body() string {
+func (l *resource) body() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<title>t</title><!-- %s --><p>%s", l.noise, strings.Repeat(html.EscapeString(l.text)+" ", 20))
 	for _, target := range l.links {
@@ -47,18 +47,18 @@ func (l *leaf) body() string {
 	return b.String()
 }
 
-// leaves are what there is in a week, by URL. A week is as every other one but for what is
+// resources returns the resources of a week, by URL. All weeks are alike except for what is
 // said here.
-func leaves(week int) map[string]*leaf {
+func resources(week int) map[string]*resource {
 	const a, b, c = "http://a.example", "http://b.example", "http://c.example"
 	number := fmt.Sprint(week)
 	links := []string{"/still", "/deaf", "/news", "/dated", "/hop", "/moved"}
 	if week < leftWeek {
 		links = append(links, "/left")
 	}
-	all := map[string]*leaf{
-		a + "/still": {text: "a page that stands still"},
-		a + "/deaf":  {text: "another one, whose server does not know that", deaf: true},
+	all := map[string]*resource{
+		a + "/still": {text: "a page that does not change"},
+		a + "/deaf":  {text: "another one, without an ETag", noETag: true},
 		a + "/news":  {text: "news of week " + number},
 		a + "/dated": {text: "the same", noise: "made in week " + number},
 		a + "/hop":   {status: http.StatusFound, location: "/still"},
@@ -67,15 +67,15 @@ func leaves(week int) map[string]*leaf {
 		b + "/":      {text: "b", links: []string{"/open", "/private/1", "/private/2", "/no"}},
 		b + "/open":  {text: "open to all"},
 		c + "/":      {text: "c", links: []string{"/1"}},
-		c + "/1":     {text: "more of c", links: []string{"/2"}, deaf: true},
+		c + "/1":     {text: "more of c", links: []string{"/2"}, noETag: true},
 		c + "/2":     {text: "the end of c"},
 	}
 	for _, n := range []string{"1", "2"} {
-		all[b+"/private/"+n] = &leaf{text: "private " + n}
+		all[b+"/private/"+n] = &resource{text: "private " + n}
 	}
 	if week >= movedWeek {
-		all[a+"/moved"] = &leaf{status: http.StatusMovedPermanently, location: "/moved-here"}
-		all[a+"/moved-here"] = &leaf{text: "a page that moves"}
+		all[a+"/moved"] = &resource{status: http.StatusMovedPermanently, location: "/moved-here"}
+		all[a+"/moved-here"] = &resource{text: "a page that moves"}
 	}
 	if week == restWeek {
 		all[c+"/2"].rest = oneHour
@@ -84,12 +84,12 @@ func leaves(week int) map[string]*leaf {
 	for n := max(0, week-2); n <= week; n++ {
 		target := fmt.Sprintf("/week/%d", n)
 		links = append(links, target)
-		all[a+target] = &leaf{text: "this is week " + fmt.Sprint(n)}
+		all[a+target] = &resource{text: "this is week " + fmt.Sprint(n)}
 		if n == week-2 {
 			all[a+target].status = []int{http.StatusNotFound, http.StatusGone}[n%2]
 		}
 	}
-	all[a+"/"] = &leaf{text: "a", links: links}
+	all[a+"/"] = &resource{text: "a", links: links}
 	for _, l := range all {
 		if l.status == 0 {
 			l.status = http.StatusOK
@@ -98,7 +98,7 @@ func leaves(week int) map[string]*leaf {
 	return all
 }
 
-// rules is the robots.txt of a host.
+// rules returns the robots.txt of a host.
 func rules(host string, week int) string {
 	text := "User-agent: *\nCrawl-delay: 2\nDisallow: /no\n"
 	if host == "b.example" && week == forbiddenWeek {
@@ -107,14 +107,14 @@ func rules(host string, week int) string {
 	return text
 }
 
-// forbids reports whether that is against a URL.
+// forbids reports whether rules forbids a URL.
 func forbids(url string, week int) bool {
 	return strings.HasSuffix(url, "/no") || week == forbiddenWeek && strings.Contains(url, "/private/")
 }
 
-// serve answers as the web of a week does.
+// serve answers a request as in the given week.
 func serve(w http.ResponseWriter, req *http.Request, week int) {
-	l := leaves(week)["http://"+req.Host+req.URL.Path]
+	l := resources(week)["http://"+req.Host+req.URL.Path]
 	body, tag := "", ""
 	switch {
 	case req.URL.Path == "/robots.txt":
@@ -132,7 +132,7 @@ func serve(w http.ResponseWriter, req *http.Request, week int) {
 			w.Header().Set("Retry-After", l.rest)
 		}
 	}
-	if l == nil || l.status == http.StatusOK && !l.deaf {
+	if l == nil || l.status == http.StatusOK && !l.noETag {
 		sum := fnv.New64a()
 		io.WriteString(sum, body)
 		tag = fmt.Sprintf(`"%x"`, sum.Sum64())
@@ -148,18 +148,18 @@ func serve(w http.ResponseWriter, req *http.Request, week int) {
 	io.WriteString(w, body)
 }
 
-// weekSeeds are where each snapshot begins.
+// weekSeeds are the seeds of each snapshot.
 var weekSeeds = []string{"http://a.example/", "http://b.example/", "http://c.example/"}
 
-// What becomes of a URL in a snapshot.
+// The state of a URL in a snapshot, if it is not a status.
 const (
 	refused = -1 // by robots.txt
-	unknown = 0  // nothing leads to it; otherwise its status
+	unknown = 0  // no page links to it
 )
 
-// reached is what a crawl of a week comes to know: how each URL stands.
+// reached returns the state of each URL that a crawl of a week comes to know.
 func reached(week int) map[string]int {
-	all, known := leaves(week), map[string]int{}
+	all, known := resources(week), map[string]int{}
 	for queue := slices.Clone(weekSeeds); len(queue) > 0; queue = queue[1:] {
 		url := queue[0]
 		if known[url] != unknown {
@@ -184,9 +184,9 @@ func reached(week int) map[string]int {
 	return known
 }
 
-// class is the change class that a page has by the web alone.
+// class computes the change class of a page from the web alone.
 func class(url string, was, is int) crawler.ChangeClass {
-	switch before, now := leaves(was)[url], leaves(is)[url]; {
+	switch before, now := resources(was)[url], resources(is)[url]; {
 	case reached(is)[url] != http.StatusOK:
 		return ""
 	case reached(was)[url] != http.StatusOK:
@@ -199,7 +199,7 @@ func class(url string, was, is int) crawler.ChangeClass {
 	return crawler.ChangeNotModified
 }
 
-// kind is what two snapshots differ in, by the web alone.
+// kind computes how a URL differs between two snapshots from the web alone.
 func kind(url string, was, is int) diff.Kind {
 	before, now := reached(was)[url], reached(is)[url]
 	there := func(status int) bool { return status > 0 && status < 400 }
@@ -231,8 +231,8 @@ func kind(url string, was, is int) diff.Kind {
 	return diff.Other
 }
 
-// kindsOf are what each URL that either snapshot knows has become, and effects those that
-// robots.txt has come to forbid or to allow.
+// kindsOf returns the kind of each URL that either snapshot knows, and the URLs that
+// robots.txt has come to forbid (false) or allow (true).
 func kindsOf(was, is int) (kinds map[string]diff.Kind, effects map[string]bool) {
 	kinds, effects = map[string]diff.Kind{}, map[string]bool{}
 	known := reached(is)

@@ -24,7 +24,7 @@ type world struct {
 	t     *testing.T
 	begin time.Time    // of the world
 	epoch time.Time    // by the clock of the bubble
-	shift atomic.Int64 // by which the clock of the world was set
+	shift atomic.Int64 // how far the clock of the world was set forward
 
 	mu     sync.Mutex
 	snaps  []snap
@@ -34,7 +34,7 @@ type world struct {
 	alive  map[*process]bool
 	said   []string
 	starts []time.Time
-	gone   error // the directory cannot be read
+	gone   error // why the directory cannot be read
 
 	steps, killAt int
 	spec          schedule.Spec
@@ -48,12 +48,12 @@ type snap struct {
 	due, ended time.Time // ended is zero for one that is not over
 }
 
-// A life is what becomes of a process.
+// A life determines what happens to a process.
 type life struct {
-	takes time.Duration // of what it does
-	dies  int           // 1: before there is a snapshot, 2: right after that, 3: at the end; 0: it does not
-	code  int           // with which it ends before there is a snapshot; 0: it does not
-	finds int           // exit code with which it refuses the snapshot; 0: it does not
+	takes time.Duration // how long it crawls
+	dies  int           // 1: before it has a snapshot, 2: right after that, 3: at the end; 0: never
+	code  int           // exit code before it has a snapshot; 0: it goes on
+	finds int           // exit code with which it refuses the snapshot; 0: it does not refuse
 }
 
 func newWorld(t *testing.T, begin time.Time, spec schedule.Spec) *world {
@@ -64,7 +64,7 @@ func (w *world) now() time.Time {
 	return w.begin.Add(time.Since(w.epoch) + time.Duration(w.shift.Load()))
 }
 
-// step is a moment at which the scheduler may be killed.
+// step may kill the scheduler.
 func (w *world) step() {
 	w.mu.Lock()
 	w.steps++
@@ -157,7 +157,7 @@ func (p *process) Wait() int {
 
 func (p *process) Stop() { p.stop <- true }
 
-// sleep is cut short by a signal.
+// sleep sleeps for d, or until Stop.
 func (p *process) sleep(d time.Duration) (stopped bool) {
 	select {
 	case <-time.After(d):
@@ -214,7 +214,7 @@ func (p *process) live() {
 	code = 0
 }
 
-// takeSnapshot makes the next snapshot or takes the last one.
+// takeSnapshot makes the next snapshot or continues the last one.
 func (p *process) takeSnapshot() (at, refused int) {
 	w := p.w
 	w.mu.Lock()
@@ -231,21 +231,20 @@ func (p *process) takeSnapshot() (at, refused int) {
 		return 0, 2 // as crawl run says of a snapshot that is there
 	}
 	if p.run.Due.IsZero() || at >= 0 && !p.run.Due.After(w.snaps[at].due) {
-		w.t.Errorf("%v: a child is to make the snapshot of %v behind %v", w.now(), p.run.Due, w.snaps)
+		w.t.Errorf("%v: a child is to make the snapshot of %v after %v", w.now(), p.run.Due, w.snaps)
 		return 0, 2
 	}
 	w.snaps = append(w.snaps, snap{due: p.run.Due})
 	return at + 1, 0
 }
 
-// A boot is a scheduler that runs.
+// A boot is a running scheduler.
 type boot struct {
 	kill     context.CancelFunc
 	commands chan scheduler.Command
 	over     chan bool
 }
 
-// boot starts a scheduler.
 func (w *world) boot() *boot {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &boot{cancel, make(chan scheduler.Command, 10), make(chan bool)}
@@ -268,7 +267,7 @@ func (w *world) options(atOnce int) scheduler.Options {
 	}
 }
 
-// end ends the scheduler as kill -9 does: children live on.
+// end ends the scheduler as kill -9 does: its children keep running.
 func (b *boot) end() {
 	b.kill()
 	<-b.over
@@ -289,7 +288,7 @@ func (w *world) off(b *boot) {
 	synctest.Wait()
 }
 
-// check compares what became of the runs with the times that the schedule has.
+// check compares the runs with the times of the schedule.
 func (w *world) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,16 +321,16 @@ func (w *world) check() {
 			overlapped = overlapped || one.due.Before(m.Due) && (one.ended.IsZero() || one.ended.After(start))
 		}
 		if m.Why == series.WhyOverlap && !overlapped {
-			w.t.Errorf("the run of %v was missed by overlap: with none", m.Due)
+			w.t.Errorf("the run of %v was missed by overlap, but no run was in its way", m.Due)
 		}
 	}
 	at := s.Next(w.since)
-	if !strings.Contains(w.spec.Every, " ") { // counted from the first
+	if !strings.Contains(w.spec.Every, " ") { // runs are counted from the first
 		at = first
 	}
 	n := 0
 	for ; !s.Start("weekly", at).After(w.now()); at = s.Next(at) {
-		newest := s.Start("weekly", s.Next(at)).After(w.now()) // which may wait, or be about to be tried again
+		newest := s.Start("weekly", s.Next(at)).After(w.now()) // it may wait, or be about to be tried again
 		if account[at.Unix()] == "" && !newest {
 			w.t.Errorf("the run of %v was forgotten", at)
 		}
@@ -339,7 +338,7 @@ func (w *world) check() {
 		n++
 	}
 	if len(account) > 0 {
-		w.t.Errorf("runs of no time: %v", account)
+		w.t.Errorf("runs at no time of the schedule: %v", account)
 	}
 	if n < 5 {
 		w.t.Errorf("%d runs in all", n)
