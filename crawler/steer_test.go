@@ -312,7 +312,7 @@ func TestInvalidOrders(t *testing.T) {
 		`crawler: Of: "a.example:81" has a port: write http:// or https:// before it, or leave the port out`: c.Exclude("a.example:81", "x"),
 		`crawler: Of: "a b" is neither a site, as https://example.org, nor a host, as example.org`:           c.Slow("a b", time.Minute, ""),
 		"crawler: Delay: is no pause: a site can only be given a longer one":                                 c.Slow("", 0, ""),
-		"frontier: a.example has a pause of 2s already, 1s would be shorter":                              c.Slow("A.example", time.Second, ""),
+		"frontier: a.example has a pause of 2s already, 1s would be shorter":                                 c.Slow("A.example", time.Second, ""),
 		"crawler: Reason: is longer than 1000 bytes":                                                         c.Pause(long),
 		"crawler: Limits.Concurrency: is more than the 5 that the run was begun with":                        c.Limit("", func(l *crawler.Limits) { l.Concurrency = 6 }),
 		`"depth" is none of limit, max-bytes, max-time, rate, patience, concurrency`:                         new(crawler.Limits).Set("depth", "1"),
