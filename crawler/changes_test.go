@@ -119,7 +119,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		{"purpose", func(o *crawler.Options) { o.Purpose = robots.PurposeLinkCheck }, "", ""},
 		{"rescan of nothing", func(o *crawler.Options) { o.Rescan = true }, "Rescan", "needs the archive in a Dir"},
 		{"rescan", func(o *crawler.Options) { o.Rescan, o.Dir = true, "x" }, "", ""},
-		{"one output of two", func(o *crawler.Options) { o.Output, o.Dir = []crawler.Output{crawler.OutputWARC, "csv"}, "x" }, "Output", `"csv" is none of warc, jsonl, bodies, links`},
+		{"one output of two", func(o *crawler.Options) { o.Output, o.Dir = []crawler.Output{crawler.OutputWARC, "csv"}, "x" }, "Output", `"csv" is not one of warc, jsonl, bodies, links`},
 		{"all outputs", func(o *crawler.Options) { o.Output, o.Dir = []crawler.Output{"warc", "jsonl", "bodies", "links"}, "x" }, "", ""},
 		{"a field of ours", func(o *crawler.Options) { o.Header = http.Header{"User-Agent": {"x"}} }, "Header", ""},
 		{"no seed", func(o *crawler.Options) { o.Seeds = []string{} }, "Seeds", "is empty: give at least one URL to start from"},

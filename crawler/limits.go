@@ -95,7 +95,7 @@ func (l *Limits) Set(name, text string) error {
 		l.Concurrency, l.Open = o.Concurrency, open
 		return nil
 	}
-	return fmt.Errorf("%q is none of %s", name, strings.Join(limitNames, ", "))
+	return fmt.Errorf("%q is not one of %s", name, strings.Join(limitNames, ", "))
 }
 
 // limitTexts returns limits in the form of Setting.String.

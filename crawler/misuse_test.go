@@ -31,7 +31,7 @@ func TestMisuseNamesTheField(t *testing.T) {
 		"the other port":            {func(o *crawler.Options) { o.ConnectTo = []fetch.ConnectTo{{Port: "0"}} }, "ConnectTo", `port "0" is not a number`},
 		"a seed of blanks":          {func(o *crawler.Options) { o.Seeds = []string{" "} }, "Seeds", `the seed " " at 0`},
 		"a seed of another scheme":  {func(o *crawler.Options) { o.Seeds = []string{"http://a.example/", "mailto:x@a.example"} }, "Seeds", "at 1"},
-		"sitemaps of another kind":  {func(o *crawler.Options) { o.Sitemaps = "all" }, "Sitemaps", `"all" is none of`},
+		"sitemaps of another kind":  {func(o *crawler.Options) { o.Sitemaps = "all" }, "Sitemaps", `"all" is not one of`},
 		"a contact with a line end": {func(o *crawler.Options) { o.Identity.Contact = "https://example.org/\r\nX: y" }, "Identity.Contact", ""},
 		"a header with a line end":  {func(o *crawler.Options) { o.Header = map[string][]string{"X": {"a\r\nb"}} }, "Header", ""},
 	} {

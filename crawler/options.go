@@ -200,11 +200,11 @@ func (o *Options) check() error {
 	}
 	for _, out := range o.Output {
 		if !slices.Contains(outputNames, out) {
-			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is none of %s", out, join(outputNames, ", "))}
+			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is not one of %s", out, join(outputNames, ", "))}
 		}
 	}
 	if s := o.Sitemaps; s != SitemapsAlso && s != SitemapsOnly && s != SitemapsNone {
-		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is none of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
+		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is not one of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
 	}
 	if o.Output == nil {
 		o.Output = usualOutputs

@@ -317,7 +317,7 @@ func TestInvalidRulesForEquivalentURLs(t *testing.T) {
 		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Same = func(frontier.URL) frontier.URL { return elsewhere } }, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/1", "http://a.example/2")
 	})
-	for text, want := range map[string]string{"index,query-order": "index,query-order", "tracking,index,index": "index,tracking", "": "", "other": `"other" is none of index, query-order, tracking`} {
+	for text, want := range map[string]string{"index,query-order": "index,query-order", "tracking,index,index": "index,tracking", "": "", "other": `"other" is not one of index, query-order, tracking`} {
 		var o crawler.Options
 		for _, s := range o.Settings() {
 			if s.Name != "same" {

@@ -54,7 +54,7 @@ func (c choice[T]) measure(text string) (float64, error) {
 	}
 	i := slices.IndexFunc(c.words, func(w string) bool { return strings.EqualFold(w, text) })
 	if i < 0 {
-		return 0, fmt.Errorf("%q is none of %s", text, strings.Join(c.words, ", "))
+		return 0, fmt.Errorf("%q is not one of %s", text, strings.Join(c.words, ", "))
 	}
 	return float64(i), nil
 }
@@ -246,7 +246,7 @@ func (o outputs) Set(text string) error {
 		case slices.Contains(outputNames, Output(n)):
 			out = append(out, Output(n))
 		default:
-			return fmt.Errorf("%q is none of %s, none", n, join(outputNames, ", "))
+			return fmt.Errorf("%q is not one of %s, none", n, join(outputNames, ", "))
 		}
 	}
 	*o.to = out
@@ -419,7 +419,7 @@ func (s sameness) Set(text string) error {
 	wanted := slices.Clone(s.of.sameNames)
 	for _, name := range strings.Split(text, ",") {
 		if !slices.ContainsFunc(sameRules, func(r sameRule) bool { return r.name == name }) && text != "" {
-			return fmt.Errorf("%q is none of %s", name, strings.Join(sameRuleNames(), ", "))
+			return fmt.Errorf("%q is not one of %s", name, strings.Join(sameRuleNames(), ", "))
 		}
 		wanted = append(wanted, name)
 	}

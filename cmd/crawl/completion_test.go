@@ -166,16 +166,16 @@ func TestNearlyAChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ line, want string }{
-		{"run --scope hots http://a.test/", "--scope: \"hots\" is none of list, prefix, host, domain, any: did you mean host?\n"},
+		{"run --scope hots http://a.test/", "--scope: \"hots\" is not one of list, prefix, host, domain, any: did you mean host?\n"},
 		{"run --output warc,jsnl http://a.test/", "did you mean jsonl?\n"},
 		{"run --same idnex http://a.test/", "did you mean index?\n"},
 		{"run --progress plian http://a.test/", "did you mean plain?\n"},
 		{"run --forms=yse http://a.test/", "did you mean yes?\n"},
 		{"run --name a --contact a@example.org --log-level wran http://a.test/", "did you mean warn?\n"},
-		{"run --scope planet http://a.test/", "is none of list, prefix, host, domain, any\n"},
-		{"run --job job.yaml", "job.yaml:2:8: scope: \"hots\" is none of list, prefix, host, domain, any: did you mean host?\n"},
-		{"run --job job.yaml", "job.yaml:3:10: output: \"wacr\" is none of warc, jsonl, bodies, links, none: did you mean warc?\n"},
-		{"run --job job.yaml", "sitemaps: \"nothing\" is none of also, only, none\n"},
+		{"run --scope planet http://a.test/", "is not one of list, prefix, host, domain, any\n"},
+		{"run --job job.yaml", "job.yaml:2:8: scope: \"hots\" is not one of list, prefix, host, domain, any: did you mean host?\n"},
+		{"run --job job.yaml", "job.yaml:3:10: output: \"wacr\" is not one of warc, jsonl, bodies, links, none: did you mean warc?\n"},
+		{"run --job job.yaml", "sitemaps: \"nothing\" is not one of also, only, none\n"},
 		{"list --fate fetchd a.crawl", "did you mean fetched?"},
 		{"export --format paruqet a.crawl", "--format: \"paruqet\" is not one of cdxj, wacz, jsonl, csv, parquet: did you mean parquet?\n"},
 		{"init --template sitmap", "--template: \"sitmap\" is not one of site, list, archive, sitemap: did you mean sitemap?\n"},

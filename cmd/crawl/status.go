@@ -187,13 +187,13 @@ func statusHead(s crawler.Status) string {
 		if isOver(s.Dir) {
 			end = strings.Replace(end, sameCommand, snapshotOver, 1)
 		}
-		return fmt.Sprintf("nobody runs it; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), end)
+		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), end)
 	case crawler.StateKilled:
-		return fmt.Sprintf("nobody runs it; its last run was killed, what was done by %s is safe; the same command goes on", at)
+		return fmt.Sprintf("not running; its last run was killed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateNoRoom:
-		return fmt.Sprintf("nobody runs it; its last run ended for want of room on the disk, what was done by %s is safe; make room, and the same command goes on", at)
+		return fmt.Sprintf("not running; its last run ended for want of room on the disk, what was done by %s is safe; make room, and the same command goes on", at)
 	case crawler.StateUnknown:
-		return fmt.Sprintf("nobody runs it; its last run failed, what was done by %s is safe; the same command goes on", at)
+		return fmt.Sprintf("not running; its last run failed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateStopping:
 		return fmt.Sprintf("stopping (%s) after %s", s.End, short(seconds(s.Seconds)))
 	}

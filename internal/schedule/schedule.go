@@ -88,14 +88,14 @@ func New(spec Spec) (*Schedule, error) {
 		s.spec.Overlap = OverlapSkip
 	case OverlapSkip, OverlapWait:
 	default:
-		return nil, &FieldError{"overlap", fmt.Sprintf("%q is none of %s, %s", spec.Overlap, OverlapSkip, OverlapWait)}
+		return nil, &FieldError{"overlap", fmt.Sprintf("%q is not one of %s, %s", spec.Overlap, OverlapSkip, OverlapWait)}
 	}
 	switch spec.CatchUp {
 	case "":
 		s.spec.CatchUp = CatchUpNone
 	case CatchUpNone, CatchUpOnce:
 	default:
-		return nil, &FieldError{"catch-up", fmt.Sprintf("%q is none of %s, %s", spec.CatchUp, CatchUpNone, CatchUpOnce)}
+		return nil, &FieldError{"catch-up", fmt.Sprintf("%q is not one of %s, %s", spec.CatchUp, CatchUpNone, CatchUpOnce)}
 	}
 	if spec.Keep < 0 {
 		return nil, &FieldError{"keep", fmt.Sprintf("%d: give how many snapshots are wanted, 0 for all", spec.Keep)}

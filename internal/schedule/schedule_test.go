@@ -98,7 +98,7 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		{schedule.Spec{Every: "5-1 3 * * *"}, "every", `"5-1" is no minute`},
 		{schedule.Spec{Every: "TZ=0 3 * * *"}, "every", `"TZ=0" is no minute`},
 		{schedule.Spec{Every: "0 0 31 2 *"}, "every", "never comes"},
-		{schedule.Spec{Every: "@fortnightly"}, "every", "is none of"},
+		{schedule.Spec{Every: "@fortnightly"}, "every", "is not one of"},
 		{schedule.Spec{Every: "weekly"}, "every", `"weekly" is no time`},
 		{schedule.Spec{Every: "0d"}, "every", "less than 1m"},
 		{schedule.Spec{Every: "30s"}, "every", `"30s" is no time`},

@@ -25,7 +25,7 @@ func timesOf(every string, zone *time.Location) (times, error) {
 	case named:
 		return cronOf(expression, zone)
 	case strings.HasPrefix(every, "@"):
-		return nil, &FieldError{"every", fmt.Sprintf("%q is none of @hourly, @daily, @weekly, @monthly, @yearly", every)}
+		return nil, &FieldError{"every", fmt.Sprintf("%q is not one of @hourly, @daily, @weekly, @monthly, @yearly", every)}
 	case !strings.ContainsAny(every, " \t"):
 		return periodOf(every)
 	}

@@ -127,7 +127,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		{&crawler.OptionError{Field: "Of", Reason: "is no site"}, "exclude", Ask{}, "is no site", false},
 		{errors.New("other"), "resume", Ask{}, "other", false},
 		{nil, "slow", Ask{Delay: "10"}, `"10" is no duration: write it as 500ms, 10s or 1h30m`, false},
-		{nil, "limit", Ask{Limits: map[string]string{"depth": "1"}}, `depth: "depth" is none of limit, max-bytes, max-time, rate, patience, concurrency`, false},
+		{nil, "limit", Ask{Limits: map[string]string{"depth": "1"}}, `depth: "depth" is not one of limit, max-bytes, max-time, rate, patience, concurrency`, false},
 		{nil, "nothing", Ask{}, "404 Not Found", false},
 		{nil, "add", Ask{Seeds: []string{strings.Repeat("x", maxBody)}}, "that is more than 1048576 bytes at once: tell it in parts", false},
 	} {
