@@ -98,9 +98,10 @@ def figures(check, dir, p, lines, others):
     check.same("page_lines", (f["has_pages"], f["page_lines"]), (os.path.exists(os.path.join(dir, "pages.jsonl")), len(records)))
     for name, key in (("truncated", "truncated"), ("noindex", "noindex"), ("noarchive", "noarchive"), ("use_refused", "refused")):
         check.same(name, f[name], sum(bool(r.get(key)) for r in records))
-    changes = dict(collections.Counter(r["change"] for r in records if r.get("change")))
+    listed = [r for r in records if not r.get("hops", "").rstrip("R").endswith(("E", "M"))]  # neither requisites nor sitemaps
+    changes = dict(collections.Counter(r["change"] for r in listed if r.get("change")))
     check.same("page_changes", f["page_changes"], changes)
-    stale = [l for l in pages if "kept" in l.notes]
+    stale = [l for l in pages if "kept" in l.notes and l.listed()]
     check.same("304s that pages stand for", len(stale) <= changes.get("not-modified", 0) and all(l.status == 304 for l in stale), True)
     check.same("gone", f["gone"], gone(p, records))
     check.same("charsets", f["charsets"], dict(collections.Counter(r["charset"] for r in records if r.get("charset"))))
