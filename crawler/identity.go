@@ -60,8 +60,8 @@ func (id Identity) Check() error {
 	return nil
 }
 
-// reservedNames are domains that cannot be registered (RFC 2606, RFC 6761), of which some are
-// names within a network (RFC 6762, RFC 8375).
+// reservedNames are domains that cannot be registered: those of examples and tests (RFC 2606,
+// RFC 6761), and those of names within a network (RFC 6762, RFC 8375).
 var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org", "local", "home.arpa", "internal"}
 
 // isReserved reports whether a host has a reserved name or an address that is not public.
@@ -75,7 +75,7 @@ func isReserved(host string) bool {
 	})
 }
 
-// unreachable returns why nobody outside of a network reaches a host, or "" if they may.
+// unreachable returns why site owners cannot reach a host, or "" if they can.
 func unreachable(host string) string {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	switch reserved := isReserved(host); {
