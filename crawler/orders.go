@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // An Order is a change of a crawl while it runs.

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // The errors for files that cannot be opened or read equal the golden file, which also says
