@@ -112,7 +112,7 @@ func (s *outputs) archived(r *record) error {
 	if err != nil {
 		return err
 	}
-	r.at = Archived{File: f, Offset: at + r.first.Offset, Length: r.first.Length, Revisit: r.first.Type == warc.Revisit}
+	r.at = archived{File: f, Offset: at + r.first.Offset, Length: r.first.Length, Revisit: r.first.Type == warc.Revisit}
 	if r.entry == nil {
 		return nil
 	}
