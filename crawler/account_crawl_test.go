@@ -10,24 +10,25 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Accounts can be made from the directory of a crawl, and from a running crawl.
 var (
-	_ crawler.Records = (*storage.Reader)(nil)
-	_ crawler.Records = (*storage.DB)(nil)
+	_ account.Records = (*storage.Reader)(nil)
+	_ account.Records = (*storage.DB)(nil)
 )
 
 // accountOf returns the account of the crawl in dir, which is closed at the end of the test.
-func accountOf(t *testing.T, dir string) *crawler.Account {
+func accountOf(t *testing.T, dir string) *account.Account {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	a, err := crawler.NewAccount(r, dir, time.Now())
+	a, err := account.New(r, dir, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,13 +37,13 @@ func accountOf(t *testing.T, dir string) *crawler.Account {
 
 // standings returns the standings of the URLs of a site, in the order in which they were
 // found.
-func standings(t *testing.T, a *crawler.Account, site frontier.Site) (all []string) {
+func standings(t *testing.T, a *account.Account, site frontier.Site) (all []string) {
 	t.Helper()
 	for l, err := range a.List(site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(crawler.Standings(), l.Standing) {
+		if !slices.Contains(account.Standings(), l.Standing) {
 			t.Errorf("%s has the standing %q, which is unknown", l.URL, l.Standing)
 		}
 		all = append(all, fmt.Sprintf("%s %s %s", l.URL.Target(), l.Standing, l.Reason))
@@ -106,19 +107,19 @@ func TestARunningCrawlGivesAccount(t *testing.T) {
 			t.Fatal(g.Err)
 		}
 	}
-	a, err := crawler.NewAccount(db, dir, time.Now())
+	a, err := account.New(db, dir, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	x, err := a.Explain(u)
-	if err != nil || x.Standing != crawler.StandsQueued || way(x) != "seed http://a.example/" {
+	if err != nil || x.Standing != account.StandsQueued || way(x) != "seed http://a.example/" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	if got := standings(t, a, u.Site()); !slices.Equal(got, []string{"/ queued "}) {
 		t.Errorf("%q", got)
 	}
 	other, _ := frontier.ParseURL("http://b.example/")
-	if x, err := a.Explain(other); err != nil || x.Known || x.Standing != crawler.StandsUnknown {
+	if x, err := a.Explain(other); err != nil || x.Known || x.Standing != account.StandsUnknown {
 		t.Errorf("no run has begun: %+v, %v", x, err)
 	}
 }

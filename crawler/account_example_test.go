@@ -5,8 +5,8 @@ import (
 	"log"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -18,7 +18,7 @@ func ExampleAccount_Explain() {
 		log.Fatal(err)
 	}
 	defer r.Close()
-	account, err := crawler.NewAccount(r, dir, time.Now())
+	account, err := account.New(r, dir, time.Now())
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -104,7 +105,7 @@ func TestFailedURLsAreRequestedAgain(t *testing.T) {
 			t.Errorf("%v", n)
 		}
 		for target, l := range listedIn(t, e.dir) {
-			if left := time.Until(l.Again); l.Standing != crawler.StandsFetched || left < 3*days || left > 5*days || !l.Again.Equal(l.Fate.Until) {
+			if left := time.Until(l.Again); l.Standing != account.StandsFetched || left < 3*days || left > 5*days || !l.Again.Equal(l.Fate.Until) {
 				t.Errorf("%s: %s, again after %v", target, l.Standing, left)
 			}
 		}
@@ -189,7 +190,7 @@ func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 			t.Errorf("%s, /2 was requested as %s", e.sum.End, shelf.requests("/2"))
 		}
 		for target, l := range listedIn(t, e.dir) {
-			if l.Standing != crawler.StandsFetched || !l.Again.IsZero() {
+			if l.Standing != account.StandsFetched || !l.Again.IsZero() {
 				t.Errorf("%s: %s, again at %v", target, l.Standing, l.Again)
 			}
 		}
@@ -411,7 +412,7 @@ func TestEachVisitHasItsCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		a, err := crawler.NewAccount(r, e.dir, time.Now())
+		a, err := account.New(r, e.dir, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

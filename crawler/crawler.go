@@ -464,9 +464,23 @@ func (c *Crawler) widen() (requeued int, err error) {
 	}
 	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
 		if panicked == nil {
-			panicked = safely("Scope", func() { wanted = c.visits.unwanted(&e) == "" })
+			panicked = safely("Scope", func() { wanted = c.visits.admits.unwanted(&e) == "" })
 		}
 		return wanted
 	})
 	return requeued, errors.Join(panicked, err)
+}
+
+// DB returns the directory of the running crawl, to read what is committed: a visit appears
+// a few hundredths of a second after its end. It fails with ErrEnded if no run is active.
+func (c *Crawler) DB() (*storage.DB, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.queue == nil:
+		return nil, ErrEnded
+	case c.db == nil:
+		return nil, errors.New("crawler: the crawl has no directory: set Options.Dir")
+	}
+	return c.db, nil
 }

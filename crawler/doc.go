@@ -35,9 +35,6 @@
 // are not fetched, changes.go how a run differs from the one before; and rescan.go reads an
 // archive again.
 //
-// For a crawl that has ended, account.go reports the standing of its URLs, and explain.go
-// all that is known of one: explain_rules.go from robots.txt, explain_log.go from
-// crawl.log, explain_out.go why it is kept out, refused.go the same for all links.
-// answer.go finds the answer, stored.go the options of the last run, and linescan.go lines
-// in large files.
+// stored.go reads the options of the last run of a crawl, and admission.go says which URLs
+// may enter it.
 package crawler

@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -167,18 +168,18 @@ func (e *endless) expect(target, visits string) {
 }
 
 // listedIn returns the standings of the URLs of a crawl, by target.
-func listedIn(t *testing.T, dir string) map[string]crawler.Listed {
+func listedIn(t *testing.T, dir string) map[string]account.Listed {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := crawler.NewAccount(r, dir, time.Now())
+	a, err := account.New(r, dir, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]crawler.Listed{}
+	all := map[string]account.Listed{}
 	for l, err := range a.List("http://a.example") {
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // explained returns the directory of a crawl with URLs of many standings.
@@ -44,7 +45,7 @@ func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 }
 
 // explain returns the Explanation of a URL.
-func explain(t *testing.T, a *crawler.Account, url string) *crawler.Explanation {
+func explain(t *testing.T, a *account.Account, url string) *account.Explanation {
 	t.Helper()
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -58,7 +59,7 @@ func explain(t *testing.T, a *crawler.Account, url string) *crawler.Explanation 
 }
 
 // way returns the path from the URL back to its seed, which is last.
-func way(x *crawler.Explanation) string {
+func way(x *account.Explanation) string {
 	var all []string
 	for _, s := range x.Found {
 		hop := "seed"
@@ -77,20 +78,20 @@ func TestAnEntryIsExplained(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
 		for _, c := range []struct {
 			url      string
-			standing crawler.Standing
+			standing account.Standing
 			reason   string
 			way      string
 			tries    string
 			rule     string // the rule that decides, the one that it overrides, the nearest one
 		}{
-			{"http://a.example/", crawler.StandsFetched, "status 200", "seed http://a.example/", "200", "||"},
-			{"HTTP://A.example:80/a#top", crawler.StandsFetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
-			{"http://a.example/private/x", crawler.StandsRefused, "line 5: Disallow: /private/", "L http://a.example/private/x, seed http://a.example/", "-9998",
+			{"http://a.example/", account.StandsFetched, "status 200", "seed http://a.example/", "200", "||"},
+			{"HTTP://A.example:80/a#top", account.StandsFetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
+			{"http://a.example/private/x", account.StandsRefused, "line 5: Disallow: /private/", "L http://a.example/private/x, seed http://a.example/", "-9998",
 				"Disallow: /private/||Allow: /private/open/"},
-			{"http://a.example/private/open/y", crawler.StandsFetched, "status 200", "L http://a.example/private/open/y, L http://a.example/a, seed http://a.example/", "200",
+			{"http://a.example/private/open/y", account.StandsFetched, "status 200", "L http://a.example/private/open/y, L http://a.example/a, seed http://a.example/", "200",
 				"Allow: /private/open/|Disallow: /private/|"},
-			{"http://a.example/target?x=1", crawler.StandsFetched, "status 200", "R http://a.example/target?x=1, L http://a.example/moved, seed http://a.example/", "200", "||"},
-			{"http://a.example/flaky", crawler.StandsFetched, "status 200", "L http://a.example/flaky, seed http://a.example/", "500 502 200", "||"},
+			{"http://a.example/target?x=1", account.StandsFetched, "status 200", "R http://a.example/target?x=1, L http://a.example/moved, seed http://a.example/", "200", "||"},
+			{"http://a.example/flaky", account.StandsFetched, "status 200", "L http://a.example/flaky, seed http://a.example/", "500 502 200", "||"},
 		} {
 			x := explain(t, a, c.url)
 			if !x.Known || x.Standing != c.standing || x.Reason != c.reason || way(x) != c.way || x.Lost != "" {
@@ -113,7 +114,7 @@ func TestAnEntryIsExplained(t *testing.T) {
 			if got := r.Verdict.Rule.String() + "|" + r.Against.String() + "|" + r.Nearest.String(); got != c.rule {
 				t.Errorf("%s: by %s, want %s", c.url, got, c.rule)
 			}
-			if (x.Fate.Answer.File != "") != (c.standing == crawler.StandsFetched) || x.Fate.Time.IsZero() || !x.Site.Known {
+			if (x.Fate.Answer.File != "") != (c.standing == account.StandsFetched) || x.Fate.Time.IsZero() || !x.Site.Known {
 				t.Errorf("%s: archived at %+v, ended at %v, %+v", c.url, x.Fate.Answer, x.Fate.Time, x.Site)
 			}
 		}
@@ -168,9 +169,9 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 				if !kept {
 					want, c.from = c.without, ""
 				}
-				standing := crawler.StandsOut
+				standing := account.StandsOut
 				if want == "" {
-					standing = crawler.StandsUnknown
+					standing = account.StandsUnknown
 				}
 				if x.Known || x.Standing != standing || x.Reason != want || from != c.from || x.Tries != nil || x.Found != nil {
 					t.Errorf("%s: %s (%s), found on %q, known %v\nwant %s (%s) on %q", c.url, x.Standing, x.Reason, from, x.Known, standing, want, c.from)
@@ -214,7 +215,7 @@ func TestRefusedLinksAreListed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, err := range accountOf(t, dir).Refused() {
-			if !errors.Is(err, crawler.ErrNoLinks) {
+			if !errors.Is(err, account.ErrNoLinks) {
 				t.Error(err)
 			}
 		}
@@ -244,7 +245,7 @@ func TestAnUnknownScopeExcludesNothing(t *testing.T) {
 			o.Output = nil
 		}))
 		x := explain(t, a, "http://b.example/out")
-		if x.Standing != crawler.StandsUnknown || len(x.Untold) != 1 || x.Untold[0].Setting != "scope" || x.HasLinks {
+		if x.Standing != account.StandsUnknown || len(x.Untold) != 1 || x.Untold[0].Setting != "scope" || x.HasLinks {
 			t.Errorf("%s (%s), untold %v, links %v", x.Standing, x.Reason, x.Untold, x.HasLinks)
 		}
 	})
@@ -265,7 +266,7 @@ func TestURLsPutAsideAreExplained(t *testing.T) {
 			}, "http://a.example/")
 		}
 		x := explain(t, accountOf(t, dir), "http://a.example/a")
-		if want := (crawler.Refusal{Reason: crawler.SkipFilter, Detail: "exclude ^http://a.example/a"}); x.Standing != crawler.StandsScope || x.Refusal != want {
+		if want := (crawler.Refusal{Reason: crawler.SkipFilter, Detail: "exclude ^http://a.example/a"}); x.Standing != account.StandsScope || x.Refusal != want {
 			t.Errorf("%s, %+v, want %+v", x.Standing, x.Refusal, want)
 		}
 	})
@@ -279,7 +280,7 @@ func TestQueuedURLsAreExplained(t *testing.T) {
 			o.Delay, o.Patience = time.Hour, time.Minute
 		}))
 		x := explain(t, a, "http://a.example/")
-		if x.Standing != crawler.StandsWaiting || x.Clock != frontier.OwnClock || !x.Until.After(time.Now()) || x.Ahead != 0 || x.Robots == nil {
+		if x.Standing != account.StandsWaiting || x.Clock != frontier.OwnClock || !x.Until.After(time.Now()) || x.Ahead != 0 || x.Robots == nil {
 			t.Errorf("%s for %s until %v, %d ahead", x.Standing, x.Clock, x.Until, x.Ahead)
 		}
 	})
@@ -309,7 +310,7 @@ func TestTheBodyOfAnAnswerIsFound(t *testing.T) {
 				}
 				for _, url := range []string{"http://a.example/private/x", "http://a.example/none"} {
 					u, _ := frontier.ParseURL(url)
-					if _, err := a.Answer(u); !errors.Is(err, crawler.ErrNoBody) {
+					if _, err := a.Answer(u); !errors.Is(err, account.ErrNoBody) {
 						t.Errorf("%s: %v", url, err)
 					}
 				}

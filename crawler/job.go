@@ -28,6 +28,7 @@ type Job struct {
 	sumSeed    uint64     // see bodySum
 	rooms      Rooms
 	sites      *sites
+	admits     admission
 	memory     *remembered    // of pages that were fetched before
 	fetcher    *fetch.Fetcher // it relies on one visit of a site at a time, as turns do
 
@@ -78,6 +79,7 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		slots: slots{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.tell = &sites{opts: &j.opts}, j.skipLink
+	j.admits = admission{&j.opts, j.sites}
 	if rooms.ownSites {
 		j.sites.db = rooms.DB
 	}

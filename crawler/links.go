@@ -172,13 +172,13 @@ func (s *sorting) add(l *extract.Link) {
 	}
 }
 
-// unwanted is Job.unwanted for a link of the page.
+// unwanted is admission.unwanted for a link of the page.
 func (s *sorting) unwanted(e *frontier.Entry) Reason {
 	if !s.job.bySite {
-		return s.job.unwanted(e)
+		return s.job.admits.unwanted(e)
 	}
 	if site := e.URL.Site(); s.last.site != site || s.last.by != s.by {
-		s.last = verdict{site, s.by, s.job.unwanted(e)}
+		s.last = verdict{site, s.by, s.job.admits.unwanted(e)}
 	}
 	return s.last.reason
 }
@@ -238,7 +238,7 @@ func (j *Job) framed(p *Page, l *extract.Link) bool {
 	}
 	e := p.Entry.Found(l.URL, frontier.HopLink)
 	e.Tag = p.tagOf(l.URL.Key())
-	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.unwanted(&e) != ""
+	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.admits.unwanted(&e) != ""
 }
 
 // follows reports whether the links of p are followed.
@@ -250,66 +250,6 @@ func (j *Job) follows(p *Page) bool {
 		return !p.html.Sitemap
 	}
 	return true
-}
-
-// unwanted returns why an entry that was found does not enter the frontier; "" if it does.
-func (j *Job) unwanted(e *frontier.Entry) Reason {
-	reason := j.unwantedAnywhere(e)
-	if reason == "" && j.sites.of(e.URL.Site()).Exclude {
-		return SkipOptOut
-	}
-	return reason
-}
-
-// unwantedAnywhere is unwanted without the check of excluded sites.
-func (j *Job) unwantedAnywhere(e *frontier.Entry) Reason {
-	switch {
-	case j.opts.OptOut != nil && j.opts.OptOut(e.URL) != "":
-		return SkipOptOut
-	case e.Redirects() > frontier.MaxRedirects:
-		return SkipRedirects
-	case e.FromSeed():
-		// Redirects of a seed are followed to any host that is not excluded: the host of
-		// the seed is often not the one that is meant.
-		if j.excluded(e) {
-			return SkipFilter
-		}
-		return ""
-	}
-	return j.narrowed(e)
-}
-
-func (j *Job) excluded(e *frontier.Entry) bool {
-	return j.opts.Exclude != nil && j.opts.Exclude.MatchString(e.URL.String())
-}
-
-// narrowed returns why e is not in scope; "" if it is.
-func (j *Job) narrowed(e *frontier.Entry) Reason {
-	o := &j.opts
-	switch {
-	case o.Depth > 0 && e.Depth > o.Depth:
-		return SkipDepth
-	case j.excluded(e):
-		return SkipFilter
-	}
-	if e.Hops != "" && e.Hops[len(e.Hops)-1] != byte(frontier.HopLink) && !e.Page() {
-		switch {
-		case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
-			return SkipDepth
-		case o.Requisites && e.Requisite() || named(e):
-			// Outside the scope, but needed to show the page or to read the sitemap.
-			return ""
-		}
-	}
-	switch {
-	case !o.Scope.Contains(*e):
-		return SkipScope
-	case o.Include != nil && !o.Include.MatchString(e.URL.String()):
-		return SkipFilter
-	case !j.sites.contains(e):
-		return SkipScope
-	}
-	return ""
 }
 
 // admit adds the host at which the redirects of a seed end to the scope, and stores it if

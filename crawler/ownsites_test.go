@@ -10,6 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
@@ -39,18 +40,18 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 		if _, err := runOf(t, w, nil, opts); err != nil {
 			t.Fatal(err)
 		}
-		read := func() (*crawler.Account, *storage.Reader) {
+		read := func() (*account.Account, *storage.Reader) {
 			r, err := storage.OpenReader(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := crawler.NewAccount(r, dir, time.Now())
+			a, err := account.New(r, dir, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
 			return a, r
 		}
-		standings := func(a *crawler.Account, site frontier.Site) (all string) {
+		standings := func(a *account.Account, site frontier.Site) (all string) {
 			for l, err := range a.List(site) {
 				if err != nil {
 					t.Fatal(err)
@@ -59,7 +60,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			}
 			return all
 		}
-		robotsOf := func(a *crawler.Account, url string) bool {
+		robotsOf := func(a *account.Account, url string) bool {
 			u, err := frontier.ParseURL(url)
 			if err != nil {
 				t.Fatal(err)

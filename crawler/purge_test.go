@@ -12,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -67,17 +68,17 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 		if links := text(storage.LinksFile); strings.Contains(links, `"from":"http://out.example`) || !strings.Contains(links, `"to":"http://out.example/y"`) {
 			t.Error(links)
 		}
-		withAccount(t, dir, func(a *crawler.Account) {
+		withAccount(t, dir, func(a *account.Account) {
 			for _, url := range []string{"http://out.example/", "http://out.example/x", "http://out.example/y"} {
-				if x := explain(t, a, url); x.Standing != crawler.StandsOptOut || x.Reason != "out.example" || !x.Purged.Equal(now) || len(x.Tries) == 0 {
+				if x := explain(t, a, url); x.Standing != account.StandsOptOut || x.Reason != "out.example" || !x.Purged.Equal(now) || len(x.Tries) == 0 {
 					t.Errorf("%s: %+v", url, x)
 				}
 			}
 			late := explain(t, a, "http://a.example/late")
-			if late.Standing != crawler.StandsFetched || !late.Purged.IsZero() || late.SameAs != "http://out.example/x" || !late.Gone.Equal(now) {
+			if late.Standing != account.StandsFetched || !late.Purged.IsZero() || late.SameAs != "http://out.example/x" || !late.Gone.Equal(now) {
 				t.Errorf("%+v", late)
 			}
-			if _, err := a.Answer(late.URL); !errors.Is(err, crawler.ErrNoBody) || !strings.Contains(err.Error(), "http://out.example/x, which was purged at ") {
+			if _, err := a.Answer(late.URL); !errors.Is(err, account.ErrNoBody) || !strings.Contains(err.Error(), "http://out.example/x, which was purged at ") {
 				t.Error(err)
 			}
 		})
@@ -91,7 +92,7 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 				t.Errorf("%s was requested again", r.URL())
 			}
 		}
-		withAccount(t, dir, func(a *crawler.Account) {
+		withAccount(t, dir, func(a *account.Account) {
 			if x := explain(t, a, "http://out.example/"); !x.Purged.Equal(now) {
 				t.Errorf("after another run: %+v", x)
 			}
@@ -100,14 +101,14 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 }
 
 // withAccount opens the account of a crawl that is not running.
-func withAccount(t *testing.T, dir string, f func(*crawler.Account)) {
+func withAccount(t *testing.T, dir string, f func(*account.Account)) {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := crawler.NewAccount(r, dir, time.Now())
+	a, err := account.New(r, dir, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		if x := explain(t, accountOf(t, dir), "http://out.example/"); !x.Purged.Equal(now) || x.Fate.Code != frontier.OptedOut {
 			t.Errorf("%+v", x)
 		}
-		if x := explain(t, accountOf(t, dir), "http://a.example/"); x.Standing != crawler.StandsFetched {
+		if x := explain(t, accountOf(t, dir), "http://a.example/"); x.Standing != account.StandsFetched {
 			t.Errorf("%+v", x)
 		}
 	})

@@ -3,6 +3,7 @@ package crawler
 import (
 	"flag"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -230,4 +231,10 @@ func InWords(value string) string {
 		return "none"
 	}
 	return value
+}
+
+// setting returns the setting with a name.
+func (o *Options) setting(name string) Setting {
+	all := o.Settings()
+	return all[slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })]
 }

@@ -92,7 +92,7 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 		}
 		sitemap := e.Found(u, frontier.HopManifest)
 		sitemap.Via = s.URL
-		if reason := j.unwanted(&sitemap); reason != "" {
+		if reason := j.admits.unwanted(&sitemap); reason != "" {
 			j.skipLink(Skip{URL: u, Via: s.URL, Reason: reason})
 			continue
 		}

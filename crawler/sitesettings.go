@@ -102,9 +102,9 @@ func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error
 	return s, nil
 }
 
-// over returns the budget that a site has spent, as the name of the setting with its value;
+// Over returns the budget that a site has spent, as the name of the setting with its value;
 // empty if there is some left.
-func (s *SiteSettings) over(spent frontier.Spent) string {
+func (s *SiteSettings) Over(spent frontier.Spent) string {
 	var o Options
 	switch {
 	case s.Max.Pages > 0 && spent.Pages >= s.Max.Pages:
@@ -141,22 +141,27 @@ func keepsSites(from Values) (bool, error) {
 	return false, err
 }
 
-// ownSettings reads the stored settings of sites.
-type ownSettings struct {
+// StoredSites reads the settings of sites that a crawl has stored.
+type StoredSites struct {
 	usual SiteSettings
 	from  Values // nil: no site has its own
 }
 
-func newOwnSettings(from Values, o *Options) (ownSettings, error) {
-	own := ownSettings{usual: o.siteSettings()}
+// ReadStoredSites returns the settings of the sites of a crawl, whose last run had the
+// options o.
+func ReadStoredSites(from Values, o Options) (StoredSites, error) {
+	_ = o.fill() // a run had these settings: they are valid
+	s := StoredSites{usual: o.siteSettings()}
 	any, err := keepsSites(from)
 	if any {
-		own.from = from
+		s.from = from
 	}
-	return own, err
+	return s, err
 }
 
-func (s *ownSettings) of(site frontier.Site) (SiteSettings, error) {
+// Of returns the settings in force for a site, as of its last request; those of the last
+// run if it has none of its own.
+func (s *StoredSites) Of(site frontier.Site) (SiteSettings, error) {
 	if s.from == nil {
 		return s.usual, nil
 	}
@@ -167,13 +172,14 @@ func (s *ownSettings) of(site frontier.Site) (SiteSettings, error) {
 	return s.usual.With(kept.Own, kept.Reason)
 }
 
-// each calls f with every site that has settings of its own.
-func (s *ownSettings) each(f func(frontier.Site, SiteSettings) error) error {
+// Each calls f with each site that has settings of its own, in byte order, until f returns
+// an error, which Each returns.
+func (s *StoredSites) Each(f func(frontier.Site, SiteSettings) error) error {
 	if s.from == nil {
 		return nil
 	}
 	return s.from.Each(keySite, func(site string) error {
-		one, err := s.of(frontier.Site(site))
+		one, err := s.Of(frontier.Site(site))
 		if err != nil || len(one.Own) == 0 && one.Reason == "" {
 			return err
 		}

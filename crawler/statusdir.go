@@ -62,7 +62,7 @@ func readStatus(dir string) (s Status, err error) {
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[Reason]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
-	if left.own, err = newOwnSettings(r, &o); err != nil {
+	if left.own, err = ReadStoredSites(r, o); err != nil {
 		return Status{}, err
 	}
 	err = r.Sites(func(st frontier.SiteState) error {
@@ -118,7 +118,7 @@ func endedFull(dir string) bool {
 // A leftOf finds why the rest of a run in its directory is not fetched.
 type leftOf struct {
 	o      *Options
-	own    ownSettings
+	own    StoredSites
 	now    time.Time
 	end    End
 	orders []Order
@@ -126,10 +126,10 @@ type leftOf struct {
 
 // site returns the status of a site, as a frontier would.
 func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
-	settings, err := l.own.of(st.Site)
+	settings, err := l.own.Of(st.Site)
 	one := frontier.SiteStatus{
 		Site: st.Site, Queued: st.Queued, Again: st.Again, NextAgain: st.NextAgain, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
-		Over: settings.over(st.Spent) != "",
+		Over: settings.Over(st.Spent) != "",
 	}
 	if !st.Ready && st.Waiting.After(one.Due) {
 		one.Due, one.By = st.Waiting, st.WaitsBy()

@@ -214,7 +214,7 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 	if j.rooms.DB == nil || e.FromSeed() {
 		return "", nil
 	}
-	err = safely("Scope", func() { reason = j.narrowed(&e) })
+	err = safely("Scope", func() { reason = j.admits.narrowed(&e) })
 	return reason, err
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 	"golang.org/x/text/runes"
@@ -107,21 +107,21 @@ func (p *program) explain(f *explainFlags, args []string) error {
 }
 
 // print prints what is known of each URL, or the body of one.
-func (v *explainQuery) print(p *program, account *crawler.Account, live bool) error {
+func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 	for i, text := range v.URLs {
 		u, err := seedURL(text)
 		if err != nil {
 			return err
 		}
 		if v.Body {
-			return p.body(account, u)
+			return p.body(a, u)
 		}
 		if !strings.Contains(text, "://") { // it may be http or https
-			if x, err := account.Facts(u); err == nil && !x.Known && !x.Near.IsZero() && x.Near.Target() == u.Target() {
+			if x, err := a.Facts(u); err == nil && !x.Known && !x.Near.IsZero() && x.Near.Target() == u.Target() {
 				u = x.Near
 			}
 		}
-		x, err := v.explanation(account, u, live)
+		x, err := v.explanation(a, u, live)
 		switch {
 		case err != nil:
 		case v.JSON:
@@ -142,12 +142,12 @@ const justNow = time.Second
 
 // explanation returns all that is known of u. If the crawl runs, and its log has a request
 // that the state does not know yet, it looks u up again until both agree.
-func (v *explainQuery) explanation(account *crawler.Account, u frontier.URL, live bool) (*crawler.Explanation, error) {
+func (v *explainQuery) explanation(a *account.Account, u frontier.URL, live bool) (*account.Explanation, error) {
 	if v.Quick {
-		return account.Facts(u)
+		return a.Facts(u)
 	}
 	for try := 0; ; try++ {
-		x, err := account.Explain(u)
+		x, err := a.Explain(u)
 		if err != nil || !live || try == 3 || x.Fate.Code != frontier.Undecided || len(x.Tries) == 0 {
 			return x, err
 		}
@@ -160,11 +160,11 @@ func (v *explainQuery) explanation(account *crawler.Account, u frontier.URL, liv
 
 // body prints the body of the last answer to u unchanged; on a terminal without characters
 // that could control it.
-func (p *program) body(account *crawler.Account, u frontier.URL) error {
-	resp, err := account.Answer(u)
+func (p *program) body(a *account.Account, u frontier.URL) error {
+	resp, err := a.Answer(u)
 	var bad *warc.Error
 	switch {
-	case errors.Is(err, crawler.ErrNoBody):
+	case errors.Is(err, account.ErrNoBody):
 		return &exit{exitNothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err)}
 	case errors.Is(err, fs.ErrNotExist):
 		return &exit{exitNothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err)}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -19,7 +20,7 @@ const (
 )
 
 // explained prints an explanation for people, after an empty line if there was one before.
-func (p *program) explained(x *crawler.Explanation, blank bool, now time.Time) error {
+func (p *program) explained(x *account.Explanation, blank bool, now time.Time) error {
 	w := &lines{w: p.out, width: p.width()}
 	if blank {
 		_, w.err = fmt.Fprintln(p.out)
@@ -59,61 +60,61 @@ func (p *program) explained(x *crawler.Explanation, blank bool, now time.Time) e
 }
 
 // fateOf returns a sentence that says what became of a URL.
-func fateOf(x *crawler.Explanation, now time.Time) string {
+func fateOf(x *account.Explanation, now time.Time) string {
 	at := ""
 	if !x.Fate.Time.IsZero() {
 		at = " at " + stamp(x.Fate.Time)
 	}
 	switch x.Standing {
-	case crawler.StandsFetched:
+	case account.StandsFetched:
 		return "fetched" + at + ": " + x.Reason
-	case crawler.StandsRefused:
+	case account.StandsRefused:
 		return "refused by robots.txt" + at + ": " + x.Reason
-	case crawler.StandsUse:
+	case account.StandsUse:
 		return "its owner refuses the purpose of the crawl" + at + ": " + x.Reason
-	case crawler.StandsFailed:
+	case account.StandsFailed:
 		return "failed every time, the last one" + at + ": " + x.Reason
-	case crawler.StandsScope:
+	case account.StandsScope:
 		why := linksInWords(x.Reason)
 		if x.Refusal.Reason != "" {
 			why = refusalInWords(x.Refusal)
 		}
 		return "put aside" + at + ", because the settings were narrower than before: " + why + "; it is queued again once they are wider"
-	case crawler.StandsOptOut:
+	case account.StandsOptOut:
 		if !x.Purged.IsZero() {
 			return "opted out: " + x.Reason + "; what was captured of it was purged on " + day(x.Purged)
 		}
 		return "left alone" + at + ", by the opt-out list: " + x.Reason
-	case crawler.StandsOut:
+	case account.StandsOut:
 		return "not in the crawl: " + refusalInWords(x.Refusal)
-	case crawler.StandsUnknown:
+	case account.StandsUnknown:
 		return "not in the crawl: " + unknownInWords(x)
 	}
 	return queuedInWords(x, now)
 }
 
 // queuedInWords returns why a queued URL was not fetched yet.
-func queuedInWords(x *crawler.Explanation, now time.Time) string {
+func queuedInWords(x *account.Explanation, now time.Time) string {
 	first, given := "", ""
 	if !x.Site.Given.Time.IsZero() {
 		given = " at " + stamp(x.Site.Given.Time)
 	}
 	switch {
-	case x.Ahead >= crawler.MostAhead:
+	case x.Ahead >= account.MostAhead:
 		first = fmt.Sprintf("; %d URLs of its site or more come first", x.Ahead)
 	case x.Ahead > 0:
 		first = fmt.Sprintf("; URLs of its site that come first: %d", x.Ahead)
 	}
 	switch x.Standing {
-	case crawler.StandsWaiting:
+	case account.StandsWaiting:
 		return fmt.Sprintf("waiting until %s, in %s, for %s%s", stamp(x.Until), short(max(x.Until.Sub(now), 0)), clockInWords(x.Clock), first)
-	case crawler.StandsBudget:
+	case account.StandsBudget:
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
-	case crawler.StandsLimit:
+	case account.StandsLimit:
 		return "queued, but the limit of the crawl is reached"
-	case crawler.StandsDead:
+	case account.StandsDead:
 		return "queued, but its site does not answer, and was given up" + given + ": " + x.Reason
-	case crawler.StandsUnreachable:
+	case account.StandsUnreachable:
 		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
 	}
 	return "queued, and due: the next run fetches it" + first
@@ -161,18 +162,18 @@ func refusalInWords(r crawler.Refusal) string {
 		return "it was redirected too often"
 	case crawler.SkipUse:
 		return "nothing of the page with the link was kept: its owner refuses the purpose of the crawl (" + r.Detail + ")"
-	case crawler.SkipShown:
+	case account.SkipShown:
 		return "it is no link to a page but a part of one, such as an image (--requisites page fetches those)"
-	case crawler.SkipSitemaps:
+	case account.SkipSitemaps:
 		return "it is a sitemap, and these are not read (--sitemaps none)"
-	case crawler.SkipLinks:
+	case account.SkipLinks:
 		return "only what sitemaps name is fetched (--sitemaps only)"
 	}
 	return r.String()
 }
 
 // unknownInWords returns why nothing is known of a URL, and how to find out.
-func unknownInWords(x *crawler.Explanation) string {
+func unknownInWords(x *account.Explanation) string {
 	switch {
 	case len(x.Untold) > 0:
 		return fmt.Sprintf("whether %s keeps it out is not known from the directory: a program made that setting (%s)", x.Untold[0].Setting, x.Untold[0].Was)
@@ -194,7 +195,7 @@ var hopWords = map[frontier.Hop]string{
 }
 
 // found prints the chain of pages back to a seed.
-func (l *lines) found(x *crawler.Explanation) {
+func (l *lines) found(x *account.Explanation) {
 	label := "found"
 	for i, s := range x.Found {
 		switch {
@@ -215,7 +216,7 @@ func (l *lines) found(x *crawler.Explanation) {
 }
 
 // hopOf returns how a step was found. A link of a sitemap is what the sitemap names.
-func hopOf(steps []crawler.Step, i int) string {
+func hopOf(steps []account.Step, i int) string {
 	s, on := steps[i], steps[i+1]
 	if s.Hop == frontier.HopManifest && on.Hop != frontier.HopManifest && on.Hop != frontier.HopPrerequisite {
 		return "the name of a sitemap on"
@@ -231,7 +232,7 @@ func tagged(tag string) string {
 }
 
 // links prints the pages that link to a URL that has not entered the crawl.
-func (l *lines) links(x *crawler.Explanation) {
+func (l *lines) links(x *account.Explanation) {
 	for i, link := range x.Links {
 		if i == shownLinks {
 			l.one("", "and more")
@@ -249,7 +250,7 @@ func (l *lines) links(x *crawler.Explanation) {
 }
 
 // rules prints what robots.txt says about a URL.
-func (l *lines) rules(r *crawler.Rules) {
+func (l *lines) rules(r *account.Rules) {
 	if r == nil {
 		l.one("robots.txt", "was never requested")
 		return
@@ -274,7 +275,7 @@ func (l *lines) rules(r *crawler.Rules) {
 	l.one("", "%s; asked again after %s", copied, stamp(r.Expires))
 }
 
-func verdictInWords(r *crawler.Rules) string {
+func verdictInWords(r *account.Rules) string {
 	v := r.Verdict
 	text := map[robots.Access]string{robots.Allow: "allows it", robots.Disallow: "forbids it", robots.Defer: "cannot be fetched, so nothing of the site is fetched"}[v.Access]
 	switch {
@@ -290,7 +291,7 @@ func verdictInWords(r *crawler.Rules) string {
 }
 
 // tries prints the last lines of the log about a URL.
-func (l *lines) tries(all []crawler.Try) {
+func (l *lines) tries(all []account.Try) {
 	label := "tries"
 	if more := len(all) - shownTries; more > 0 {
 		l.one(label, "%d earlier ones", more)
@@ -302,7 +303,7 @@ func (l *lines) tries(all []crawler.Try) {
 	}
 }
 
-func tryInWords(t *crawler.Try) string {
+func tryInWords(t *account.Try) string {
 	if !t.Request() {
 		return fmt.Sprintf("%s ended without a request (%d)", stamp(t.Time), t.Status)
 	}

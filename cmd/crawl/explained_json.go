@@ -5,6 +5,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -15,7 +16,7 @@ type (
 		URL       string           `json:"url,omitempty"`  // as it is queued
 		Known     bool             `json:"known"`          // it has entered the crawl
 		Near      string           `json:"near,omitempty"` // a URL that has entered the crawl and is nearly the same
-		Fate      crawler.Standing `json:"fate"`
+		Fate      account.Standing `json:"fate"`
 		Reason    string           `json:"reason,omitempty"`
 		Status    int              `json:"status,omitempty"`
 		Time      time.Time        `json:"time,omitzero"`
@@ -83,7 +84,7 @@ type (
 	}
 )
 
-func explainedJSON(x *crawler.Explanation) explainedLine {
+func explainedJSON(x *account.Explanation) explainedLine {
 	f := &x.Fate
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),

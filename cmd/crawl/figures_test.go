@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
@@ -420,7 +421,7 @@ func twoRuns(t *testing.T, summaries []string) {
 	}
 	crawl := counts{Pages: r.Pages, Requests: r.Requests, Bytes: r.Bytes, Robots: r.RobotsRequests, Status: r.Answers}
 	for _, o := range r.Outcomes {
-		if o.Standing == crawler.StandsFetched {
+		if o.Standing == account.StandsFetched {
 			crawl.Fetched = o.URLs
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/spf13/cobra"
 )
 
@@ -24,26 +25,26 @@ func (*listQuery) name() string { return "list" }
 
 // fateWords describes the fates of crawl list, in order.
 var fateWords = []struct {
-	fate  crawler.Standing
+	fate  account.Standing
 	words string
 }{
-	{crawler.StandsFetched, "answered, whatever the status"},
-	{crawler.StandsRefused, "forbidden by robots.txt"},
-	{crawler.StandsUse, "the owner refuses what the crawl is for"},
-	{crawler.StandsFailed, "failed every time"},
-	{crawler.StandsScope, "put aside, as the scope is narrower now"},
-	{crawler.StandsOptOut, "left alone by the opt-out list"},
-	{crawler.StandsQueued, "queued, can be asked for now"},
-	{crawler.StandsWaiting, "queued, waiting for a clock"},
-	{crawler.StandsBudget, "queued at a site whose budget is spent"},
-	{crawler.StandsLimit, "queued, and the limit of the crawl is reached"},
-	{crawler.StandsDead, "queued at a site that does not answer"},
-	{crawler.StandsUnreachable, "queued at a site whose robots.txt cannot be had"},
+	{account.StandsFetched, "answered, whatever the status"},
+	{account.StandsRefused, "forbidden by robots.txt"},
+	{account.StandsUse, "the owner refuses what the crawl is for"},
+	{account.StandsFailed, "failed every time"},
+	{account.StandsScope, "put aside, as the scope is narrower now"},
+	{account.StandsOptOut, "left alone by the opt-out list"},
+	{account.StandsQueued, "queued, can be asked for now"},
+	{account.StandsWaiting, "queued, waiting for a clock"},
+	{account.StandsBudget, "queued at a site whose budget is spent"},
+	{account.StandsLimit, "queued, and the limit of the crawl is reached"},
+	{account.StandsDead, "queued at a site that does not answer"},
+	{account.StandsUnreachable, "queued at a site whose robots.txt cannot be had"},
 }
 
 // linkFates are the fates of links that were refused before they entered the crawl.
 var linkFates = []struct {
-	fate   crawler.Standing
+	fate   account.Standing
 	reason crawler.Reason
 	words  string
 }{
@@ -56,7 +57,7 @@ var linkFates = []struct {
 }
 
 // linkFate returns the fate of a link that was refused for a reason, or "" if it has none.
-func linkFate(r crawler.Reason) crawler.Standing {
+func linkFate(r crawler.Reason) account.Standing {
 	for _, w := range linkFates {
 		if w.reason == r {
 			return w.fate
@@ -120,22 +121,22 @@ func (p *program) list(f *listQuery, dir string) error {
 }
 
 // print lists, or counts, URLs. On a terminal it prints each at once.
-func (f *listQuery) print(p *program, account *crawler.Account, _ bool) error {
+func (f *listQuery) print(p *program, a *account.Account, _ bool) error {
 	if p.width() > 0 {
-		return p.listAll(f, account)
+		return p.listAll(f, a)
 	}
 	of, out := *p, bufio.NewWriterSize(p.out, 64<<10)
 	of.out = out
-	return errors.Join(of.listAll(f, account), out.Flush())
+	return errors.Join(of.listAll(f, a), out.Flush())
 }
 
-func (p *program) listAll(f *listQuery, account *crawler.Account) error {
+func (p *program) listAll(f *listQuery, a *account.Account) error {
 	of, err := f.siteFilter()
 	if err != nil {
 		return err
 	}
-	total, any := map[crawler.Standing]int{}, false
-	for site, err := range account.Sites() {
+	total, any := map[account.Standing]int{}, false
+	for site, err := range a.Sites() {
 		if err != nil {
 			return err
 		}
@@ -143,14 +144,14 @@ func (p *program) listAll(f *listQuery, account *crawler.Account) error {
 			continue
 		}
 		any = true
-		if err := p.listSite(account, site, f, total); err != nil {
+		if err := p.listSite(a, site, f, total); err != nil {
 			return err
 		}
 	}
 	if !any && len(f.Sites) > 0 && !f.asksLinks() {
-		return unknownOf(account.Sites(), f.Sites)
+		return unknownOf(a.Sites(), f.Sites)
 	}
-	if err := p.listLinks(account, f, of, total); err != nil {
+	if err := p.listLinks(a, f, of, total); err != nil {
 		return err
 	}
 	if f.Count {
@@ -160,13 +161,13 @@ func (p *program) listAll(f *listQuery, account *crawler.Account) error {
 }
 
 // listLinks lists, or counts, links that were refused, if the flags choose some.
-func (p *program) listLinks(account *crawler.Account, f *listQuery, of func(frontier.Site) bool, total map[crawler.Standing]int) (err error) {
+func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.Site) bool, total map[account.Standing]int) (err error) {
 	if !f.asksLinks() {
 		return nil
 	}
 	unknown := 0
-	for l, err := range account.Refused() {
-		if errors.Is(err, crawler.ErrNoLinks) {
+	for l, err := range a.Refused() {
+		if errors.Is(err, account.ErrNoLinks) {
 			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and this crawl has not kept them: "+
 				"crawl run --output links does. crawl explain says what the settings make of a URL", strings.Join(f.Fates, ","))
 		}
@@ -209,9 +210,9 @@ func (f *listQuery) asksLinks() bool {
 }
 
 // listSite lists, or counts, the URLs of a site.
-func (p *program) listSite(account *crawler.Account, site frontier.Site, f *listQuery, total map[crawler.Standing]int) error {
-	here := map[crawler.Standing]int{}
-	for l, err := range account.List(site) {
+func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery, total map[account.Standing]int) error {
+	here := map[account.Standing]int{}
+	for l, err := range a.List(site) {
 		if err != nil {
 			return err
 		}
@@ -236,12 +237,12 @@ func (p *program) listSite(account *crawler.Account, site frontier.Site, f *list
 }
 
 // counted prints how many URLs have each fate: of a site, or in all if site is empty.
-func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON bool) error {
+func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON bool) error {
 	if asJSON {
 		return p.object(struct {
 			Site  frontier.Site            `json:"site,omitempty"` // left out: in all
 			URLs  int                      `json:"urls"`           // the sum of the fates
-			Fates map[crawler.Standing]int `json:"fates"`
+			Fates map[account.Standing]int `json:"fates"`
 		}{site, sum(n), n})
 	}
 	var parts []string
@@ -262,7 +263,7 @@ func (p *program) counted(site frontier.Site, n map[crawler.Standing]int, asJSON
 }
 
 // allFates returns all values of --fate, those of links last.
-func allFates() (all []crawler.Standing) {
+func allFates() (all []account.Standing) {
 	for _, w := range fateWords {
 		all = append(all, w.fate)
 	}
@@ -291,7 +292,7 @@ func (f *listQuery) check() error {
 	return nil
 }
 
-func (f *listQuery) wants(l *crawler.Listed) bool {
+func (f *listQuery) wants(l *account.Listed) bool {
 	return (len(f.Fates) == 0 || slices.Contains(f.Fates, string(l.Standing))) &&
 		(len(f.Tags) == 0 || slices.Contains(f.Tags, l.Tag))
 }
@@ -320,7 +321,7 @@ func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 // changed.
 type listedLine struct {
 	URL    string           `json:"url"`
-	Fate   crawler.Standing `json:"fate"`
+	Fate   account.Standing `json:"fate"`
 	Reason string           `json:"reason,omitempty"`
 	Status int              `json:"status,omitempty"`
 	Time   time.Time        `json:"time,omitzero"` // when it ended
@@ -341,7 +342,7 @@ type listedLine struct {
 // changed.
 type refusedLine struct {
 	URL    string           `json:"url"`
-	Fate   crawler.Standing `json:"fate"`
+	Fate   account.Standing `json:"fate"`
 	Reason string           `json:"reason,omitempty"`
 	Via    string           `json:"via"` // the page of the first link to it
 	Hop    string           `json:"hop"`
@@ -349,7 +350,7 @@ type refusedLine struct {
 	Rel    string           `json:"rel,omitempty"`
 }
 
-func listedJSON(l *crawler.Listed) listedLine {
+func listedJSON(l *account.Listed) listedLine {
 	f := &l.Fate
 	return listedLine{
 		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(), Again: l.Again.UTC(),

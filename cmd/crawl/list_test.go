@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 	"go.etcd.io/bbolt"
 )
@@ -65,7 +65,7 @@ func TestEachFateHasItsWords(t *testing.T) {
 			t.Errorf("docs/reference/explain.md lacks the line %s", line)
 		}
 	}
-	for i, s := range crawler.Standings() {
+	for i, s := range account.Standings() {
 		if i >= len(fateWords) || fateWords[i].fate != s || fateWords[i].words == "" {
 			t.Errorf("%s has no words at %d", s, i)
 		}
@@ -73,7 +73,7 @@ func TestEachFateHasItsWords(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(fateWords) != len(crawler.Standings()) {
+	if len(fateWords) != len(account.Standings()) {
 		t.Errorf("%d words", len(fateWords))
 	}
 }

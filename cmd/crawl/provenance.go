@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -134,8 +135,8 @@ func (p *program) toldProvenance(dir string, res *provenance.Result) error {
 	}
 	w.told("files", "%s, %s", plural(len(res.Outputs), "file"), size(bytes))
 	w.told("URLs", "%d that entered the crawl, %d of them without an answer: %s", res.Absences.Entered, res.Absences.URLs, filepath.Join(dir, provenance.AbsencesFile))
-	for _, s := range crawler.Standings() {
-		if n := res.Absences.Fates[s]; n > 0 && s != crawler.StandsFetched {
+	for _, s := range account.Standings() {
+		if n := res.Absences.Fates[s]; n > 0 && s != account.StandsFetched {
 			w.told("", "%d %s", n, s)
 		}
 	}

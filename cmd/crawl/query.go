@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -17,7 +18,7 @@ import (
 type query interface {
 	name() string
 	// print prints it. live is true if the account is of a running crawl.
-	print(p *program, a *crawler.Account, live bool) error
+	print(p *program, a *account.Account, live bool) error
 }
 
 // queries returns the queries that a running crawl answers, by name.
@@ -71,7 +72,7 @@ func (p *program) lookAt(q query, dir string) error {
 
 // lookInto prints a query of a crawl that no process runs.
 func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
-	a, err := crawler.NewAccount(r, dir, time.Now())
+	a, err := account.New(r, dir, time.Now())
 	if err != nil {
 		return err
 	}
@@ -107,7 +108,11 @@ func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 			if err := json.Unmarshal(ask.Query, q); err != nil {
 				return exitUsage, err
 			}
-			a, err := c.Account()
+			db, err := c.DB()
+			if err != nil {
+				return exitCode(err), err
+			}
+			a, err := account.New(db, db.Dir(), time.Now())
 			if err == nil {
 				a.Quit = quit
 				a.OptOut, err = optOut()

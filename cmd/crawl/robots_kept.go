@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -60,11 +60,11 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	if err != nil {
 		return err
 	}
-	account, err := crawler.NewAccount(r, dir, time.Now())
+	a, err := account.New(r, dir, time.Now())
 	if err != nil {
 		return err
 	}
-	settings, err := account.Site(site)
+	settings, err := a.Site(site)
 	if err != nil {
 		return err
 	}

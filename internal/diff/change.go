@@ -3,8 +3,8 @@ package diff
 import (
 	"net/http"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // A stage is how far a URL has come in a crawl.
@@ -24,11 +24,11 @@ func (v *view) stage() stage {
 	switch v.Standing {
 	case "":
 		return absent
-	case crawler.StandsRefused, crawler.StandsUse:
+	case account.StandsRefused, account.StandsUse:
 		return refused
-	case crawler.StandsFailed, crawler.StandsDead, crawler.StandsUnreachable:
+	case account.StandsFailed, account.StandsDead, account.StandsUnreachable:
 		return failing
-	case crawler.StandsFetched:
+	case account.StandsFetched:
 	default:
 		return waiting
 	}
@@ -46,12 +46,12 @@ func (v *view) stage() stage {
 // asked reports whether a URL that fails was requested. If its site was given up, it may not
 // have been.
 func (v *view) asked() bool {
-	return v.Standing == crawler.StandsFetched || v.Standing == crawler.StandsFailed
+	return v.Standing == account.StandsFetched || v.Standing == account.StandsFailed
 }
 
 // mayBeAsked reports whether the crawl requests the URL when it continues.
 func (v *view) mayBeAsked() bool {
-	return v.Standing == crawler.StandsQueued || v.Standing == crawler.StandsWaiting
+	return v.Standing == account.StandsQueued || v.Standing == account.StandsWaiting
 }
 
 func (s stage) there() bool { return s == page || s == redirect }
@@ -173,7 +173,7 @@ func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	if err != nil || !ok {
 		return t, err
 	}
-	t.Status, t.Standing = k.Fate.Status, crawler.StandingOf(k.Fate)
+	t.Status, t.Standing = k.Fate.Status, account.StandingOf(k.Fate)
 	if p.was.stage() != page || k.Fate.Code != frontier.Fetched || k.Fate.Status/100 != 2 {
 		return t, nil
 	}

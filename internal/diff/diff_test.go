@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -93,12 +94,12 @@ func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	}, nil)
 	r := compare(t, a, b, diff.Options{})
 	want := map[string]diff.Target{
-		"/same":   {URL: "http://a.example/new/same", Standing: crawler.StandsFetched, Status: 200, SameBody: true},
-		"/text":   {URL: "http://a.example/new/text", Standing: crawler.StandsFetched, Status: 200, Text: diff.TextSame},
-		"/other":  {URL: "http://a.example/new/other", Standing: crawler.StandsFetched, Status: 200, Text: diff.TextDiffers},
+		"/same":   {URL: "http://a.example/new/same", Standing: account.StandsFetched, Status: 200, SameBody: true},
+		"/text":   {URL: "http://a.example/new/text", Standing: account.StandsFetched, Status: 200, Text: diff.TextSame},
+		"/other":  {URL: "http://a.example/new/other", Standing: account.StandsFetched, Status: 200, Text: diff.TextDiffers},
 		"/out":    {URL: "http://b.example/"},
-		"/lost":   {URL: "http://a.example/new/lost", Standing: crawler.StandsFetched, Status: 404},
-		"/bounce": {URL: "http://a.example/new/bounce", Standing: crawler.StandsFetched, Status: 302},
+		"/lost":   {URL: "http://a.example/new/lost", Standing: account.StandsFetched, Status: 404},
+		"/bounce": {URL: "http://a.example/new/bounce", Standing: account.StandsFetched, Status: 302},
 	}
 	for path, target := range want {
 		c := r.changes["http://a.example"+path]

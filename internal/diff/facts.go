@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
@@ -22,7 +22,7 @@ const (
 // The JSON names are short since there are many facts.
 type fact struct {
 	URL      string           `json:"u"`
-	Standing crawler.Standing `json:"s,omitempty"`
+	Standing account.Standing `json:"s,omitempty"`
 	Status   int              `json:"c,omitempty"`
 	Digest   string           `json:"d,omitempty"`
 	Text     string           `json:"x,omitempty"` // digest of the visible text
@@ -91,12 +91,12 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	return err
 }
 
-func entryFact(l *crawler.Listed) *fact {
+func entryFact(l *account.Listed) *fact {
 	f := &fact{
 		URL: l.URL.String(), Standing: l.Standing, Status: l.Fate.Status, Digest: l.Fate.Digest, Via: l.Via,
 		Time: l.Fate.Time.UTC(), Seed: l.Hops == "", Archived: l.Fate.Answer != frontier.Place{},
 	}
-	if l.Standing != crawler.StandsFetched {
+	if l.Standing != account.StandsFetched {
 		f.Reason = l.Reason
 	}
 	return f
@@ -109,9 +109,9 @@ type view struct{ fact }
 // take adds one more fact.
 func (v *view) take(kind byte, f *fact) {
 	switch {
-	case kind == entered && (v.Standing == "" || v.Standing != crawler.StandsFetched && f.Standing == crawler.StandsFetched):
+	case kind == entered && (v.Standing == "" || v.Standing != account.StandsFetched && f.Standing == account.StandsFetched):
 		v.fact = *f // two entries may have the same URL
-	case kind == written && v.Standing == crawler.StandsFetched:
+	case kind == written && v.Standing == account.StandsFetched:
 		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {
 			v.Digest = f.Digest

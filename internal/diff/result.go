@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // Format names the form of a Result in JSON. It changes if a name or its meaning changes. Names
@@ -168,7 +168,7 @@ type Change struct {
 // A State is the standing of a URL in one crawl. The zero State means that the crawl did not
 // know the URL.
 type State struct {
-	Standing crawler.Standing `json:"standing,omitempty"`
+	Standing account.Standing `json:"standing,omitempty"`
 	Status   int              `json:"status,omitempty"` // HTTP status
 	Digest   string           `json:"digest,omitempty"` // of the body
 	Location string           `json:"location,omitempty"`
@@ -190,7 +190,7 @@ const (
 // A Target is the URL to which another one has moved.
 type Target struct {
 	URL      string           `json:"url"`
-	Standing crawler.Standing `json:"standing,omitempty"` // in the later crawl; empty if it is unknown there
+	Standing account.Standing `json:"standing,omitempty"` // in the later crawl; empty if it is unknown there
 	Status   int              `json:"status,omitempty"`
 	SameBody bool             `json:"same_body"`      // it has the body that the moved URL had
 	Text     TextState        `json:"text,omitempty"` // if the bodies differ
@@ -241,8 +241,8 @@ type Effect struct {
 	Allowed bool             `json:"allowed"`
 	Was     Decision         `json:"was"`
 	Is      Decision         `json:"is"`
-	Stood   crawler.Standing `json:"stood,omitempty"`  // in the crawl before
-	Stands  crawler.Standing `json:"stands,omitempty"` // in the later crawl
+	Stood   account.Standing `json:"stood,omitempty"`  // in the crawl before
+	Stands  account.Standing `json:"stands,omitempty"` // in the later crawl
 }
 
 // A Decision is what a robots.txt decides about a URL, and by which line.

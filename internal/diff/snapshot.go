@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -16,7 +17,7 @@ import (
 type snapshot struct {
 	dir     string
 	state   *storage.Reader
-	account *crawler.Account
+	account *account.Account
 }
 
 // openSnapshot opens the crawl in a directory for reading.
@@ -30,11 +31,11 @@ func openSnapshot(dir string) (*snapshot, error) {
 	}
 	// The zero time: what is due now does not matter, since a site that waits was not requested
 	// yet.
-	account, err := crawler.NewAccount(r, dir, time.Time{})
+	a, err := account.New(r, dir, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	return &snapshot{dir, r, account}, nil
+	return &snapshot{dir, r, a}, nil
 }
 
 // Before returns the directory of the crawl before (crawler.Options.Previous), or the directory

@@ -11,13 +11,14 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // An Absence is a line of absences.jsonl: a URL that has entered the crawl and has no answer.
 // The names of its fields never change.
 type Absence struct {
 	URL    string           `json:"url"`
-	Fate   crawler.Standing `json:"fate"`
+	Fate   account.Standing `json:"fate"`
 	Reason string           `json:"reason,omitempty"`
 	Status int              `json:"status,omitempty"` // of the last answer, which does not count
 	Time   time.Time        `json:"time,omitzero"`    // when it ended; zero if it is queued
@@ -67,7 +68,7 @@ func (w *writer) writeAbsences(out io.Writer) error {
 			return err
 		}
 	}
-	if err := w.writeRefused(out); !errors.Is(err, crawler.ErrNoLinks) {
+	if err := w.writeRefused(out); !errors.Is(err, account.ErrNoLinks) {
 		a.Source = SourceLinks
 		return err
 	}
@@ -83,7 +84,7 @@ func (w *writer) writeAbsences(out io.Writer) error {
 }
 
 // entered counts a URL of the crawl, and writes a line if it has no answer.
-func (w *writer) entered(out io.Writer, l *crawler.Listed) error {
+func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	w.Absences.Entered++
 	w.Absences.Fates[l.Standing]++
 	if l.Hops == "" {
@@ -91,7 +92,7 @@ func (w *writer) entered(out io.Writer, l *crawler.Listed) error {
 			return err
 		}
 	}
-	if l.Standing == crawler.StandsFetched {
+	if l.Standing == account.StandsFetched {
 		return nil
 	}
 	w.Absences.URLs++

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -48,7 +48,7 @@ func (b *before) take(p *storage.PageRecord) {
 		b.close() // earlier reads may be wrong, too
 		return
 	}
-	if known && crawler.StandingOf(k.Fate) == crawler.StandsFetched && k.Fate.Status < 400 {
+	if known && account.StandingOf(k.Fate) == account.StandsFetched && k.Fate.Status < 400 {
 		b.gone++
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
@@ -16,19 +17,19 @@ import (
 const mostRows = 50
 
 // standingWords say what became of URLs.
-var standingWords = map[crawler.Standing]string{
-	crawler.StandsFetched:     "answered, whatever the status",
-	crawler.StandsRefused:     "forbidden by robots.txt",
-	crawler.StandsUse:         "the owner refuses what the crawl is for",
-	crawler.StandsFailed:      "failed every time",
-	crawler.StandsScope:       "put aside, as the scope is narrower now",
-	crawler.StandsOptOut:      "left alone by the opt-out list",
-	crawler.StandsQueued:      "still queued",
-	crawler.StandsWaiting:     "still queued, waiting for a clock",
-	crawler.StandsBudget:      "still queued, at a site whose budget is spent",
-	crawler.StandsLimit:       "still queued, as the limit of the crawl is reached",
-	crawler.StandsDead:        "still queued, at a site that does not answer",
-	crawler.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
+var standingWords = map[account.Standing]string{
+	account.StandsFetched:     "answered, whatever the status",
+	account.StandsRefused:     "forbidden by robots.txt",
+	account.StandsUse:         "the owner refuses what the crawl is for",
+	account.StandsFailed:      "failed every time",
+	account.StandsScope:       "put aside, as the scope is narrower now",
+	account.StandsOptOut:      "left alone by the opt-out list",
+	account.StandsQueued:      "still queued",
+	account.StandsWaiting:     "still queued, waiting for a clock",
+	account.StandsBudget:      "still queued, at a site whose budget is spent",
+	account.StandsLimit:       "still queued, as the limit of the crawl is reached",
+	account.StandsDead:        "still queued, at a site that does not answer",
+	account.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
 }
 
 // facts returns what the crawl knows, in Markdown, by the names of the marks.
@@ -152,7 +153,7 @@ func (p *Provenance) typeFacts() string {
 func (p *Provenance) missingFacts() string {
 	a := &p.Absences
 	t := newTable("what became of URLs that entered the crawl", "", "URLs")
-	for _, s := range crawler.Standings() {
+	for _, s := range account.Standings() {
 		if n := a.Fates[s]; n > 0 {
 			t.row(standingWords[s], shown(string(s)), fmt.Sprint(n))
 		}

@@ -17,13 +17,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // Each standing has words. Each mark of the datasheet has facts, and all facts have a mark.
 func TestEachStandingAndEachMarkHasItsWords(t *testing.T) {
-	for _, s := range crawler.Standings() {
+	for _, s := range account.Standings() {
 		if standingWords[s] == "" {
 			t.Errorf("%s has none", s)
 		}
@@ -145,7 +146,7 @@ func TestGoldenFacts(t *testing.T) {
 	one.Changes.add(Change{})
 	one.Changes.add(Change{})
 	one.Robots = Robots{Copies: 1, Sites: 1}
-	one.Absences = Absences{Entered: 20, URLs: 5, Source: SourceLinks, Refused: map[string]int64{}, Fates: map[crawler.Standing]int64{crawler.StandsFetched: 15, crawler.StandsDead: 5}}
+	one.Absences = Absences{Entered: 20, URLs: 5, Source: SourceLinks, Refused: map[string]int64{}, Fates: map[account.Standing]int64{account.StandsFetched: 15, account.StandsDead: 5}}
 	one.Audit = Audit{Verdict: Violated, Requests: 1, Violations: 1, UnprovenLines: 2, Checks: []audit.Check{{Rule: "a rule", Checked: 3, Violations: 1}}}
 	one.Outputs = []Output{{"snapshot.json", 16, "D16E57"}}
 

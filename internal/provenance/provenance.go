@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
@@ -205,7 +206,7 @@ type Robots struct {
 type Absences struct {
 	Entered int64                      `json:"entered"` // URLs that entered the crawl
 	URLs    int64                      `json:"urls"`    // URLs that entered and have no answer
-	Fates   map[crawler.Standing]int64 `json:"fates"`   // of all URLs that entered
+	Fates   map[account.Standing]int64 `json:"fates"`   // of all URLs that entered
 	File    string                     `json:"file"`
 
 	// Links that did not bring their URL into the crawl. Source says where they were counted:

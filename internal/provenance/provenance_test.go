@@ -25,6 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -202,7 +203,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		t.Errorf("%v", refused)
 	}
 	a := p.Absences
-	if a.Entered != 7 || a.URLs != 3 || a.Fates[crawler.StandsFetched] != 4 || a.Source != provenance.SourceLinks || a.Refused["nofollow"] != 1 || a.Refused["out of scope"] != 1 {
+	if a.Entered != 7 || a.URLs != 3 || a.Fates[account.StandsFetched] != 4 || a.Source != provenance.SourceLinks || a.Refused["nofollow"] != 1 || a.Refused["out of scope"] != 1 {
 		t.Errorf("%+v", a)
 	}
 	f := p.Figures
@@ -286,7 +287,7 @@ func TestManySeedsHaveAFile(t *testing.T) {
 	if v := verified(t, dir, provenance.Check{}); len(v.Differences) > 0 {
 		t.Errorf("%+v", v.Differences)
 	}
-	if p.Absences.Fates[crawler.StandsLimit] != provenance.MostSeeds+more-1 {
+	if p.Absences.Fates[account.StandsLimit] != provenance.MostSeeds+more-1 {
 		t.Errorf("%+v", p.Absences)
 	}
 }
@@ -581,7 +582,7 @@ func TestWhatTakesLongIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := crawler.NewAccount(r, dir, settle)
+	a, err := account.New(r, dir, settle)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/outfile"
@@ -97,7 +98,7 @@ type writer struct {
 	dir     string
 	into    string // directory for the files
 	state   *storage.Reader
-	account *crawler.Account
+	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
 	staged  []*stagedFile // in the order in which they get their names
@@ -123,7 +124,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 		Runs: Many[Run]{List: []Run{}}, Changes: Many[Change]{List: []Change{}}, Overrides: Many[Override]{List: []Override{}},
 		Orders: Many[crawler.Order]{List: []crawler.Order{}}, Outputs: []Output{},
 		Robots:   Robots{File: RobotsFile},
-		Absences: Absences{File: AbsencesFile, Fates: map[crawler.Standing]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
+		Absences: Absences{File: AbsencesFile, Fates: map[account.Standing]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
 	}
 	return &writer{
 		Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state,
@@ -141,7 +142,7 @@ func (w *writer) quit() error {
 
 // begin reads the identity and the settings of the crawl.
 func (w *writer) begin() (err error) {
-	if w.account, err = crawler.NewAccount(w.state, w.dir, w.Now); err != nil {
+	if w.account, err = account.New(w.state, w.dir, w.Now); err != nil {
 		return err
 	}
 	w.account.OptOut, w.account.Quit = w.OptOut, w.quit

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -170,7 +170,7 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	if r.Again != 1 || !r.NextAgain.Equal(next) || r.Left.All != 1 || r.Left.Rows[0].Queued != 1 || r.URLs != 2 {
 		t.Errorf("%d again, the next %v; left %+v, %d URLs", r.Again, r.NextAgain, r.Left, r.URLs)
 	}
-	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != crawler.StandsFetched || r.Outcomes[0].URLs != 1 || r.Outcomes[1].URLs != 1 {
+	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != account.StandsFetched || r.Outcomes[0].URLs != 1 || r.Outcomes[1].URLs != 1 {
 		t.Errorf("%+v", r.Outcomes)
 	}
 	var page, raw bytes.Buffer

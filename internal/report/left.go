@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -69,11 +69,11 @@ func (r *reporter) noteLeft(w *waiting) error {
 
 // asked reports whether what is queued will be requested.
 func (w *waiting) asked() bool {
-	return w.Standing == crawler.StandsQueued || w.Standing == crawler.StandsWaiting
+	return w.Standing == account.StandsQueued || w.Standing == account.StandsWaiting
 }
 
 // leftOf returns what is queued at a site. delay is the least time between two requests to it.
-func (r *reporter) leftOf(st *frontier.SiteState, held *crawler.Listed, delay time.Duration) *waiting {
+func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay time.Duration) *waiting {
 	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
 	if !w.asked() {
 		return w
@@ -93,7 +93,7 @@ func (w *waiting) after(answer float64) Left {
 }
 
 // queueOf notes each URL that is queued at a site.
-func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error {
+func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error {
 	for e, err := range r.state.Queued(site) {
 		if err != nil {
 			return err
@@ -102,8 +102,8 @@ func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error 
 			continue // its last result counts
 		}
 		of := standing
-		if of == crawler.StandsQueued && e.Due.After(r.Now) {
-			of = crawler.StandsWaiting
+		if of == account.StandsQueued && e.Due.After(r.Now) {
+			of = account.StandsWaiting
 		}
 		if err := r.note(e.URL.String(), kindQueued, append(append([]byte(of), 0), e.Via...)); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (r *reporter) queueOf(site frontier.Site, standing crawler.Standing) error 
 func (r *reporter) finish() error {
 	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
-	for _, s := range crawler.Standings() {
+	for _, s := range account.Standings() {
 		if n := r.standings[s]; n > 0 {
 			r.Outcomes = append(r.Outcomes, Outcome{s, n})
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // plots returns the pictures of a page except the first, in their order.
@@ -219,21 +219,21 @@ func (r *Report) statusPlot() *plot {
 }
 
 // standingWords say what became of URLs.
-var standingWords = map[crawler.Standing]string{
-	crawler.StandsFetched: "answered", crawler.StandsRefused: "forbidden by robots.txt", crawler.StandsUse: "refused by their owner for this purpose",
-	crawler.StandsFailed: "failed the last time", crawler.StandsScope: "put aside, as the scope is narrower now", crawler.StandsOptOut: "on the opt-out list",
-	crawler.StandsQueued: "queued, can be asked for", crawler.StandsWaiting: "queued, waiting for a clock", crawler.StandsBudget: "queued at a site whose budget is spent",
-	crawler.StandsLimit: "queued, and the limit of the crawl is reached", crawler.StandsDead: "queued at a site that does not answer",
-	crawler.StandsUnreachable: "queued at a site whose robots.txt cannot be had",
+var standingWords = map[account.Standing]string{
+	account.StandsFetched: "answered", account.StandsRefused: "forbidden by robots.txt", account.StandsUse: "refused by their owner for this purpose",
+	account.StandsFailed: "failed the last time", account.StandsScope: "put aside, as the scope is narrower now", account.StandsOptOut: "on the opt-out list",
+	account.StandsQueued: "queued, can be asked for", account.StandsWaiting: "queued, waiting for a clock", account.StandsBudget: "queued at a site whose budget is spent",
+	account.StandsLimit: "queued, and the limit of the crawl is reached", account.StandsDead: "queued at a site that does not answer",
+	account.StandsUnreachable: "queued at a site whose robots.txt cannot be had",
 }
 
 // standingClass returns the colour of a reason why a URL was not fetched: owners, trouble, or
 // not yet.
-func standingClass(s crawler.Standing) string {
+func standingClass(s account.Standing) string {
 	switch s {
-	case crawler.StandsRefused, crawler.StandsUse, crawler.StandsOptOut:
+	case account.StandsRefused, account.StandsUse, account.StandsOptOut:
 		return "c3"
-	case crawler.StandsFailed, crawler.StandsDead, crawler.StandsUnreachable:
+	case account.StandsFailed, account.StandsDead, account.StandsUnreachable:
 		return "c4"
 	}
 	return "c0"
@@ -249,7 +249,7 @@ func (r *Report) outcomePlot() *plot {
 	for _, o := range r.Outcomes {
 		words := cmp.Or(standingWords[o.Standing], string(o.Standing))
 		p.Table.Rows = append(p.Table.Rows, []string{words, grouped(o.URLs)})
-		if o.Standing != crawler.StandsFetched {
+		if o.Standing != account.StandsFetched {
 			rows = append(rows, bar{words, grouped(o.URLs), []part{{standingClass(o.Standing), words + ": " + grouped(o.URLs), float64(o.URLs)}}})
 			p.Desc += fmt.Sprintf(" %s: %s.", words, grouped(o.URLs))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -75,7 +76,7 @@ type reporter struct {
 	Options
 	dir     string
 	state   *storage.Reader  // nil if the crawl is running
-	account *crawler.Account // nil without state
+	account *account.Account // nil without state
 
 	time      timeline
 	begins    []time.Time // the beginnings of runs
@@ -84,7 +85,7 @@ type reporter struct {
 	types     map[string]*Type
 	delays    map[delayBin]*closest
 	rates     map[int]*histogram
-	standings map[crawler.Standing]int64
+	standings map[account.Standing]int64
 
 	sites  order // records about each site, see sites.go
 	urls   order // records about each URL, see urls.go
@@ -114,7 +115,7 @@ func newReporter(dir string, o Options) *reporter {
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
 		Options: o, dir: dir,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
-		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, standings: map[crawler.Standing]int64{},
+		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, standings: map[account.Standing]int64{},
 		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),
 		rows: top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int {
 			return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Site, b.Site))
@@ -150,7 +151,7 @@ func (r *reporter) readAsked() (err error) {
 	if r.state == nil {
 		return nil
 	}
-	if r.account, err = crawler.NewAccount(r.state, r.dir, r.Now); err != nil {
+	if r.account, err = account.New(r.state, r.dir, r.Now); err != nil {
 		return err
 	}
 	stored, _ := r.account.Stored()

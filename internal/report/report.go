@@ -3,8 +3,8 @@ package report
 import (
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
@@ -114,7 +114,7 @@ func (p *Polite) Margin() float64 {
 // An Outcome is a crawler.Standing and the number of its URLs. URLs that are not queued are
 // judged by their last line in the log.
 type Outcome struct {
-	Standing crawler.Standing `json:"standing"`
+	Standing account.Standing `json:"standing"`
 	URLs     int64            `json:"urls"`
 }
 
@@ -201,7 +201,7 @@ type Trouble struct {
 type Left struct {
 	Site     frontier.Site    `json:"site"`
 	Queued   int64            `json:"queued"`
-	Standing crawler.Standing `json:"standing"`
+	Standing account.Standing `json:"standing"`
 	Reason   string           `json:"reason,omitempty"`
 	Seconds  float64          `json:"seconds"` // the least time that it takes; 0 if it will not be requested
 }
@@ -230,7 +230,7 @@ type Redirect struct {
 type Linked struct {
 	URL    string           `json:"url"`
 	Pages  int64            `json:"pages"`
-	Stands crawler.Standing `json:"standing,omitempty"` // empty if it never entered the crawl
+	Stands account.Standing `json:"standing,omitempty"` // empty if it never entered the crawl
 	Title  string           `json:"title,omitempty"`
 }
 

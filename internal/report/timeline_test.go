@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -215,13 +215,13 @@ func TestTheHoursOfASeriesAreFew(t *testing.T) {
 
 // Each standing has words, and one colour for the reason why it was not fetched.
 func TestEachStandingHasItsWords(t *testing.T) {
-	for _, s := range crawler.Standings() {
+	for _, s := range account.Standings() {
 		if standingWords[s] == "" {
 			t.Errorf("%s has no words", s)
 		}
 	}
-	if len(standingWords) != len(crawler.Standings()) {
-		t.Errorf("words for %d, there are %d", len(standingWords), len(crawler.Standings()))
+	if len(standingWords) != len(account.Standings()) {
+		t.Errorf("words for %d, there are %d", len(standingWords), len(account.Standings()))
 	}
 }
 
@@ -267,7 +267,7 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	} {
 		r := &reporter{Report: &Report{}}
 		st := frontier.SiteState{Site: "http://a.test", Queued: 10, Clocks: c.clocks}
-		if got := r.leftOf(&st, &crawler.Listed{Standing: crawler.StandsQueued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
+		if got := r.leftOf(&st, &account.Listed{Standing: account.StandsQueued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
 			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
 		}
 	}

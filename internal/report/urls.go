@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -87,7 +87,7 @@ type urlRecords struct {
 	last   *crawllog.Line
 	tries  int64 // requests
 	robots time.Time
-	queued crawler.Standing // empty if it is not queued
+	queued account.Standing // empty if it is not queued
 	via    string           // the page that led to it, if it is queued
 	linked int64            // pages that name it
 	from   []string         // the first of those pages
@@ -129,7 +129,7 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 		}
 	case kindQueued:
 		standing, via, _ := bytes.Cut(value, []byte{0})
-		t.queued, t.via = crawler.Standing(standing), string(via)
+		t.queued, t.via = account.Standing(standing), string(via)
 	case kindLink:
 		if value[0] != byOther {
 			t.links++
@@ -166,7 +166,7 @@ func (r *reporter) url(t *urlRecords) error {
 }
 
 // standing returns the standing of a URL: from the queue, or else from its last line.
-func (t *urlRecords) standing() crawler.Standing {
+func (t *urlRecords) standing() account.Standing {
 	if t.queued != "" || t.last == nil {
 		return t.queued
 	}
@@ -174,33 +174,33 @@ func (t *urlRecords) standing() crawler.Standing {
 	_, refused := t.last.Annotation("refused")
 	switch status := t.last.Status; {
 	case status == crawllog.RobotsDisallowed:
-		return crawler.StandsRefused
+		return account.StandsRefused
 	case status == crawllog.UseRefused || refused:
-		return crawler.StandsUse
+		return account.StandsUse
 	case status == crawllog.OptedOut:
-		return crawler.StandsOptOut
+		return account.StandsOptOut
 	case status == crawllog.OutOfScope:
-		return crawler.StandsScope
+		return account.StandsScope
 	case failed || status <= 0 || mayPass(status):
-		return crawler.StandsFailed
+		return account.StandsFailed
 	}
-	return crawler.StandsFetched
+	return account.StandsFetched
 }
 
 // ended notes the last line of a URL.
-func (r *reporter) ended(t *urlRecords, standing crawler.Standing) error {
+func (r *reporter) ended(t *urlRecords, standing account.Standing) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
 	if t.queued == "" {
 		r.time.at(l.Time).Ended++
 	}
-	if classOf(l.Status, stage) != "" && standing != crawler.StandsRefused && refusal(l.Status) == 0 {
+	if classOf(l.Status, stage) != "" && standing != account.StandsRefused && refusal(l.Status) == 0 {
 		r.broken.add(Failure{URL: t.url, Status: l.Status, Error: stage, Tries: t.tries, Via: l.Via, Linked: t.linked, From: t.from})
 	}
 	if l.Status/100 == 3 && l.Status != 304 {
 		r.redirect.add(Redirect{URL: t.url, Status: l.Status, Linked: t.linked})
 	}
-	if standing == crawler.StandsFetched && hasBody(l) && (frontier.Entry{Hops: l.Hops}).Page() {
+	if standing == account.StandsFetched && hasBody(l) && (frontier.Entry{Hops: l.Hops}).Page() {
 		return r.bodies.Add([]byte(l.Digest), fmt.Appendf(nil, "%d %s", max(0, l.Size), t.url))
 	}
 	return nil

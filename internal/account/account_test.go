@@ -1,12 +1,19 @@
-package crawler
+package account
 
 import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
+
+// noValues are those of a crawl that has stored nothing.
+type noValues struct{}
+
+func (noValues) Get(string, any) (bool, error)         { return false, nil }
+func (noValues) Each(string, func(string) error) error { return nil }
 
 // The standing of an entry depends first on the entry itself, then on its site, then on the
 // crawl.
@@ -20,7 +27,7 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 	for name, c := range map[string]struct {
 		fate         frontier.Fate
 		site         frontier.SiteState
-		opts         Options
+		opts         crawler.Options
 		full         bool
 		shown, paged bool
 		want         Listed
@@ -41,23 +48,30 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		"its site waits longer": {fate: frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Second)}, site: frontier.SiteState{Clocks: own},
 			want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
 		"has waited": {fate: frontier.Fate{Code: frontier.Waiting, Until: now}, want: Listed{Standing: StandsQueued}},
-		"dead":       {fate: waits, site: frontier.SiteState{Fate: dead, Clocks: own, Spent: spent}, opts: Options{MaxHostPages: 5}, full: true, want: Listed{Standing: StandsDead, Reason: "connect"}},
+		"dead":       {fate: waits, site: frontier.SiteState{Fate: dead, Clocks: own, Spent: spent}, opts: crawler.Options{MaxHostPages: 5}, full: true, want: Listed{Standing: StandsDead, Reason: "connect"}},
 		"unreachable": {site: frontier.SiteState{Fate: frontier.Fate{Code: frontier.RobotsUnreachable, Detail: "http 500"}},
 			want: Listed{Standing: StandsUnreachable, Reason: "http 500"}},
-		"pages": {fate: waits, site: frontier.SiteState{Spent: spent, Clocks: own}, opts: Options{MaxHostPages: 5, MaxHostBytes: 500}, full: true,
+		"pages": {fate: waits, site: frontier.SiteState{Spent: spent, Clocks: own}, opts: crawler.Options{MaxHostPages: 5, MaxHostBytes: 500}, full: true,
 			want: Listed{Standing: StandsBudget, Reason: "max-host-pages 5"}},
-		"bytes":         {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 6, MaxHostBytes: 500}, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
-		"time":          {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostTime: 5 * time.Second}, want: Listed{Standing: StandsBudget, Reason: "max-host-time 5s"}},
-		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}, want: Listed{Standing: StandsQueued}},
+		"bytes":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{MaxHostPages: 6, MaxHostBytes: 500}, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
+		"time":          {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{MaxHostTime: 5 * time.Second}, want: Listed{Standing: StandsBudget, Reason: "max-host-time 5s"}},
+		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}, want: Listed{Standing: StandsQueued}},
 		"full":          {fate: waits, site: frontier.SiteState{Clocks: own}, full: true, want: Listed{Standing: StandsLimit}},
-		"shown":         {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 5}, full: true, paged: true, shown: true, want: Listed{Standing: StandsQueued}},
-		"shown, bytes":  {site: frontier.SiteState{Spent: spent}, opts: Options{MaxHostPages: 5, MaxHostBytes: 500}, shown: true, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
+		"shown":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{MaxHostPages: 5}, full: true, paged: true, shown: true, want: Listed{Standing: StandsQueued}},
+		"shown, bytes":  {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{MaxHostPages: 5, MaxHostBytes: 500}, shown: true, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
 		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Standing: StandsLimit}},
 		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Standing: StandsFailed}},
 	} {
-		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full, paged: c.paged}
-		a.own.usual = c.opts.siteSettings()
-		h := a.heldBy(&c.site, &a.own.usual, c.shown)
+		a := &Account{now: now, stored: crawler.Stored{Options: c.opts}, full: c.full, paged: c.paged}
+		var err error
+		if a.own, err = crawler.ReadStoredSites(noValues{}, c.opts); err != nil {
+			t.Fatal(err)
+		}
+		settings, err := a.Site(c.site.Site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := a.heldBy(&c.site, &settings, c.shown)
 		k := storage.Kept{Fate: c.fate}
 		c.want.Kept = k
 		if got := listed(k, &h); got != c.want {

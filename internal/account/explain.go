@@ -1,9 +1,10 @@
-package crawler
+package account
 
 import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -30,12 +31,12 @@ type Explanation struct {
 	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; MostAhead means that many or more
 	Site    SiteFacts
 	Tries   []Try
-	LeadsTo frontier.URL // target of its redirect
-	SameAs  string       // the URL under which the same body was archived; empty: its own
-	SameAt  time.Time    // time of that answer
-	Gone    time.Time    // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal Refusal      // of StandsOut and StandsScope: why it is excluded by the last settings
-	Untold  []Change     // settings that cannot be read from the directory
+	LeadsTo frontier.URL     // target of its redirect
+	SameAs  string           // the URL under which the same body was archived; empty: its own
+	SameAt  time.Time        // time of that answer
+	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
+	Refusal crawler.Refusal  // of StandsOut and StandsScope: why it is excluded by the last settings
+	Untold  []crawler.Change // settings that cannot be read from the directory
 
 	// If the URL has not entered the crawl:
 

@@ -1,4 +1,4 @@
-package crawler
+package account
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/zeebo/xxh3"
@@ -81,15 +82,15 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 			yield(RefusedLink{}, ErrNoLinks)
 			return
 		}
-		j := a.bareJob()
-		err := a.admitAll(j.opts.Scope)
+		f := crawler.NewFilter(a.stored, a.OptOut, a.now)
+		err := a.admitAll(f.Scope())
 		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {
 			var bad error // of the state, or of Quit
 			err = scanLines(path, a.quit, `"to":"`, func(line []byte) bool {
 				var l RefusedLink
 				var refused bool
-				if l, refused, bad = a.refusedBy(j, line, memory); bad == nil && refused {
+				if l, refused, bad = a.refusedBy(f, line, memory); bad == nil && refused {
 					wanted = yield(l, nil)
 				}
 				return bad == nil && wanted
@@ -104,7 +105,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 
 // refusedBy returns the link of a line, if it is to a URL that has not entered the crawl
 // and was not yielded before.
-func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
+func (a *Account) refusedBy(f *crawler.Filter, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
 	if memory.lines++; memory.lines%1000 == 0 {
 		if err := a.quit(); err != nil {
 			return l, false, err
@@ -126,15 +127,15 @@ func (a *Account) refusedBy(j *Job, line []byte, memory *linkMemory) (l RefusedL
 	}
 	if !known {
 		memory.tell(key)
-		err = a.judge(j, &l.LinkFact, l.To)
+		err = a.judge(f, &l.LinkFact, l.To)
 	}
 	memory.link(text)
 	return l, !known, err
 }
 
 // admitAll adds the seeds of all sites and the stored roots to the scope.
-func (a *Account) admitAll(scope Scope) error {
-	if err := a.admitKept(scope); err != nil {
+func (a *Account) admitAll(scope crawler.Scope) error {
+	if err := a.admitStored(scope); err != nil {
 		return err
 	}
 	for site, err := range a.from.Names() {

@@ -1,12 +1,11 @@
-package crawler
+package account
 
 import (
-	"errors"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -15,7 +14,7 @@ import (
 // Records reads what a crawl keeps of its URLs and sites: a *storage.Reader, or the
 // *storage.DB of a running crawl.
 type Records interface {
-	Values
+	crawler.Values
 	Entry(frontier.URL) (k storage.Kept, ok bool, err error)
 	Entries(frontier.Site) iter.Seq2[storage.Kept, error]
 	Ahead(storage.Kept) (int, error)
@@ -39,27 +38,23 @@ type Account struct {
 	from   Records
 	dir    string
 	now    time.Time
-	stored Stored // its options have their defaults, and the roots of the scope
-	own    ownSettings
+	stored crawler.Stored
+	own    crawler.StoredSites
 	asked  bool // a run has begun
 	full   bool // a limit of the whole crawl is reached
 	paged  bool // only its limit of pages is reached
 }
 
-// NewAccount reads the settings of the crawl in dir, whose records are from. Due times are
+// New reads the settings of the crawl in dir, whose records are from. Due times are
 // compared with now.
-func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
+func New(from Records, dir string, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: dir, now: now}
 	var err error
-	if a.stored, a.asked, err = ReadStored(from); err != nil {
+	if a.stored, a.asked, err = crawler.ReadStored(from); err != nil {
 		return nil, err
 	}
 	o := &a.stored.Options
-	_ = o.fill() // a run had these settings: they are valid
-	if o.Scope == nil {
-		o.Scope = SameHost()
-	}
-	if a.own, err = newOwnSettings(from, o); err != nil {
+	if a.own, err = crawler.ReadStoredSites(from, *o); err != nil {
 		return nil, err
 	}
 	if o.Limit > 0 || o.MaxBytes > 0 {
@@ -81,30 +76,16 @@ func NewAccount(from Records, dir string, now time.Time) (*Account, error) {
 
 // Site returns the settings in force for a site, as of its last request; those of the last
 // run if it has none of its own.
-func (a *Account) Site(site frontier.Site) (SiteSettings, error) { return a.own.of(site) }
+func (a *Account) Site(site frontier.Site) (crawler.SiteSettings, error) { return a.own.Of(site) }
 
 // OwnSites calls f with each site that has settings of its own, in byte order, until f
 // returns an error, which OwnSites returns.
-func (a *Account) OwnSites(f func(frontier.Site, SiteSettings) error) error { return a.own.each(f) }
+func (a *Account) OwnSites(f func(frontier.Site, crawler.SiteSettings) error) error {
+	return a.own.Each(f)
+}
 
 // Stored returns the options of the last run; ok is false if no run has begun.
-func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
-
-// Account returns an Account of the running crawl, from what is committed: a visit appears a
-// few hundredths of a second after its end. Its methods read in steps that each hold up the
-// run for some milliseconds. It fails with ErrEnded if no run is active.
-func (c *Crawler) Account() (*Account, error) {
-	c.mu.Lock()
-	goes, db := c.queue != nil, c.db
-	c.mu.Unlock()
-	switch {
-	case !goes:
-		return nil, ErrEnded
-	case db == nil:
-		return nil, errors.New("crawler: a crawl without a directory keeps no account: Options.Dir")
-	}
-	return NewAccount(db, c.opts.Dir, time.Now())
-}
+func (a *Account) Stored() (s crawler.Stored, ok bool) { return a.stored, a.asked }
 
 // Sites iterates over the sites that have URLs in the crawl, in byte order.
 func (a *Account) Sites() iter.Seq2[frontier.Site, error] { return a.from.Names() }
@@ -216,13 +197,13 @@ func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisi
 
 // heldBy returns the standing of the queued entries of a site: first by the state of the
 // site, then of the crawl. Limits of pages do not apply to requisites (shown).
-func (a *Account) heldBy(st *frontier.SiteState, settings *SiteSettings, shown bool) held {
+func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
 	h := held{Standing: StandsQueued, now: a.now}
 	cost := st.Spent
 	if shown {
 		cost.Pages = 0
 	}
-	spent := settings.over(cost)
+	spent := settings.Over(cost)
 	switch {
 	case st.Fate.Code == frontier.RobotsUnreachable:
 		h.Standing, h.reason = StandsUnreachable, st.Fate.Detail
@@ -236,12 +217,6 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *SiteSettings, shown b
 		h.Standing, h.until, h.clock = StandsWaiting, st.Clocks.Due, st.Clocks.By
 	}
 	return h
-}
-
-// setting returns the setting with a name.
-func (o *Options) setting(name string) Setting {
-	all := o.Settings()
-	return all[slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })]
 }
 
 // StandingOf returns the standing of an entry with a fate; StandsQueued if it has not

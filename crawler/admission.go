@@ -1,0 +1,162 @@
+package crawler
+
+import (
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// An admission decides whether a URL that was found enters the crawl: by the scope, the
+// depth, the filters, the opt-out list, and the settings of its site.
+type admission struct {
+	opts  *Options // checked; constant
+	sites *sites
+}
+
+// unwanted returns why an entry that was found does not enter the frontier; "" if it does.
+func (a *admission) unwanted(e *frontier.Entry) Reason {
+	reason := a.unwantedAnywhere(e)
+	if reason == "" && a.sites.of(e.URL.Site()).Exclude {
+		return SkipOptOut
+	}
+	return reason
+}
+
+// unwantedAnywhere is unwanted without the check of excluded sites.
+func (a *admission) unwantedAnywhere(e *frontier.Entry) Reason {
+	switch {
+	case a.opts.OptOut != nil && a.opts.OptOut(e.URL) != "":
+		return SkipOptOut
+	case e.Redirects() > frontier.MaxRedirects:
+		return SkipRedirects
+	case e.FromSeed():
+		// Redirects of a seed are followed to any host that is not excluded: the host of
+		// the seed is often not the one that is meant.
+		if a.excluded(e) {
+			return SkipFilter
+		}
+		return ""
+	}
+	return a.narrowed(e)
+}
+
+func (a *admission) excluded(e *frontier.Entry) bool {
+	return a.opts.Exclude != nil && a.opts.Exclude.MatchString(e.URL.String())
+}
+
+// narrowed returns why e is not in scope; "" if it is.
+func (a *admission) narrowed(e *frontier.Entry) Reason {
+	o := a.opts
+	switch {
+	case o.Depth > 0 && e.Depth > o.Depth:
+		return SkipDepth
+	case a.excluded(e):
+		return SkipFilter
+	}
+	if e.Hops != "" && e.Hops[len(e.Hops)-1] != byte(frontier.HopLink) && !e.Page() {
+		switch {
+		case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
+			return SkipDepth
+		case o.Requisites && e.Requisite() || named(e):
+			// Outside the scope, but needed to show the page or to read the sitemap.
+			return ""
+		}
+	}
+	switch {
+	case !o.Scope.Contains(*e):
+		return SkipScope
+	case o.Include != nil && !o.Include.MatchString(e.URL.String()):
+		return SkipFilter
+	case !a.sites.contains(e):
+		return SkipScope
+	}
+	return ""
+}
+
+// A Refusal says why a URL does not enter the crawl. Reason is empty if it may.
+type Refusal struct {
+	Reason Reason
+	Detail string // the setting, with its value; rel, pattern of a trap, line of the opt-out list ...
+}
+
+func (r Refusal) String() string {
+	if r.Detail == "" {
+		return string(r.Reason)
+	}
+	return string(r.Reason) + ": " + r.Detail
+}
+
+// A Filter says whether URLs may enter a crawl, as its last run decides, but without what
+// only a run remembers: the number of links, and the settings of sites that are functions.
+// Its methods must not be called concurrently.
+type Filter struct {
+	opts   Options
+	admits admission
+	traps  traps
+	now    time.Time
+}
+
+// NewFilter returns the Filter of a crawl with the stored options; its scope has no roots
+// yet. A scope that is not stored contains all URLs. optOut is as Options.OptOut; nil: no
+// URL is on a list. Dates in URLs are compared with now.
+func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filter {
+	f := &Filter{opts: s.Options, now: now}
+	_ = f.opts.fill() // a run had these settings: they are valid
+	if f.opts.Scope == nil {
+		f.opts.Scope = SameHost()
+	}
+	f.opts.OptOut, f.opts.Scope = optOut, cloned(f.opts.Scope)
+	for _, c := range s.Untold {
+		if c.Setting == "scope" {
+			f.opts.Scope = Anywhere()
+		}
+	}
+	f.admits = admission{&f.opts, &sites{opts: &f.opts}}
+	return f
+}
+
+// Scope returns the scope, which the roots must be added to.
+func (f *Filter) Scope() Scope { return f.opts.Scope }
+
+// Refusal returns why an entry does not enter the crawl. on is the page that it was found
+// on; nil if it is not known. The error is a *PanicError of the scope or of optOut.
+func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
+	o := &f.opts
+	err = safely("OptOut or Scope", func() {
+		if r.Reason = f.admits.unwanted(e); r.Reason == SkipOptOut {
+			r.Detail = o.OptOut(e.URL)
+		}
+	})
+	switch {
+	case r.Reason == SkipScope:
+		r.Detail = "scope " + scopeName(o.Scope)
+	case r.Reason == SkipDepth:
+		r.Detail = "depth " + o.setting("depth").String()
+	case r.Reason == SkipFilter && f.admits.excluded(e):
+		r.Detail = "exclude " + o.Exclude.String()
+	case r.Reason == SkipFilter:
+		r.Detail = "include " + o.Include.String()
+	}
+	if r.Reason != "" || err != nil || o.FollowTraps || e.Redirects() > 0 {
+		return r, err
+	}
+	from := finder{grown: true}
+	if on != nil {
+		from = newFinder(*on, f.now)
+	}
+	if pattern := f.traps.judge(e, &from); pattern != "" {
+		r = Refusal{SkipTrap, pattern}
+	}
+	return r, nil
+}
+
+// EachRoot calls f with each root of the scope that a crawl has stored: the URLs at which
+// redirects of seeds have ended.
+func EachRoot(from Values, f func(frontier.URL)) error {
+	return from.Each(keyRoot, func(raw string) error {
+		if root, err := frontier.ParseURL(raw); err == nil {
+			f(root)
+		}
+		return nil
+	})
+}

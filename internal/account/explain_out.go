@@ -1,0 +1,205 @@
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Bounds of the search that explains a URL that has not entered the crawl.
+const (
+	maxLinkFacts = 20   // links to it
+	maxSeedLook  = 2000 // the first entries of a site, among which its seeds are looked for
+)
+
+// The names of the scopes whose seeds may be on other sites than the URL.
+var (
+	anyScope    = fmt.Sprint(crawler.Anywhere())
+	hostScope   = fmt.Sprint(crawler.SameHost())
+	domainScope = fmt.Sprint(crawler.SameDomain())
+)
+
+// A LinkFact is a link to a URL that has not entered the crawl, and why it was not
+// followed.
+type LinkFact struct {
+	storage.LinkRecord
+	crawler.Refusal
+}
+
+// Reasons why a URL on a page is not part of the crawl, though it is not refused.
+const (
+	SkipShown    crawler.Reason = "no link"            // the page includes it: Options.Requisites
+	SkipSitemaps crawler.Reason = "sitemaps not read"  // Options.Sitemaps
+	SkipLinks    crawler.Reason = "links not followed" // except those of sitemaps: Options.Sitemaps
+)
+
+// guess judges a link to a URL that has not entered the crawl, with the most favourable
+// assumptions about where it was found.
+func (a *Account) guess(x *Explanation) error {
+	x.Standing = StandsUnknown
+	if !a.asked {
+		return nil
+	}
+	f, err := a.filter(x)
+	if err != nil {
+		return err
+	}
+	x.HasLinks = slices.Contains(a.stored.Options.Output, crawler.OutputLinks)
+	r, err := f.Refusal(&frontier.Entry{URL: x.Asked, Hops: string(frontier.HopLink), Depth: 1}, nil)
+	x.refuse(r)
+	return err
+}
+
+// whatNarrowed finds the setting that excludes an entry that was put aside.
+func (a *Account) whatNarrowed(x *Explanation) error {
+	f, err := a.filter(x)
+	if err != nil {
+		return err
+	}
+	x.Refusal, err = f.Refusal(&x.Entry, nil)
+	return err
+}
+
+// addLinks adds the links to a URL that has not entered the crawl. The first of them gives
+// the reason.
+func (a *Account) addLinks(x *Explanation) error {
+	if !a.asked {
+		return nil
+	}
+	err := scanLines(filepath.Join(a.dir, storage.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
+		var l storage.LinkRecord
+		if json.Unmarshal(line, &l) == nil && l.To == x.Asked.String() && len(l.Hop) == 1 {
+			x.Links = append(x.Links, LinkFact{LinkRecord: l})
+		}
+		return len(x.Links) < maxLinkFacts
+	})
+	if err != nil || len(x.Links) == 0 {
+		return err
+	}
+	f, err := a.filter(x)
+	if err != nil {
+		return err
+	}
+	for i := range x.Links {
+		if err := a.judge(f, &x.Links[i], x.Asked); err != nil {
+			return err
+		}
+	}
+	x.HasLinks, x.Standing, x.Reason, x.Refusal = true, StandsUnknown, "", crawler.Refusal{}
+	x.refuse(x.Links[0].Refusal)
+	return nil
+}
+
+// filter returns the filter of the last run, except for x.Untold, with all roots that may
+// have the URL in their scope.
+func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
+	x.Untold = a.stored.Untold
+	u := x.Asked
+	if x.Known {
+		u = x.URL
+	}
+	f := crawler.NewFilter(a.stored, a.OptOut, a.now)
+	return f, a.admitRoots(f.Scope(), u)
+}
+
+// admitStored adds the stored roots to the scope.
+func (a *Account) admitStored(scope crawler.Scope) error {
+	return crawler.EachRoot(a.from, scope.Admit)
+}
+
+// refuse sets the refusal, if it has a reason.
+func (x *Explanation) refuse(r crawler.Refusal) {
+	if r.Reason != "" {
+		x.Standing, x.Reason, x.Refusal = StandsOut, r.String(), r
+	}
+}
+
+// judge sets why a link was not followed.
+func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
+	o := &a.stored.Options
+	from, err := frontier.ParseURL(l.From)
+	if err != nil {
+		return nil
+	}
+	k, ok, err := a.from.Entry(from)
+	if err != nil || !ok {
+		return err
+	}
+	hop := frontier.Hop(l.Hop[0])
+	switch {
+	case k.Fate.Code == frontier.UseRefused:
+		l.Refusal = crawler.Refusal{Reason: crawler.SkipUse, Detail: k.Fate.Detail}
+		return nil
+	case hop == frontier.HopEmbed && !o.Requisites:
+		l.Refusal = crawler.Refusal{Reason: SkipShown, Detail: "requisites none"}
+		return nil
+	case hop == frontier.HopManifest && o.Sitemaps == crawler.SitemapsNone:
+		l.Refusal = crawler.Refusal{Reason: SkipSitemaps, Detail: "sitemaps none"}
+		return nil
+	case hop == frontier.HopLink && o.Sitemaps == crawler.SitemapsOnly && !k.Sitemap():
+		l.Refusal = crawler.Refusal{Reason: SkipLinks, Detail: "sitemaps only"}
+		return nil
+	case hop == frontier.HopLink && robots.RelNoFollow(l.Rel) && !o.FollowNoFollow:
+		l.Refusal = crawler.Refusal{Reason: crawler.SkipNoFollow, Detail: "rel=" + l.Rel}
+		return nil
+	}
+	e := k.Found(to, hop)
+	l.Refusal, err = f.Refusal(&e, &from)
+	return err
+}
+
+// admitRoots adds to the scope all roots that may have u in it: the seeds of its sites, and
+// the stored roots.
+func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
+	if err := a.admitStored(scope); err != nil {
+		return err
+	}
+	name := fmt.Sprint(scope)
+	switch name {
+	case anyScope:
+		return nil
+	case hostScope, domainScope:
+	default:
+		return a.admitSeeds(scope, u.Site())
+	}
+	for site, err := range a.from.Names() {
+		if err != nil {
+			return err
+		}
+		near := site.Host() == u.Host()
+		if name == domainScope {
+			// The cheap test first: finding a domain needs the list of public suffixes.
+			near = strings.HasSuffix(site.Host(), u.Site().Domain()) && site.Domain() == u.Site().Domain()
+		}
+		if near {
+			if err := a.admitSeeds(scope, site); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// admitSeeds adds the seeds of a site to the scope.
+func (a *Account) admitSeeds(scope crawler.Scope, site frontier.Site) error {
+	n := 0
+	for k, err := range a.from.Entries(site) {
+		if err != nil {
+			return err
+		}
+		if k.Hops == "" {
+			scope.Admit(k.URL)
+		}
+		if n++; n == maxSeedLook {
+			break
+		}
+	}
+	return nil
+}
