@@ -213,6 +213,8 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"a head", line((256 << 10)), "whole"},
 		{"a head of a byte more", line((256 << 10) + 1), "size"},
 		{"a head without end", ok + fill((256<<10)+10, "A: b\r\n"), "size"},
+		{"a head that ends with the connection where it may not go on", ok + "A: " + strings.Repeat("x", 256<<10-len(ok+"A: \n")) + "\n", "cut"},
+		{"a byte behind a chunk, with line ends of LF", chunks + "2\nokx\n0\n\n", "protocol"},
 		{"a status line without end", "HTTP/1.1 200 " + fill((256<<10)+10, "x"), "size"},
 		{"interim answers", fill(64*len(early), early) + ok + "\r\n", "whole"},
 		{"one more of them", fill((64+1)*len(early), early) + ok + "\r\n", "size"},
