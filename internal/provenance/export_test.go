@@ -66,3 +66,39 @@ func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	var f Figures
 	return &f, h.figures(&f)
 }
+
+// ReadOutputs reads the outputs of the crawl in dir. It calls begun after it has read the
+// settings of the crawl.
+func ReadOutputs(dir string, begun func() error) error {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	w := newWriter(context.Background(), dir, state, Options{})
+	for _, step := range []func() error{w.begin, begun, w.readOutputs} {
+		if err := step(); err != nil {
+			return errors.Join(err, state.Close())
+		}
+	}
+	return state.Close()
+}
+
+// CloseSeeds writes the lists of the crawl in dir, and closes the file of its seeds before they
+// are all written. It returns the error of the lists.
+func CloseSeeds(dir string) error {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	var w *writer
+	w = newWriter(context.Background(), dir, state, Options{OptOut: func(frontier.URL) string {
+		w.staged[0].file.Close()
+		return ""
+	}})
+	defer w.discard()
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.writeLists()
+}
