@@ -153,8 +153,8 @@ func TestPausesAreCountedFromTheFirst(t *testing.T) {
 		got = append(got, fmt.Sprint(v.Violations[i].String(), v.Violations[i].Lines, *v.Violations[i].Pause))
 	}
 	want := []string{
-		"4: gap: http://a.example/ is the last of 3 requests after line 1 in less than 5s; asked are 2s for each (a pause of 2s, as given)[4 1]{own 2 1.6666666666666667}",
-		"6: gap: http://a.example/ came less than 1s after line 5; asked are 2s (a pause of 2s, as given)[6 5]{own 2 1}",
+		"4: gap: a.example/ is the last of 3 requests after line 1 in less than 5s; asked are 2s for each (a pause of 2s, as given)[4 1] {own 2 1.6666666666666667}",
+		"6: gap: a.example/ came less than 1s after line 5; asked are 2s (a pause of 2s, as given)[6 5] {own 2 1}",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))

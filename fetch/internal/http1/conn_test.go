@@ -315,6 +315,20 @@ type deafWriter struct{ err error }
 
 func (d deafWriter) Write([]byte) (int, error) { return 0, d.err }
 
+// What an earlier exchange has left in a buffer is not read as an answer.
+func TestABufferThatWasUsedHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, left := range []string{"\n", "\r\n\r\n ", line("HTTP/1.1 200 OK")} {
+		c := New(says("", 0))
+		c.Send([]byte("x"))
+		copy(*c.buf, left)
+		if resp, err := c.Receive(false); resp != nil || !errors.Is(err, io.ErrUnexpectedEOF) || len(c.Head()) > 0 {
+			t.Errorf("%q is left: %+v, %v", left, resp, err)
+		}
+		c.End()
+	}
+}
+
 // After its end a body returns the same end, or the same error, to each read.
 func TestTheEndOfABodyStays(t *testing.T) {
 	for answer, want := range map[string]error{
