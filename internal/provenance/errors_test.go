@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -294,6 +296,52 @@ func TestAStateThatIsDamagedForAMomentIsAnError(t *testing.T) {
 	heal()
 	if err := provenance.ReadOutputs(dir, func() error { return nil }); err != nil {
 		t.Error(err)
+	}
+}
+
+// A state that is damaged for one step only is an error, or changes nothing.
+func TestAStateThatIsDamagedForAStepChangesNothing(t *testing.T) {
+	t.Parallel()
+	_, later := snapshots(t)
+	for _, dir := range []string{crawled(t), later} {
+		steps, failed := 0, 0
+		figures := func(at int) string {
+			heal := func() {}
+			steps = 0
+			p, err := provenance.Steps(dir, t.TempDir(), settle, func() {
+				switch steps++; steps {
+				case at:
+					heal = damage(t, dir)
+				case at + 1:
+					heal()
+					heal = func() {}
+				}
+			})
+			heal()
+			var damaged *storage.DamagedError
+			if errors.As(err, &damaged) {
+				failed++
+				return ""
+			}
+			if err != nil {
+				t.Errorf("%s, step %d: %v", dir, at, err)
+				return ""
+			}
+			text, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		want := figures(0)
+		for n := range steps {
+			if got := figures(n + 1); got != "" && got != want {
+				t.Errorf("%s, step %d of %d:\n%s", dir, n+1, steps, gocmp.Diff(want, got))
+			}
+		}
+		if failed < 3 || want == "" {
+			t.Errorf("%s: %d errors in %d steps", dir, failed, steps)
+		}
 	}
 }
 

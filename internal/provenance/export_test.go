@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // WriteLists writes all lists of the crawl in dir to one writer. It calls begun after it has
@@ -65,6 +67,46 @@ func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	}
 	var f Figures
 	return &f, h.figures(&f)
+}
+
+// Steps makes the provenance of the crawl in dir without an audit, and writes its files into
+// another directory, without their names. It calls step between any two steps that read a state.
+func Steps(dir, into string, now time.Time, step func()) (*Provenance, error) {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := newWriter(context.Background(), dir, state, Options{NoAudit: true, Now: now, OptOut: func(frontier.URL) string { step(); return "" }})
+	w.into = into
+	w.newOrder = func(temp string) order {
+		step()
+		return &steppedOrder{crawllog.NewOrder(temp), step}
+	}
+	for _, next := range []func() error{
+		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, func() error { return w.judge(audited{}) }, w.compare, w.writeSheet, w.writeFile,
+	} {
+		if step(); err == nil {
+			err = next()
+		}
+	}
+	if err = errors.Join(err, w.discard(), state.Close()); err != nil {
+		return nil, err
+	}
+	return w.Provenance, nil
+}
+
+type steppedOrder struct {
+	order
+	step func()
+}
+
+func (o *steppedOrder) Add(key, line []byte) error {
+	o.step()
+	return o.order.Add(key, line)
+}
+
+func (o *steppedOrder) Each(f func(key, line []byte) error) error {
+	return o.order.Each(func(key, line []byte) error { o.step(); return f(key, line) })
 }
 
 // ReadOutputs reads the outputs of the crawl in dir. It calls begun after it has read the
