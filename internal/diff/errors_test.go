@@ -42,6 +42,12 @@ func changed(t *testing.T) (pairs [][2]string) {
 		a, b := two(t, web("1"), web("2"), func(o *crawler.Options) {
 			o.Seeds = append(o.Seeds, "http://b.example/", "http://c.example/1")
 			o.Output = []crawler.Output{crawler.OutputWARC}
+			o.Site = func(s frontier.Site) crawler.SiteOptions { // one with settings of its own
+				if s.Host() == "b.example" {
+					return crawler.SiteOptions{AllowForbidden: true, Reason: "agreed by mail"}
+				}
+				return crawler.SiteOptions{}
+			}
 			if with != "" {
 				o.Output = append(o.Output, with)
 			}
