@@ -517,6 +517,13 @@ func TestCasesOfLogs(t *testing.T) {
 				w.copies["http://a.example"] = append(w.copies["http://a.example"], &robots.Snapshot{URL: "http://a.example/robots.txt", Status: 200, Body: []byte(all), Fetched: w.end(line)})
 			}
 		}, []string{"evidence 0", "evidence 0"}, nil, ""},
+		{"a clock that passes 1970", func(w *written) {
+			begin := float64(-day.Unix())
+			w.run(begin-5, "begin:clean")
+			w.copy(begin-4, 200, all)
+			w.ask(begin-2, "/", 200)
+			w.ask(begin+1, "/1", 200)
+		}, nil, nil, ""},
 		{"a pause of nothing", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, "User-agent: *\nCrawl-delay: 0\n")
