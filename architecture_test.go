@@ -209,7 +209,7 @@ func TestEachClockHasItsPlaces(t *testing.T) {
 	numbered, clocks, log := map[string]bool{}, map[string]string{}, ""
 	eachFile(t, func(name string, f *ast.File) {
 		switch name {
-		case "storage/crawllog/crawllog.go":
+		case "internal/crawllog/crawllog.go":
 			_, log, _ = strings.Cut(f.Doc.Text(), "clock:NAME")
 			log, _, _ = strings.Cut(log, "since:TIME")
 		case "storage/internal/state/records.go", "frontier/clock.go":

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"path/filepath"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // maxTries is how many tries of one URL are returned: the first ones.

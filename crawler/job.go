@@ -115,9 +115,9 @@ func (j *Job) Counts() Counts {
 	return n
 }
 
-// Oldest returns the longest-running visit, and its start; ok is false if no visit is running.
+// oldest returns the longest-running visit, and its start; ok is false if no visit is running.
 // It may be called at any time, from any goroutine.
-func (j *Job) Oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
+func (j *Job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
 // db returns the storage of a site's visits; nil: none.
 func (j *Job) db(site frontier.Site) *storage.DB {

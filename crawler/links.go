@@ -213,16 +213,16 @@ func deeper(u, than frontier.URL) bool {
 	return segments > before
 }
 
-// MaxEmbeds is the largest number of hops from a page to its requisites: a font is named by
+// maxEmbeds is the largest number of hops from a page to its requisites: a font is named by
 // a style sheet that another one imports.
-const MaxEmbeds = 4
+const maxEmbeds = 4
 
 // shows reports whether the requisites of p belong to the crawl. A framed document is
 // fetched with its requisites, but not with its own frames: these may be pages that every
 // page shows.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
-	return n < MaxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
+	return n < maxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
 }
 
 // framed reports whether a link of p is to a framed document that is not a page of the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // logBegin writes the line of the beginning of a run, with what is missing before it.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // The host at which a chain of redirects from a seed ends is added to the scope, but not the

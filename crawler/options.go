@@ -78,7 +78,7 @@ type Options struct {
 	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
 	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: none
 	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
-	Requisites bool     // also fetch requisites: what pages include, in any scope, up to MaxEmbeds hops from the page
+	Requisites bool     // also fetch requisites: what pages include, in any scope, up to 4 hops from the page
 	Sitemaps   Sitemaps // which are read, and whether links of pages are followed besides
 	Forms      bool     // follow forms that send only a query, as they are when not filled in
 	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
@@ -164,8 +164,8 @@ const (
 // Defaults of Options.
 const (
 	DefaultHostPages   = 10000
-	DefaultConcurrency = 64
-	DefaultBodyBudget  = 24 << 20
+	defaultConcurrency = 64
+	defaultBodyBudget  = 24 << 20
 )
 
 // fill replaces 0 by the default in each numeric option. The error is an *OptionError for

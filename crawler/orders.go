@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // An Order is a change of a crawl while it runs.
@@ -26,10 +26,10 @@ const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
 	OrderSlow    = "slow"
-	OrderExclude = "exclude"
-	OrderAdd     = "add"
-	OrderLimit   = "limit"
-	OrderLift    = "lift"
+	orderExclude = "exclude"
+	orderAdd     = "add"
+	orderLimit   = "limit"
+	orderLift    = "lift"
 )
 
 // String formats an order in a few words.
@@ -124,7 +124,7 @@ func (c *Crawler) note(o Order) error {
 		}
 	}
 	err := c.db.Log().Write(&crawllog.Line{Time: o.Time, Size: -1, URL: crawllog.RunURL, Annotations: notes})
-	if o.Do == OrderSlow || o.Do == OrderExclude {
+	if o.Do == OrderSlow || o.Do == orderExclude {
 		err = errors.Join(err, c.db.Put(keyOrder+o.Do+" "+o.Of, o))
 	}
 	return err
@@ -142,7 +142,7 @@ func (c *Crawler) keepOrders() error {
 			c.kept = append(c.kept, o)
 			continue
 		}
-		lift := Order{Time: time.Now(), Do: OrderLift, Of: o.Of, What: o.Do}
+		lift := Order{Time: time.Now(), Do: orderLift, Of: o.Of, What: o.Do}
 		if err := errors.Join(c.db.Put(keyOrder+o.Do+" "+o.Of, lift), c.note(lift)); err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func readOrders(dir string, v Values) (all []Order, err error) {
 			return nil, err
 		}
 		switch _, err := time.ParseDuration(o.What); {
-		case o.Do == OrderLift:
+		case o.Do == orderLift:
 			continue
-		case o.Do != OrderExclude && o.Do != OrderSlow, o.Do == OrderSlow && err != nil, o.Do == OrderExclude && o.Reason == "":
+		case o.Do != orderExclude && o.Do != OrderSlow, o.Do == OrderSlow && err != nil, o.Do == orderExclude && o.Reason == "":
 			return nil, &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
 		}
 		all = append(all, o)

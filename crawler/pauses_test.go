@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // A logged is a request in the log with the fields from which docs/reference/outputs.md

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // unsaid are the options without a text form.
@@ -354,7 +354,7 @@ func TestRunsReportChangedSettings(t *testing.T) {
 		}{
 			{func(*options) {}, ""},
 			{func(o *options) {
-				o.Delay, o.BodyBudget, o.MaxHostPages, o.Scope = time.Second, crawler.DefaultBodyBudget, crawler.DefaultHostPages, crawler.SameHost()
+				o.Delay, o.BodyBudget, o.MaxHostPages, o.Scope = time.Second, 24<<20, crawler.DefaultHostPages, crawler.SameHost()
 			}, ""},
 			{func(o *options) {
 				o.BodyBudget, o.Delay, o.Limit, o.MaxHostPages, o.AllowPrivate = 1<<20, 3*time.Second, 9, -1, true

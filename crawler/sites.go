@@ -11,8 +11,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // maxSites is how many sites' settings are cached.

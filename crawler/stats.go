@@ -204,7 +204,7 @@ func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	if !c.running() {
 		return "", time.Time{}, false
 	}
-	return c.visits.Oldest()
+	return c.visits.oldest()
 }
 
 // Longest returns the queued site that is due last, for progress lines: which site the run

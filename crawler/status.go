@@ -7,9 +7,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// StatusVersion is the version of Status: it changes if a field gets another meaning or is
+// statusVersion is the version of Status: it changes if a field gets another meaning or is
 // removed. Fields may be added without a change.
-const StatusVersion = 2
+const statusVersion = 2
 
 // A State is the state of a crawl.
 type State string
@@ -33,7 +33,7 @@ const (
 // A Status describes a crawl at a moment, for people and programs. As JSON its fields are
 // never renamed.
 type Status struct {
-	Version int       `json:"version"` // StatusVersion
+	Version int       `json:"version"` // statusVersion
 	Time    time.Time `json:"time"`    // of the figures below
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // of StateEnded, and of StateStopping
@@ -51,7 +51,7 @@ type Status struct {
 	Memory StatusMemory   `json:"memory,omitzero"`
 
 	Limits map[string]string `json:"limits,omitempty"` // in force, in the form of Setting.String
-	Orders []Order           `json:"orders,omitempty"` // as Crawler.Orders
+	Orders []Order           `json:"orders,omitempty"` // as Crawler.orders
 }
 
 // A StatusRun has the figures of a run so far, those of Counts.
@@ -115,7 +115,7 @@ type StatusMemory struct {
 // reads the sites that have something left, a few hundred at a time: the crawl continues
 // meanwhile, and figures of sites may be of different moments.
 func (c *Crawler) Status() Status {
-	s := Status{Version: StatusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
+	s := Status{Version: statusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
 	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()
 	if !c.running() {
 		return s
@@ -155,7 +155,7 @@ func (c *Crawler) Status() Status {
 		}
 		return true
 	})
-	if site, since, ok := c.visits.Oldest(); ok {
+	if site, since, ok := c.visits.oldest(); ok {
 		s.Sites.Asking = &StatusSite{Site: site, Seconds: s.Time.Sub(since).Seconds()}
 	}
 	return s

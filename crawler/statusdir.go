@@ -37,7 +37,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *storage.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
-		return Status{Version: StatusVersion, Dir: dir, Time: time.Now(), State: StateNotBegun}, nil
+		return Status{Version: statusVersion, Dir: dir, Time: time.Now(), State: StateNotBegun}, nil
 	}
 	return s, err
 }
@@ -59,7 +59,7 @@ func readStatus(dir string) (s Status, err error) {
 		return Status{}, err
 	}
 	o := was.options()
-	s.Version, s.Dir, s.Name = StatusVersion, dir, was.Identity.Token
+	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[Reason]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
 	if left.own, err = newOwnSettings(r, &o); err != nil {
@@ -102,7 +102,7 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 		return Status{State: StateNoRoom, Time: r.LastCommit()}, nil
 	case r.Unclean():
 		return Status{State: StateKilled, Time: r.LastCommit()}, nil
-	case !s.Of.Equal(was.Began) || s.End == "" || s.Version > StatusVersion || s.State != StateEnded:
+	case !s.Of.Equal(was.Began) || s.End == "" || s.Version > statusVersion || s.State != StateEnded:
 		return Status{State: StateUnknown, Time: r.LastCommit()}, nil
 	}
 	return s.Status, nil
@@ -142,7 +142,7 @@ func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 		switch slow, _ := time.ParseDuration(o.What); o.Do {
 		case OrderSlow:
 			delay = max(delay, slow)
-		case OrderExclude:
+		case orderExclude:
 			one.Excluded = o.Reason
 		}
 	}

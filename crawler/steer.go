@@ -69,7 +69,7 @@ func (c *Crawler) Exclude(of, reason string) error {
 	case strings.TrimSpace(reason) == "":
 		return &OptionError{Field: "Reason", Reason: "is empty: say why the site is excluded"}
 	}
-	return c.order(Order{Do: OrderExclude, Of: of, Reason: reason})
+	return c.order(Order{Do: orderExclude, Of: of, Reason: reason})
 }
 
 // Seed is like Add, recorded with a reason.
@@ -80,7 +80,7 @@ func (c *Crawler) Seed(reason string, seeds ...string) error {
 	if err := c.Add(seeds...); err != nil || len(seeds) == 0 {
 		return err
 	}
-	return c.record(Order{Do: OrderAdd, What: strings.Join(seeds, " "), Reason: reason})
+	return c.record(Order{Do: orderAdd, What: strings.Join(seeds, " "), Reason: reason})
 }
 
 // Limit is like Allow, recorded with a reason.
@@ -97,7 +97,7 @@ func (c *Crawler) Limit(reason string, change func(*Limits)) error {
 	if err != nil || what == "" {
 		return err
 	}
-	return c.record(Order{Do: OrderLimit, What: what, Reason: reason})
+	return c.record(Order{Do: orderLimit, What: what, Reason: reason})
 }
 
 // maxReason is the longest reason, in bytes.
@@ -178,7 +178,7 @@ func obey(f *frontier.Frontier, o Order) error {
 			return err
 		}
 		return f.Slow(o.Of, delay)
-	case OrderExclude:
+	case orderExclude:
 		return f.Exclude(o.Of, o.Reason)
 	}
 	return nil

@@ -252,7 +252,7 @@ func (d *decoding) cut(err error) bool {
 		return true
 	}
 	for _, l := range d.layers {
-		if l.err == ErrBomb || l.err == errLength {
+		if l.err == errBomb || l.err == errLength {
 			return true
 		}
 	}
@@ -339,9 +339,9 @@ const (
 	maxRatio  = 100     // decoded bytes for each byte on the wire, after freeBytes
 )
 
-// ErrBomb is the error of a body of more than 4 MiB with more than a hundred decoded bytes
+// errBomb is the error of a body of more than 4 MiB with more than a hundred decoded bytes
 // for each byte on the wire.
-var ErrBomb = errors.New("the body grows like a decompression bomb")
+var errBomb = errors.New("the body grows like a decompression bomb")
 
 // A guarded is a decoder that stops early if the body is a decompression bomb.
 type guarded struct {
@@ -364,7 +364,7 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 	g.n += int64(n)
 	switch {
 	case g.n > freeBytes && g.n > maxRatio*g.src.n:
-		err = ErrBomb
+		err = errBomb
 	case g.most > 0 && g.n > g.most:
 		err = errLength
 	case err == io.EOF:

@@ -242,12 +242,12 @@ func TestEachBoundOfABombAlone(t *testing.T) {
 		{"size", "zstd", coded(t, "zstd", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
 		{"size", "deflate", coded(t, "deflate", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
 		{"size of the last", "gzip, deflate", chained(t, prose, "gzip", "deflate"), 1 << 20, 1 << 20, 1, 1<<20 + 1, nil},
-		{"ratio", "gzip", coded(t, "gzip", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
-		{"ratio", "deflate", coded(t, "raw deflate", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
-		{"ratio", "br", coded(t, "br", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
-		{"ratio", "zstd", coded(t, "zstd", blanks), noLimit, 5 << 20, 0, 5 << 20, ErrBomb},
-		{"ratio of the first", "zstd, gzip", coded(t, "gzip", bytes.Repeat([]byte("\x50\x2a\x4d\x18\x00\x00\x00\x00"), 4<<20)), noLimit, 0, 0, 5 << 20, ErrBomb},
-		{"ratio of the last", "gzip, br", chained(t, blanks, "gzip", "br"), noLimit, 5 << 20, 1, 5 << 20, ErrBomb},
+		{"ratio", "gzip", coded(t, "gzip", blanks), noLimit, 5 << 20, 0, 5 << 20, errBomb},
+		{"ratio", "deflate", coded(t, "raw deflate", blanks), noLimit, 5 << 20, 0, 5 << 20, errBomb},
+		{"ratio", "br", coded(t, "br", blanks), noLimit, 5 << 20, 0, 5 << 20, errBomb},
+		{"ratio", "zstd", coded(t, "zstd", blanks), noLimit, 5 << 20, 0, 5 << 20, errBomb},
+		{"ratio of the first", "zstd, gzip", coded(t, "gzip", bytes.Repeat([]byte("\x50\x2a\x4d\x18\x00\x00\x00\x00"), 4<<20)), noLimit, 0, 0, 5 << 20, errBomb},
+		{"ratio of the last", "gzip, br", chained(t, blanks, "gzip", "br"), noLimit, 5 << 20, 1, 5 << 20, errBomb},
 		{"the output of the first", "zstd, gzip", coded(t, "gzip", skipped), 1 << 20, 0, 0, 2 << 20, errLength},
 	} {
 		f := &Fetcher{}
@@ -265,7 +265,7 @@ func TestEachBoundOfABombAlone(t *testing.T) {
 			t.Errorf("%s, %s: cut %t, %d bytes of body, %d of the coding, which %v has ended: %v", tc.name, tc.codings, b.cut, len(b.plain.b), ended.n, ended.err, err)
 		}
 		for i, l := range d.layers {
-			if i != tc.layer && (l.err == ErrBomb || l.err == errLength) && l.err != ended.err {
+			if i != tc.layer && (l.err == errBomb || l.err == errLength) && l.err != ended.err {
 				t.Errorf("%s, %s: another bound has ended it: %v", tc.name, tc.codings, l.err)
 			}
 		}
@@ -407,8 +407,8 @@ func TestTheBoundsOfTheBombGuard(t *testing.T) {
 		before, wire int64
 		want         error
 	}{
-		{freeBytes - 1, 0, nil}, {freeBytes, 0, ErrBomb}, {freeBytes, freeBytes/maxRatio + 1, nil},
-		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, ErrBomb},
+		{freeBytes - 1, 0, nil}, {freeBytes, 0, errBomb}, {freeBytes, freeBytes/maxRatio + 1, nil},
+		{100*50_000 - 1, 50_000, nil}, {100 * 50_000, 50_000, errBomb},
 	} {
 		g := &guarded{decoder: &decoder{undo: &zeros{}}, src: &source{n: tc.wire}, n: tc.before}
 		if n, err := g.Read(make([]byte, 1)); n != 1 || err != tc.want || g.err != err {

@@ -10,7 +10,7 @@ import (
 // 8.4.1; RFC 9659) separated by commas: gzip, deflate, br and zstd, at most three of them.
 // Names that are not registered are ignored; a body without other codings is not changed.
 // Memory is bounded by the window of each coding, 8 MiB for zstd and 16 MiB for br, and a
-// decompression bomb ends with ErrBomb. The caller limits how much is read in all.
+// decompression bomb ends with errBomb. The caller limits how much is read in all.
 //
 // Decode fails if a registered coding is not built in, or if there are more than three. An
 // error of Read says what is wrong with the body; it is io.ErrUnexpectedEOF if the body was
@@ -42,7 +42,7 @@ func (d *decoded) Read(p []byte) (int, error) {
 	case d.empty():
 		err = io.EOF
 	case d.cut(err):
-		err = ErrBomb
+		err = errBomb
 	default:
 		err = d.blame(err)
 	}

@@ -40,7 +40,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 			"empty":     {strings.NewReader(""), nil, nil},
 			"cut":       {bytes.NewReader(packed[:len(packed)/2]), nil, io.ErrUnexpectedEOF},
 			"unread":    {io.MultiReader(bytes.NewReader(packed[:100]), iotest.ErrReader(iotest.ErrTimeout)), nil, iotest.ErrTimeout},
-			"a bomb":    {bytes.NewReader(zeros), nil, ErrBomb},
+			"a bomb":    {bytes.NewReader(zeros), nil, errBomb},
 			"no coding": {strings.NewReader("<!doctype html><p>plain text it is, and long enough for each of the codings to notice"), nil, errors.New("")},
 		} {
 			t.Run(coding+" "+name, func(t *testing.T) {

@@ -43,7 +43,7 @@ type Options struct {
 	// only.
 	Header http.Header
 
-	Network      Network        // nil: Direct
+	Network      Network        // nil: the real one
 	Snapshots    Snapshots      // nil: in memory
 	RootCAs      *x509.CertPool // nil: the system's
 	ConnectTo    []ConnectTo    // the first that matches is used
@@ -156,10 +156,10 @@ func New(opts Options) (*Fetcher, error) {
 		return nil, fmt.Errorf("fetch: Options.Header: %w", err)
 	}
 	if opts.Network == nil {
-		opts.Network = &Direct{}
+		opts.Network = &direct{}
 	}
 	if opts.Snapshots == nil {
-		opts.Snapshots = NewMemorySnapshots()
+		opts.Snapshots = newMemorySnapshots()
 	}
 	// The limits leave room to add to the values and to multiply them.
 	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)

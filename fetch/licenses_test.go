@@ -23,7 +23,7 @@ func parsed(t *testing.T, raw string) frontier.URL {
 
 // The licenses in memory are limited in number and in bytes; forgotten ones are read again.
 func TestLicensesInMemoryHaveABound(t *testing.T) {
-	store := NewMemorySnapshots()
+	store := newMemorySnapshots()
 	l := newLicenses(store, robots.Policy{})
 	for i := range maxLicenseCopies + 10 {
 		if _, err := l.at(parsed(t, fmt.Sprintf("http://a.example/%d", i))); err != nil {
@@ -69,13 +69,13 @@ func TestLicensesInMemoryHaveABound(t *testing.T) {
 
 // A hooked store calls between while a license is read.
 type hooked struct {
-	*MemorySnapshots
+	*memorySnapshots
 	between     func()
 	read, write error
 }
 
 func (h *hooked) License(u frontier.URL) (*robots.Snapshot, error) {
-	s, err := h.MemorySnapshots.License(u)
+	s, err := h.memorySnapshots.License(u)
 	if f := h.between; f != nil {
 		h.between = nil
 		f()
@@ -84,14 +84,14 @@ func (h *hooked) License(u frontier.URL) (*robots.Snapshot, error) {
 }
 
 func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
-	return errors.Join(h.write, h.MemorySnapshots.PutLicense(u, s))
+	return errors.Join(h.write, h.memorySnapshots.PutLicense(u, s))
 }
 
 // A visit that has looked up a copy before a new one came does not restore the old one.
 func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	u := parsed(t, "http://a.example/l")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	store := &hooked{MemorySnapshots: NewMemorySnapshots()}
+	store := &hooked{memorySnapshots: newMemorySnapshots()}
 	l := newLicenses(store, robots.Policy{})
 	store.between = func() {
 		if err := l.put(u, &robots.Snapshot{URL: u.String(), Status: 404, Fetched: now}); err != nil {
@@ -111,7 +111,7 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	for _, license := range []string{"/l", "http://b.example/l"} {
 		for name, store := range map[string]*hooked{"read": {read: broken}, "write": {write: broken}} {
 			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{MemorySnapshots: NewMemorySnapshots(), read: store.read, write: store.write}
+				store := &hooked{memorySnapshots: newMemorySnapshots(), read: store.read, write: store.write}
 				w := &wire{serve: answers(func(r *request, n int) string {
 					switch {
 					case r.target == "/page":

@@ -171,7 +171,7 @@ func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
 }
 
 func TestTheNetworkOfThisMachineKnowsAddresses(t *testing.T) {
-	if addrs, err := new(Direct).LookupNetIP(t.Context(), "ip", "192.0.2.1"); err != nil || len(addrs) != 1 || addrs[0].Unmap() != netip.MustParseAddr("192.0.2.1") {
+	if addrs, err := new(direct).LookupNetIP(t.Context(), "ip", "192.0.2.1"); err != nil || len(addrs) != 1 || addrs[0].Unmap() != netip.MustParseAddr("192.0.2.1") {
 		t.Errorf("%v, %v", addrs, err)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"net/netip"
 )
 
-// A Network resolves names and opens connections. Direct is the real one; crawltest has one
+// A Network resolves names and opens connections. Without one the Fetcher uses package net;
+// crawltest has one
 // in memory. A Network must be safe for concurrent use.
 type Network interface {
 	// LookupNetIP resolves a host name as net.Resolver does; network is "ip".
@@ -17,18 +18,18 @@ type Network interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Direct is the network of this machine. Its zero value is ready to use.
-type Direct struct {
+// direct is the network of this machine. Its zero value is ready to use.
+type direct struct {
 	Resolver net.Resolver
 	Dialer   net.Dialer
 }
 
 // LookupNetIP implements Network.
-func (d *Direct) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+func (d *direct) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	return d.Resolver.LookupNetIP(ctx, network, host)
 }
 
 // DialContext implements Network.
-func (d *Direct) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *direct) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return d.Dialer.DialContext(ctx, network, address)
 }

@@ -149,7 +149,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 				if tc.opts.IPDelay == 0 {
 					tc.opts.IPDelay = -1
 				}
-				snapshots := NewMemorySnapshots()
+				snapshots := newMemorySnapshots()
 				if tc.before != "" {
 					snapshots.PutSnapshot("http://b.example", &robots.Snapshot{URL: b, Status: 200, Fetched: time.Now().Add(-time.Hour), Body: []byte(tc.before)})
 				}
@@ -182,7 +182,7 @@ func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
 
 // failing is a store of snapshots that fails to read or to write.
 type failing struct {
-	*MemorySnapshots
+	*memorySnapshots
 	site        frontier.Site
 	read, write error
 }
@@ -191,14 +191,14 @@ func (f *failing) Snapshot(s frontier.Site) (*robots.Snapshot, error) {
 	if f.read != nil && s == f.site {
 		return nil, f.read
 	}
-	return f.MemorySnapshots.Snapshot(s)
+	return f.memorySnapshots.Snapshot(s)
 }
 
 func (f *failing) PutSnapshot(s frontier.Site, snapshot *robots.Snapshot) error {
 	if f.write != nil && s == f.site {
 		return f.write
 	}
-	return f.MemorySnapshots.PutSnapshot(s, snapshot)
+	return f.memorySnapshots.PutSnapshot(s, snapshot)
 }
 
 // If rules cannot be stored, no request is made by them.
@@ -212,7 +212,7 @@ func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store.MemorySnapshots = NewMemorySnapshots()
+				store.memorySnapshots = newMemorySnapshots()
 				w := &wire{serve: answers(func(r *request, n int) string {
 					if r.header.Get("Host") == "a.example" {
 						return redirectTo("http://b.example/rules")

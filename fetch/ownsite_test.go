@@ -49,7 +49,7 @@ func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 			t.Errorf("called %d times for three sites", asked)
 		}
 	})
-	store := NewMemorySnapshots()
+	store := newMemorySnapshots()
 	for may, want := range map[bool]robots.Access{true: robots.Allow, false: robots.Disallow} {
 		synctest.Test(t, func(t *testing.T) {
 			v := newTour(t, Options{Network: forbidden(), Snapshots: store, Site: only("http://a.example", SiteOptions{AllowForbidden: may}, &asked)})

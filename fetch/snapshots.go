@@ -7,27 +7,27 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// MemorySnapshots stores snapshots in memory.
-type MemorySnapshots struct {
+// memorySnapshots stores snapshots in memory.
+type memorySnapshots struct {
 	mu       sync.Mutex // guards the maps, which the visits of all sites share
 	last     map[frontier.Site]*robots.Snapshot
 	licenses map[string]*robots.Snapshot // by key
 }
 
-// NewMemorySnapshots returns an empty store.
-func NewMemorySnapshots() *MemorySnapshots {
-	return &MemorySnapshots{last: map[frontier.Site]*robots.Snapshot{}, licenses: map[string]*robots.Snapshot{}}
+// newMemorySnapshots returns an empty store.
+func newMemorySnapshots() *memorySnapshots {
+	return &memorySnapshots{last: map[frontier.Site]*robots.Snapshot{}, licenses: map[string]*robots.Snapshot{}}
 }
 
 // Snapshot implements Snapshots.
-func (m *MemorySnapshots) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+func (m *memorySnapshots) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last[site], nil
 }
 
 // PutSnapshot implements Snapshots.
-func (m *MemorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+func (m *memorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[site] = s
@@ -35,14 +35,14 @@ func (m *MemorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) er
 }
 
 // License implements Snapshots.
-func (m *MemorySnapshots) License(u frontier.URL) (*robots.Snapshot, error) {
+func (m *memorySnapshots) License(u frontier.URL) (*robots.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.licenses[u.Key()], nil
 }
 
 // PutLicense implements Snapshots.
-func (m *MemorySnapshots) PutLicense(u frontier.URL, s *robots.Snapshot) error {
+func (m *memorySnapshots) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.licenses[u.Key()] = s

@@ -161,13 +161,13 @@ func TestAFinishedTurn(t *testing.T) {
 	if _, err := turn.Finish(page); err != nil {
 		t.Fatal(err)
 	}
-	if err := turn.Bind(oneAddr, true); !errors.Is(err, ErrFinished) {
+	if err := turn.Bind(oneAddr, true); !errors.Is(err, errFinished) {
 		t.Errorf("Bind: %v", err)
 	}
-	if hop, err := turn.Hop("http://b.example"); !errors.Is(err, ErrFinished) || hop != nil {
+	if hop, err := turn.Hop("http://b.example"); !errors.Is(err, errFinished) || hop != nil {
 		t.Errorf("Hop: %v, %v", hop, err)
 	}
-	if fate, err := turn.Finish(page); !errors.Is(err, ErrFinished) || fate != (Fate{}) {
+	if fate, err := turn.Finish(page); !errors.Is(err, errFinished) || fate != (Fate{}) {
 		t.Errorf("Finish: %v, %v", fate, err)
 	}
 	if st := f.Stats(); st.Out != 0 || st.Spent.Pages != 1 {

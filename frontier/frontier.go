@@ -20,7 +20,7 @@ type Options struct {
 	PerIP       int           // turns at once at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
-	Lease       time.Duration // for Shared: the longest request, or the longest time between two calls of Received; 0: DefaultLease
+	Lease       time.Duration // for Shared: the longest request, or the longest time between two calls of Received; 0: 3 minutes
 	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: endless
 	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
 	Limit       int           // pages of the whole crawl; 0: no limit
@@ -71,7 +71,7 @@ func (o *Options) check() error {
 
 func (o Options) withDefaults() Options {
 	o.Delay = orDefault(o.Delay, DefaultDelay)
-	o.Lease = orDefault(o.Lease, DefaultLease)
+	o.Lease = orDefault(o.Lease, defaultLease)
 	if o.IPDelay == 0 {
 		o.IPDelay = 250 * time.Millisecond
 	}

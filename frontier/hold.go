@@ -6,9 +6,9 @@ import "errors"
 // continues, and the entry stays queued until then. If the process is killed in
 // between, the next run requests the entry again.
 
-// ErrNotHeld is returned by Done if Finish has not held the entry of the turn, or if
+// errNotHeld is returned by Done if Finish has not held the entry of the turn, or if
 // Done was called before.
-var ErrNotHeld = errors.New("frontier: the turn holds no entry: Finish was not called with Hold, or has queued the entry again, or Done was called before")
+var errNotHeld = errors.New("frontier: the turn holds no entry: Finish was not called with Hold, or has queued the entry again, or Done was called before")
 
 // holding counts the held entries. Finish adds to it, Done and submitEnds subtract.
 type holding struct {
@@ -36,7 +36,7 @@ func (t *Turn) Held() bool {
 // queues links that were found on the page since. After a kill the backlog has both or
 // neither. Done may be called from any goroutine, also after an end of the frontier, and
 // waits no longer than Finish does. If another turn has the site, the end is submitted
-// when that turn is given back. Done returns ErrNotHeld, ErrNoURL, or an error of the
+// when that turn is given back. Done returns errNotHeld, ErrNoURL, or an error of the
 // backlog.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
@@ -46,7 +46,7 @@ func (t *Turn) Done(links ...Entry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.end.Code == Undecided {
-		return ErrNotHeld
+		return errNotHeld
 	}
 	s := t.site
 	s.atWork().ends = append(s.work().ends, heldEnd{t.entry, t.end, t.visit, links})

@@ -32,7 +32,7 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	}
 	o := page
 	o.Hold = true
-	if err := turn.Done(); !errors.Is(err, ErrNotHeld) {
+	if err := turn.Done(); !errors.Is(err, errNotHeld) {
 		t.Errorf("Done before Finish: %v", err)
 	}
 	if _, err := turn.Finish(o); err != nil || !turn.Held() {
@@ -63,7 +63,7 @@ func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 			if len(got) > 0 {
 				t.Error("Next has returned while the end was submitted")
 			}
-			if r := f.Rest(); r.Pending == 0 {
+			if r := f.rest(); r.Pending == 0 {
 				t.Errorf("at rest: %+v", r)
 			}
 		}

@@ -70,7 +70,7 @@ func TestAnOutcomeMustSayWhatBecomesOfTheEntry(t *testing.T) {
 	}
 	now := time.Now()
 	for _, o := range []Outcome{{}, {Request: &Request{Started: now, Ended: now}}} {
-		if _, err := turn.Finish(o); !errors.Is(err, ErrOutcome) {
+		if _, err := turn.Finish(o); !errors.Is(err, errOutcome) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -57,7 +57,7 @@ func TestPlainReferencesAreBounded(t *testing.T) {
 	if v, err := u.Resolve(strings.Repeat("a", room)); err != nil || len(v.String()) != MaxURL {
 		t.Errorf("%d bytes, %v", len(v.String()), err)
 	}
-	if _, err := u.Resolve(strings.Repeat("a", room+1)); !errors.Is(err, ErrTooLong) {
+	if _, err := u.Resolve(strings.Repeat("a", room+1)); !errors.Is(err, errTooLong) {
 		t.Errorf("one more: %v", err)
 	}
 }

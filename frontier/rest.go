@@ -65,9 +65,9 @@ type Rest struct {
 	NextBy   Clock     // for which that site waits
 }
 
-// Rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
+// rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
 // of the backlog itself, so no goroutine need wait in Next.
-func (f *Frontier) Rest() Rest {
+func (f *Frontier) rest() Rest {
 	f.absorbGrown()
 	f.mu.Lock()
 	defer f.mu.Unlock()

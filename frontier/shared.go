@@ -25,9 +25,9 @@ type Taken struct {
 	Lease bool // a request is under way: the reservation ends after its answer, at the latest at Until
 }
 
-// DefaultLease is how long a site is reserved for one request, and again while its
+// defaultLease is how long a site is reserved for one request, and again while its
 // answer is read. A process that is killed blocks it no longer than that.
-const DefaultLease = 3 * time.Minute
+const defaultLease = 3 * time.Minute
 
 // renewal is the time after which a lease is renewed while an answer is read.
 const renewal = 10 * time.Second

@@ -234,7 +234,7 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 			r.held = append(r.held, turn)
 			r.mu.Unlock()
 		}
-		if _, err := turn.Finish(o); !errors.Is(err, ErrFinished) {
+		if _, err := turn.Finish(o); !errors.Is(err, errFinished) {
 			r.t.Errorf("second Finish: %v", err)
 		}
 		turn.Forgo() // after Finish it has no effect
@@ -272,7 +272,7 @@ func (r *referee) take(f *Frontier, sooner bool, ended <-chan struct{}) {
 			if err := turn.Done(); err != nil {
 				r.t.Error(err)
 			}
-			if err := turn.Done(); !errors.Is(err, ErrNotHeld) || turn.Held() {
+			if err := turn.Done(); !errors.Is(err, errNotHeld) || turn.Held() {
 				r.t.Errorf("second Done: %v", err)
 			}
 		}
@@ -438,8 +438,8 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if f.reserve.quick != 0 || f.need != 0 || f.unsure != 0 {
 					t.Errorf("at the end: %+v", f.reserve)
 				}
-				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.Rest() {
-					t.Errorf("at the end: %+v, %+v", rest, f.Rest())
+				if rest := f.rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.rest() {
+					t.Errorf("at the end: %+v, %+v", rest, f.rest())
 				}
 			})
 		})

@@ -100,7 +100,7 @@ func parseAuthority(scheme, authority string) (host, port string, err error) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	switch {
 	case err != nil || n == 0:
-		return "", "", ErrPort
+		return "", "", errPort
 	case uint16(n) == defaultPort(scheme):
 		return host, "", nil
 	case port[0] == '0':
@@ -113,13 +113,13 @@ func parseHost(host string) (string, error) {
 	if strings.HasPrefix(host, "[") {
 		addr, err := netip.ParseAddr(strings.TrimSuffix(host[1:], "]"))
 		if err != nil || !addr.Is6() || addr.Zone() != "" || !strings.HasSuffix(host, "]") {
-			return "", ErrHost
+			return "", errHost
 		}
 		return "[" + addr.String() + "]", nil
 	}
 	// No name that DNS can hold is longer in UTF-8; decoding one is quadratic.
 	if len(host) > 1024 {
-		return "", ErrHost
+		return "", errHost
 	}
 	if !plainHost(host) {
 		if strings.IndexByte(host, '%') >= 0 {
@@ -130,12 +130,12 @@ func parseHost(host string) (string, error) {
 	// A name with a final dot, for the DNS root, is the same host.
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 || !resolvable(host) {
-		return "", ErrHost
+		return "", errHost
 	}
 	if last := host[strings.LastIndexByte(host, '.')+1:]; numeric(last) {
 		addr, err := netip.ParseAddr(host)
 		if err != nil {
-			return "", ErrHost
+			return "", errHost
 		}
 		return addr.String(), nil
 	}

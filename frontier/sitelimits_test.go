@@ -152,7 +152,7 @@ func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
 			t.Errorf("a pause that is news: %v", err)
 		}
 		first.Finish(Outcome{Again: true})
-		if err := first.Pace(gap); !errors.Is(err, ErrFinished) {
+		if err := first.Pace(gap); !errors.Is(err, errFinished) {
 			t.Errorf("after Finish: %v", err)
 		}
 		for _, after := range []time.Duration{10 * time.Second, 20 * time.Second} {

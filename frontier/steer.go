@@ -32,8 +32,8 @@ func (e *FasterError) Error() string {
 
 // Errors of Exclude and Hop.
 var (
-	// ErrNobody: the site or the reason given to Exclude is empty.
-	ErrNobody = errors.New("frontier: Exclude wants a site, or a host, and a reason")
+	// errNoPlace: the site or the reason given to Exclude is empty.
+	errNoPlace = errors.New("frontier: Exclude wants a site, or a host, and a reason")
 	// ErrExcluded: the other site of a Hop is excluded.
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
@@ -70,14 +70,14 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 // handed out for it, not even for its robots.txt. Turns that are out are not affected.
 // The exclusion lasts as long as the frontier.
 //
-// Exclude returns ErrNobody, or after an end the error of that end, as Next does: it
+// Exclude returns errNoPlace, or after an end the error of that end, as Next does: it
 // changes nothing then.
 func (f *Frontier) Exclude(of, why string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case of == "" || why == "":
-		return ErrNobody
+		return errNoPlace
 	case f.err != nil:
 		return f.err
 	}

@@ -25,9 +25,9 @@ const (
 // MaxTries is the number of tries of an entry that fails by its own fault.
 const MaxTries = 3
 
-// MaxRests is the number of tries of an entry whose last try ended with SiteTrouble
+// maxRests is the number of tries of an entry whose last try ended with SiteTrouble
 // or ConnectTrouble, which may be the fault of the site.
-const MaxRests = 6
+const maxRests = 6
 
 // A Turn is the only right to talk to one site. While it is out, no other Turn of
 // that site is. It makes at most one request, and exactly one call of Finish gives
@@ -97,12 +97,12 @@ type Gap struct {
 	By  Clock
 }
 
-// ErrFinished is returned by the methods of a Turn after Finish.
-var ErrFinished = errors.New("frontier: turn is already finished")
+// errFinished is returned by the methods of a Turn after Finish.
+var errFinished = errors.New("frontier: turn is already finished")
 
-// ErrOutcome is returned by Finish for an Outcome with neither Again nor a Fate, so
+// errOutcome is returned by Finish for an Outcome with neither Again nor a Fate, so
 // that the entry neither ends nor is handed out again. The turn is still out then.
-var ErrOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: set one of them")
+var errOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: set one of them")
 
 // NotYet is the error of a turn that cannot make its request now. Finish it with
 // Again and without a request; the frontier keeps what its site waits for.
@@ -186,7 +186,7 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.finished {
-		return ErrFinished
+		return errFinished
 	}
 	now := f.now()
 	f.served(t.site, addr, public)
@@ -214,7 +214,7 @@ func (t *Turn) Pace(gap Gap) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.finished {
-		return ErrFinished
+		return errFinished
 	}
 	c := t.site.clocks()
 	if gap.For <= c.Gap {
@@ -281,7 +281,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.finished {
-		return nil, ErrFinished
+		return nil, errFinished
 	}
 	now := f.now()
 	if f.sites[to] == nil {
@@ -344,7 +344,7 @@ func (t *Turn) Received(n int64) (left int64) {
 // queued for another try. With Hold, Done submits any other fate: until then the
 // entry is held, and still queued in the backlog for a later process.
 //
-// Finish returns ErrFinished after the first call, ErrOutcome or ErrNoURL for an
+// Finish returns errFinished after the first call, errOutcome or ErrNoURL for an
 // outcome that is not valid, or an error of the backlog.
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
@@ -444,9 +444,9 @@ func (t *Turn) moveClocks(o *Outcome, now time.Time) (given Fate) {
 func (t *Turn) check(o *Outcome) error {
 	switch {
 	case t.finished:
-		return ErrFinished
+		return errFinished
 	case !t.hop && !o.Again && o.Trouble == NoTrouble && o.Fate.Code == Undecided:
-		return ErrOutcome
+		return errOutcome
 	}
 	return checkEntries(o.Links)
 }
@@ -472,7 +472,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 		most, rest := MaxTries, due.Sub(now)
 		pause := retryDelay(t.entry.Tries, rest)
 		if o.Trouble == SiteTrouble || o.Trouble == ConnectTrouble {
-			most = MaxRests
+			most = maxRests
 			if t.entry.Tries <= 1 { // wait only as long as the site rests
 				pause = min(rest, maxRetryDelay)
 			}

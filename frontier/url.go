@@ -14,10 +14,10 @@ const MaxURL = 8000
 // Errors that a *URLError wraps.
 var (
 	ErrRelative = errors.New("not an absolute URL: it must start with http:// or https://")
-	ErrScheme   = errors.New("scheme is not supported: only http, https and ftp are crawled")
-	ErrHost     = errors.New("host is not valid")
-	ErrPort     = errors.New("port is not a number from 1 to 65535")
-	ErrTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
+	errScheme   = errors.New("scheme is not supported: only http, https and ftp are crawled")
+	errHost     = errors.New("host is not valid")
+	errPort     = errors.New("port is not a number from 1 to 65535")
+	errTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
 )
 
 // A URLError reports a string that is not a URL that can be crawled, and why.
@@ -206,7 +206,7 @@ func (u *URL) UnmarshalText(text []byte) error {
 // than two.
 func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *texts) (URL, error) {
 	if defaultPort(scheme) == 0 {
-		return URL{}, &URLError{raw, ErrScheme}
+		return URL{}, &URLError{raw, errScheme}
 	}
 	rest = strings.TrimLeft(rest, `/\`)
 	end := strings.IndexAny(rest, `/\?`)
@@ -227,14 +227,14 @@ func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *tex
 	}
 	site := len(scheme) + len("://") + len(host) + len(port)
 	if site+len(t) > MaxURL {
-		return URL{}, &URLError{raw, ErrTooLong}
+		return URL{}, &URLError{raw, errTooLong}
 	}
 	return URL{to.join(scheme, "://", host, port, t), site}, nil
 }
 
 func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	if len(site)+len(target) > MaxURL {
-		return URL{}, &URLError{raw, ErrTooLong}
+		return URL{}, &URLError{raw, errTooLong}
 	}
 	return URL{to.join(string(site), target), len(site)}, nil
 }

@@ -26,7 +26,7 @@ type cleanRule struct {
 func (f *File) Cleaner() *Cleaner {
 	var c *Cleaner
 	at := map[string]int{}
-	for _, line := range f.CleanParams() {
+	for _, line := range f.cleanParams() {
 		if len(strings.Join(line.Params, "&"))+len(line.Path) > maxCleanLine {
 			continue
 		}

@@ -98,7 +98,7 @@ func TestHalfAMark(t *testing.T) {
 func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	for cut, want := range map[string]string{"": "disallow", "s": "allow"} {
 		const head, tail = "User-agent: larkbot", " User-agent: wrenbot"
-		line := head + strings.Repeat(" ", MaxLine-len(head)-len(tail)) + tail + cut
+		line := head + strings.Repeat(" ", maxLine-len(head)-len(tail)) + tail + cut
 		asks(t, RFC9309, line+"\nDisallow: /\n", "wrenbot", "/a "+want)
 	}
 }
@@ -135,7 +135,7 @@ func TestPreviewsMerge(t *testing.T) {
 // Clean-param lines without a parameter are ignored.
 func TestCleanParamsWithoutAny(t *testing.T) {
 	f := Parse([]byte("Clean-param: & /a\nClean-param: &&\nClean-param: a&&b  /x \nClean-param: c\n"), RFC9309)
-	if got := fmt.Sprint(f.CleanParams()); got != "[{[a b] /x} {[c] /}]" {
+	if got := fmt.Sprint(f.cleanParams()); got != "[{[a b] /x} {[c] /}]" {
 		t.Error(got)
 	}
 }
@@ -333,7 +333,7 @@ func TestALaterKeyReplacesAnEarlier(t *testing.T) {
 	for value, want := range map[string]string{
 		"search=n, bots=y, search=y": "bots=y, search=y", "search=n, search=y": "search=y", "search=n, search=1": "", "search=y, bots=n, search": "bots=n",
 	} {
-		if got := HeaderPreferences([]string{value}).String(); got != want {
+		if got := headerPreferences([]string{value}).String(); got != want {
 			t.Errorf("%q: %q, want %q", value, got, want)
 		}
 	}
@@ -400,7 +400,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		fmt.Fprintf(&b, "Sitemap: https://robots.test/%d.xml\nClean-param: p%d\n", i, i)
 	}
 	f := Parse([]byte(b.String()), Google)
-	if s, p := f.Sitemaps(), f.CleanParams(); len(s) != 10000 || len(p) != 10000 || s[9999] != "https://robots.test/9999.xml" {
+	if s, p := f.Sitemaps(), f.cleanParams(); len(s) != 10000 || len(p) != 10000 || s[9999] != "https://robots.test/9999.xml" {
 		t.Errorf("%d sitemaps, %d parameters", len(s), len(p))
 	}
 }
@@ -446,7 +446,7 @@ func TestLintNamesAStar(t *testing.T) {
 	if said != `"*" has a group from line 1 already; the rules of both are combined` {
 		t.Error(said)
 	}
-	if n := f.Group("wrenbot").Noindex(); len(n) != 1 || n[0] != "/a" {
+	if n := f.Group("wrenbot").noindex(); len(n) != 1 || n[0] != "/a" {
 		t.Errorf("%q", n)
 	}
 }

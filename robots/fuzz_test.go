@@ -43,7 +43,7 @@ func FuzzParse(f *testing.F) {
 			checkProblem(t, p)
 		}
 		file.Sitemaps()
-		file.CleanParams()
+		file.cleanParams()
 		for _, token := range []string{"wren", "lark", ""} {
 			g := file.Group(token, "finch")
 			if delay, ok := g.CrawlDelay(); delay < 0 || delay > maxDelay || !ok && delay != 0 {
@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("line %d, names %q", g.Line(), g.Names())
 			}
 			g.Preferences("/a")
-			g.Noindex()
+			g.noindex()
 			for i := range g.rules.literals {
 				l := &g.rules.literals[i]
 				if l.up >= int32(i) || l.best < l.rank || i > 0 && g.rules.literals[i-1].text > l.text {
@@ -76,7 +76,7 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, target string, dialect uint8) {
 		d := Dialect(dialect % 3)
 		// The model has no limits, byte order marks or absolute URLs.
-		if len(body) > MaxLine || len(body)*len(target) > 100000 || len(body) > 0 && bytes.IndexByte([]byte("\xEF\xFE\xFF"), body[0]) >= 0 || bytes.Contains(body, []byte("://")) {
+		if len(body) > maxLine || len(body)*len(target) > 100000 || len(body) > 0 && bytes.IndexByte([]byte("\xEF\xFE\xFF"), body[0]) >= 0 || bytes.Contains(body, []byte("://")) {
 			return
 		}
 		file := Parse(body, d)
@@ -173,8 +173,8 @@ func FuzzPreferences(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		p := HeaderPreferences([]string{value})
-		if again := HeaderPreferences([]string{p.String()}); again.String() != p.String() {
+		p := headerPreferences([]string{value})
+		if again := headerPreferences([]string{p.String()}); again.String() != p.String() {
 			t.Fatalf("%q: %q is read as %q", value, p, again)
 		}
 		for _, s := range parseSignal(value, 1) {

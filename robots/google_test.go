@@ -73,9 +73,9 @@ func TestGoogleRobotsFile(t *testing.T) {
 
 // The first 16,663 bytes of any line are kept.
 func TestGoogleLineLimit(t *testing.T) {
-	pad := strings.Repeat("x", MaxLine)
+	pad := strings.Repeat("x", maxLine)
 	asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /a"+pad+"\n", "wrenbot", "/a"+pad+" allow \n /ax disallow")
-	kept := pad[:MaxLine-len("Allow: /a")]
+	kept := pad[:maxLine-len("Allow: /a")]
 	asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /a"+pad+"\n", "wrenbot", "/a"+kept+" allow \n /a"+kept[1:]+" disallow")
 }
 

@@ -93,19 +93,19 @@ func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\x00\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
-// House: if a line is longer than MaxLine, its beginning counts if it is a
+// House: if a line is longer than maxLine, its beginning counts if it is a
 // Disallow, which blocks more than was written; any other line is ignored.
 func TestHouseLineLimit(t *testing.T) {
 	line := func(key, path string, n int) string {
 		return key + path + strings.Repeat("x", n-len(key)-len(path))
 	}
-	long := "/a" + strings.Repeat("x", MaxLine)
-	asks(t, RFC9309, "User-agent: *\n"+line("Disallow: ", "/a", MaxLine+1)+"\nDisallow: /b\n", "wrenbot",
+	long := "/a" + strings.Repeat("x", maxLine)
+	asks(t, RFC9309, "User-agent: *\n"+line("Disallow: ", "/a", maxLine+1)+"\nDisallow: /b\n", "wrenbot",
 		long+" disallow \n /b disallow \n /a allow")
-	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine)+"\n", "wrenbot", long+" allow")
-	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", MaxLine+1)+"\n", "wrenbot", long+" disallow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", maxLine)+"\n", "wrenbot", long+" allow")
+	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", maxLine+1)+"\n", "wrenbot", long+" disallow")
 	// A name that is cut names no crawler, but begins a group.
-	name := strings.Repeat("x", MaxLine)
+	name := strings.Repeat("x", maxLine)
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: "+name+"\nAllow: /a/b\n", "wrenbot", "/a/b disallow")
 	// A cut in a comment does not matter.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # "+name+"\n", "wrenbot", "/a allow")

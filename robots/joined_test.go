@@ -65,7 +65,7 @@ func TestHouseNotJoined(t *testing.T) {
 // In a line that a limit cuts, the names begin no group, a cut name does not count,
 // and the beginning of a cut Disallow counts.
 func TestHouseLinesJoinedAndCut(t *testing.T) {
-	long := strings.Repeat(" Disallow: /x", MaxLine/13+1)
+	long := strings.Repeat(" Disallow: /x", maxLine/13+1)
 	asks(t, RFC9309, "User-agent: * Disallow: /a"+long, "wrenbot", "/a disallow 1 \n /b allow")
 	asks(t, RFC9309, "User-agent: wrenbot Disallow: /a"+long+"\nUser-agent: *\nDisallow: /b", "wrenbot", "/a disallow 1 \n /b disallow 3")
 	asks(t, RFC9309, "User-agent: * Disallow: /a\x00b", "wrenbot", "/ab disallow")

@@ -25,7 +25,7 @@ func TestStatementsOfLicensesNameTheirDocument(t *testing.T) {
 	}
 	unread := Licenses{open, {URL: "/3", Unread: "for a reason"}}.Signals("http://a.example/q")
 	for _, use := range Uses() {
-		if stance, by := unread.Of(use); stance != Refused || by.String() != "RSL: was not read, for a reason (/3)" {
+		if stance, by := unread.of(use); stance != Refused || by.String() != "RSL: was not read, for a reason (/3)" {
 			t.Errorf("%s: %v, %v", use, stance, by)
 		}
 	}

@@ -30,7 +30,7 @@ const maxProblems = 1000
 // have meant, in file order, at most 1,000. The codes are:
 //
 //	file-too-long       the file is longer than MaxBytes, the rest is ignored
-//	line-too-long       a line is longer than MaxLine, its rest is ignored
+//	line-too-long       a line is longer than maxLine, its rest is ignored
 //	utf16               the file is not UTF-8, few crawlers read it
 //	not-utf8            a value is not UTF-8
 //	nul-byte            the rest of the line is ignored
@@ -154,8 +154,8 @@ func (l *linter) lines() {
 			break
 		}
 		l.line, l.begin = s.number, start
-		if end-start > MaxLine {
-			l.report(MaxLine+start, "line-too-long", "the line is longer than "+strconv.Itoa(MaxLine)+" bytes; the rest is ignored", "")
+		if end-start > maxLine {
+			l.report(maxLine+start, "line-too-long", "the line is longer than "+strconv.Itoa(maxLine)+" bytes; the rest is ignored", "")
 		}
 		if i := strings.IndexByte(f.text[start:end], 0); i >= 0 {
 			l.report(start+i, "nul-byte", "a NUL byte ends the line for many crawlers", "remove it")

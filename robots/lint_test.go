@@ -35,7 +35,7 @@ func TestProblems(t *testing.T) {
 	}
 	for _, c := range []struct{ code, file string }{
 		{"file-too-long", strings.Repeat("#\n", MaxBytes)},
-		{"line-too-long", "User-agent: *\nDisallow: /" + strings.Repeat("x", MaxLine)},
+		{"line-too-long", "User-agent: *\nDisallow: /" + strings.Repeat("x", maxLine)},
 		{"nul-byte", "User-agent: *\nDisallow: /\x00"},
 		{"stray-mark", "User-agent: *\n\xEF\xBB\xBFDisallow: /"},
 		{"utf16", "\xFF\xFEU\x00"},

@@ -8,10 +8,10 @@ const (
 	// page. The rest of a longer file is ignored.
 	MaxBytes = 512000
 
-	// MaxLine is the number of bytes of a line that are read, the limit of
+	// maxLine is the number of bytes of a line that are read, the limit of
 	// google/robotstxt. In dialect RFC9309 a longer line counts only if it
 	// is a Disallow, which then blocks more than its full path would.
-	MaxLine = 16663
+	maxLine = 16663
 )
 
 // File is a parsed robots.txt. It is immutable and safe for concurrent use. The
@@ -118,8 +118,8 @@ func (f *File) scan() {
 			continue
 		}
 		e := entry{line: int32(s.number)}
-		if end-start > MaxLine {
-			end = start + MaxLine
+		if end-start > maxLine {
+			end = start + maxLine
 			e.flags |= cutLine
 		}
 		if f.cut && s.done {

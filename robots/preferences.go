@@ -7,10 +7,10 @@ import (
 
 // Preferences are the statements of a site about the use of its pages. They never
 // change whether a URL may be requested. The zero value states nothing.
-type Preferences []Preference
+type Preferences []preference
 
-// Preference is one statement.
-type Preference struct {
+// preference is one statement.
+type preference struct {
 	Use     string // in lower case: "train-ai", "search", "ai-input" ...
 	Granted bool   // y or yes; false for n or no
 	Line    int    // of robots.txt; 0 for a header field
@@ -30,8 +30,8 @@ func (p Preferences) Stated(use string) (granted, stated bool) {
 	return granted && stated, stated
 }
 
-// Merge returns the statements of p and o.
-func (p Preferences) Merge(o Preferences) Preferences {
+// merge returns the statements of p and o.
+func (p Preferences) merge(o Preferences) Preferences {
 	return append(slices.Clip(p), o...)
 }
 
@@ -63,10 +63,10 @@ func sameUse(a, b string) bool {
 	return equalFold(canonical(a), canonical(b))
 }
 
-// HeaderPreferences reads the values of the Content-Usage fields of an answer,
+// headerPreferences reads the values of the Content-Usage fields of an answer,
 // one element for each field line. Together they are one dictionary of RFC 9651
 // (draft-ietf-aipref-attach). If any part cannot be read, it returns nil.
-func HeaderPreferences(values []string) Preferences {
+func headerPreferences(values []string) Preferences {
 	p, _ := parseUsage(strings.Join(values, ","), 0)
 	return p
 }
@@ -159,12 +159,12 @@ func normalTarget(target string) string {
 // read. Labels with a value other than the tokens y and n state nothing.
 func parseUsage(list string, line int) (Preferences, bool) {
 	type stated struct {
-		Preference
+		preference
 		clear bool
 	}
 	var all []stated
 	ok := parseDictionary(list, func(key, value string) {
-		all = append(all, stated{Preference{Use: key, Granted: value == "y", Line: line}, value == "y" || value == "n"})
+		all = append(all, stated{preference{Use: key, Granted: value == "y", Line: line}, value == "y" || value == "n"})
 	})
 	if !ok {
 		return nil, false
@@ -176,7 +176,7 @@ func parseUsage(list string, line int) (Preferences, bool) {
 		if s := &all[i]; !later[s.Use] {
 			later[s.Use] = true
 			if s.clear {
-				p = append(p, s.Preference)
+				p = append(p, s.preference)
 			}
 		}
 	}
@@ -184,9 +184,9 @@ func parseUsage(list string, line int) (Preferences, bool) {
 	return p, true
 }
 
-// HeaderSignals reads the values of the Content-Signal fields of an answer, one element
+// headerSignals reads the values of the Content-Signal fields of an answer, one element
 // for each field line. An item that cannot be read is ignored.
-func HeaderSignals(values []string) Preferences {
+func headerSignals(values []string) Preferences {
 	return parseSignal(strings.Join(values, ","), 0)
 }
 
@@ -201,7 +201,7 @@ func parseSignal(list string, line int) Preferences {
 		granted := equalFold(value, "yes")
 		word := strings.Trim(value, `"'`)
 		if ok && key != "" && (granted || equalFold(word, "no") || equalFold(word, "n")) {
-			p = append(p, Preference{Use: strings.ToLower(key), Granted: granted, Line: line})
+			p = append(p, preference{Use: strings.ToLower(key), Granted: granted, Line: line})
 		}
 	}
 	return p

@@ -84,14 +84,14 @@ func TestHeaderPreferences(t *testing.T) {
 		{[]string{"Train-AI=n"}, ""},
 		{[]string{"train-ai=yes, search"}, ""},
 	} {
-		if got := HeaderPreferences(c.values).String(); got != c.want {
+		if got := headerPreferences(c.values).String(); got != c.want {
 			t.Errorf("%q: %q, want %q", c.values, got, c.want)
 		}
 	}
-	if p := HeaderPreferences([]string{"train-ai=n"}); len(p) != 1 || p[0].Line != 0 {
+	if p := headerPreferences([]string{"train-ai=n"}); len(p) != 1 || p[0].Line != 0 {
 		t.Errorf("a header has no lines: %+v", p)
 	}
-	both := HeaderPreferences([]string{"search=y"}).Merge(HeaderPreferences([]string{"search=n"}))
+	both := headerPreferences([]string{"search=y"}).merge(headerPreferences([]string{"search=n"}))
 	if granted, stated := both.Stated("search"); granted || !stated {
 		t.Errorf("%v: %v, %v", both, granted, stated)
 	}
@@ -143,10 +143,10 @@ License: https://robots.test/license.xml
 		}
 	}
 	same("sitemaps", f.Sitemaps(), "https://robots.test/a.xml", "https://robots.test/b.xml", "https://robots.test/c.xml", "https://cdn.test/d.xml")
-	same("hosts", f.Hosts(), "www.robots.test")
-	same("licenses", f.Licenses(), "https://robots.test/license.xml")
-	same("noindex", f.Group("wrenbot").Noindex(), "/n")
-	params := f.CleanParams()
+	same("hosts", f.hosts(), "www.robots.test")
+	same("licenses", f.licenses(), "https://robots.test/license.xml")
+	same("noindex", f.Group("wrenbot").noindex(), "/n")
+	params := f.cleanParams()
 	if len(params) != 2 || params[0].Path != "/forum/" || len(params[0].Params) != 2 || params[1].Path != "/" || params[1].Params[0] != "utm" {
 		t.Errorf("clean params %+v", params)
 	}

@@ -29,28 +29,28 @@ func (f *File) Sitemaps() []string {
 	return values
 }
 
-// Hosts returns the values of the Host lines: the preferred name of a site with
+// hosts returns the values of the Host lines: the preferred name of a site with
 // several mirrors. They are not part of RFC 9309.
-func (f *File) Hosts() []string { return f.values(hostLine, maxSitemaps) }
+func (f *File) hosts() []string { return f.values(hostLine, maxSitemaps) }
 
-// Licenses returns the values of the License lines (RSL 1.0) of all groups.
+// licenses returns the values of the License lines (RSL 1.0) of all groups.
 // Group.Signals has those that concern one crawler.
-func (f *File) Licenses() []string { return f.values(licenseLine, maxSitemaps) }
+func (f *File) licenses() []string { return f.values(licenseLine, maxSitemaps) }
 
-// CleanParam is a Clean-param line: query parameters that do not change the
+// cleanParam is a Clean-param line: query parameters that do not change the
 // content of a page.
-type CleanParam struct {
+type cleanParam struct {
 	Params []string
 	Path   string // the beginning of the paths to which the line applies; "/" by default
 }
 
-// CleanParams returns the Clean-param lines, for example "ref&sid /forum/". They
+// cleanParams returns the Clean-param lines, for example "ref&sid /forum/". They
 // are not part of RFC 9309.
-func (f *File) CleanParams() []CleanParam {
-	var list []CleanParam
+func (f *File) cleanParams() []cleanParam {
+	var list []cleanParam
 	for _, v := range f.values(cleanParamLine, maxSitemaps) {
 		params, path, _ := strings.Cut(v, " ")
-		c := CleanParam{Path: trim(path)}
+		c := cleanParam{Path: trim(path)}
 		if c.Path == "" {
 			c.Path = "/"
 		}
@@ -66,9 +66,9 @@ func (f *File) CleanParams() []CleanParam {
 	return list
 }
 
-// Noindex returns the values of the group's Noindex lines: patterns of paths
+// noindex returns the values of the group's Noindex lines: patterns of paths
 // that the owner does not want in an index. They do not change a verdict.
-func (g *Group) Noindex() []string {
+func (g *Group) noindex() []string {
 	var list []string
 	for _, i := range g.others {
 		if e := &g.file.entries[i]; e.kind == noindexLine && e.start < e.end {

@@ -369,8 +369,8 @@ func TestFileLimit(t *testing.T) {
 // The limits have the documented values: 500 KiB of a file (2.5), and the line
 // length of google/robotstxt.
 func TestLimits(t *testing.T) {
-	if MaxBytes != 512000 || MaxLine != 16663 {
-		t.Errorf("%d bytes, %d of a line", MaxBytes, MaxLine)
+	if MaxBytes != 512000 || maxLine != 16663 {
+		t.Errorf("%d bytes, %d of a line", MaxBytes, maxLine)
 	}
 	const head, tail = "User-agent: *\n", "\nDisallow: /a\n"
 	file := func(n int) string { return head + "#" + strings.Repeat("x", n-len(head)-1-len(tail)) + tail }

@@ -258,7 +258,7 @@ func (d *RSL) Signals(url string) Signals {
 	for _, use := range uses {
 		for _, scope := range best {
 			stance, by, prohibited := scope.stance(use)
-			if stance != Unstated && (prohibited || scope.length == best[0].length) {
+			if stance != unstated && (prohibited || scope.length == best[0].length) {
 				s.add(Statement{Use: use, Granted: stance == Granted, Field: "RSL", Value: by + " for " + shown(scope.url)})
 			}
 		}
@@ -318,7 +318,7 @@ func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 		}
 	}
 	if open || by == "" {
-		return Unstated, "", false
+		return unstated, "", false
 	}
 	return Refused, by, prohibited
 }

@@ -45,7 +45,7 @@ type Stance uint8
 // The stances, the least restrictive first. Unstated is neither a permission nor a
 // refusal.
 const (
-	Unstated Stance = iota
+	unstated Stance = iota
 	Granted
 	Refused
 )
@@ -53,7 +53,7 @@ const (
 // String returns "unknown", "granted" or "refused".
 func (s Stance) String() string {
 	switch s {
-	case Unstated:
+	case unstated:
 		return "unknown"
 	case Granted:
 		return "granted"
@@ -102,17 +102,17 @@ func (s Signals) IsZero() bool {
 	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
 }
 
-// Of returns the stance on a use, and the statement that decides: of several
+// of returns the stance on a use, and the statement that decides: of several
 // the first of the most restrictive ones (draft-ietf-aipref-vocab,
 // "Combining Preferences").
-func (s Signals) Of(use Use) (Stance, Statement) {
-	stance, decides := Unstated, Statement{}
+func (s Signals) of(use Use) (Stance, Statement) {
+	stance, decides := unstated, Statement{}
 	for _, one := range s.Statements {
 		switch {
 		case one.Use != use:
 		case !one.Granted:
 			return Refused, one
-		case stance == Unstated:
+		case stance == unstated:
 			stance, decides = Granted, one
 		}
 	}
@@ -124,7 +124,7 @@ func (s Signals) Of(use Use) (Stance, Statement) {
 func (s Signals) Deciding() []Statement {
 	var all []Statement
 	for _, use := range uses {
-		if stance, one := s.Of(use); stance != Unstated {
+		if stance, one := s.of(use); stance != unstated {
 			all = append(all, one)
 		}
 	}
@@ -137,7 +137,7 @@ func (s Signals) Refuses(p Purpose) (by Statement, refused bool) {
 		return Statement{}, false
 	}
 	for _, use := range p.uses() {
-		if stance, one := s.Of(use); stance == Refused {
+		if stance, one := s.of(use); stance == Refused {
 			return one, true
 		}
 	}
@@ -234,17 +234,17 @@ type Answer struct {
 func (a *Answer) Signals() Signals {
 	var s Signals
 	if values := a.Header["Content-Usage"]; values != nil {
-		s.preferences(usageLine, HeaderPreferences(values))
+		s.preferences(usageLine, headerPreferences(values))
 	}
 	if values := a.Header["Content-Signal"]; values != nil {
-		s.preferences(signalLine, HeaderSignals(values))
+		s.preferences(signalLine, headerSignals(values))
 	}
 	if values := a.Header["X-Robots-Tag"]; values != nil {
 		s.directives(a, HeaderDirectives(a.Token, values, a.Aliases...), Statement{Field: "X-Robots-Tag"})
 	}
 	reservation, policy := a.Header["Tdm-Reservation"], a.Header["Tdm-Policy"]
 	if reservation != nil || policy != nil {
-		s.mining(HeaderTDM(reservation, policy), false)
+		s.mining(headerTDM(reservation, policy), false)
 	}
 	if !a.Meta.IsZero() {
 		s.directives(a, a.Meta, Statement{Meta: true, Field: "robots"})

@@ -12,7 +12,7 @@ import (
 func told(s Signals) string {
 	var list []string
 	for _, one := range s.Deciding() {
-		stance, _ := s.Of(one.Use)
+		stance, _ := s.of(one.Use)
 		list = append(list, fmt.Sprintf("%s %v by %v", one.Use, stance, one))
 	}
 	return strings.Join(list, "; ")
@@ -86,11 +86,11 @@ func TestUnknownStaysUnknown(t *testing.T) {
 	var none Signals
 	full := Parse([]byte("User-agent: *\nContent-Usage: search=y"), RFC9309).Group("wren").Signals("/")
 	for _, use := range Uses() {
-		stance, by := none.Of(use)
-		if stance != Unstated || by != (Statement{}) || by.String() != "" || stance.String() != "unknown" {
+		stance, by := none.of(use)
+		if stance != unstated || by != (Statement{}) || by.String() != "" || stance.String() != "unknown" {
 			t.Errorf("%s: %v by %v", use, stance, by)
 		}
-		if stance, _ := full.Of(use); (stance == Granted) != (use == UseSearch) || stance == Refused {
+		if stance, _ := full.of(use); (stance == Granted) != (use == UseSearch) || stance == Refused {
 			t.Errorf("%s: %v", use, stance)
 		}
 	}
@@ -207,7 +207,7 @@ func TestPatternsAreToldAsText(t *testing.T) {
 		"/a": "Noindex: /a", "/a\xff": "Noindex: /a\uFFFD", "/" + strings.Repeat("*", 300): "Noindex: /" + strings.Repeat("*", maxShown-1) + "...",
 	} {
 		s := Parse([]byte("User-agent: *\nNoindex: "+pattern), RFC9309).Group("wren").Signals("/a\xff")
-		_, by := s.Of(UseSearch)
+		_, by := s.of(UseSearch)
 		if got := strings.TrimPrefix(by.String(), "line 2: "); got != want {
 			t.Errorf("%q is shown as %q, want %q", pattern, got, want)
 		}

@@ -19,10 +19,10 @@ type TDM struct {
 // maxPolicy is the length of the longest URL of a policy, in octets.
 const maxPolicy = 2048
 
-// HeaderTDM reads the values of the tdm-reservation and tdm-policy fields of an
+// headerTDM reads the values of the tdm-reservation and tdm-policy fields of an
 // answer, one element for each field line. By the protocol, a reservation with a
 // value other than 0 or 1 is not set; of several the most restrictive counts.
-func HeaderTDM(reservation, policy []string) TDM {
+func headerTDM(reservation, policy []string) TDM {
 	var d TDM
 	for _, v := range reservation {
 		d = d.Merge(TDM{Mining: reservationOf(v)})
@@ -57,7 +57,7 @@ func (d TDM) Merge(o TDM) TDM {
 
 // reservationOf reads one value, which may be a list: a proxy may join fields.
 func reservationOf(value string) Stance {
-	all, unclear := Unstated, false
+	all, unclear := unstated, false
 	for v := range strings.SplitSeq(value, ",") {
 		switch trim(v) {
 		case "1":
@@ -69,7 +69,7 @@ func reservationOf(value string) Stance {
 		}
 	}
 	if unclear && all == Granted {
-		return Unstated
+		return unstated
 	}
 	return all
 }

@@ -12,11 +12,11 @@ func TestReservations(t *testing.T) {
 		values string // field lines, separated by |
 		want   Stance
 	}{
-		{"", Unstated}, {"1", Refused}, {" 1\t", Refused}, {"0", Granted}, {"2", Unstated}, {"01", Unstated}, {"true", Unstated}, {"-1", Unstated},
-		{"0|1", Refused}, {"1|0", Refused}, {"x|1", Refused}, {"x|0", Granted}, {"0, 1", Refused}, {"0, x", Unstated}, {"1, x", Refused}, {"0,", Unstated},
+		{"", unstated}, {"1", Refused}, {" 1\t", Refused}, {"0", Granted}, {"2", unstated}, {"01", unstated}, {"true", unstated}, {"-1", unstated},
+		{"0|1", Refused}, {"1|0", Refused}, {"x|1", Refused}, {"x|0", Granted}, {"0, 1", Refused}, {"0, x", unstated}, {"1, x", Refused}, {"0,", unstated},
 	} {
 		values := strings.Split(c.values, "|")
-		if got := HeaderTDM(values, nil).Mining; got != c.want {
+		if got := headerTDM(values, nil).Mining; got != c.want {
 			t.Errorf("header %q: %v, want %v", c.values, got, c.want)
 		}
 		var d TDM
@@ -35,7 +35,7 @@ func TestPolicies(t *testing.T) {
 		" https://a.test/p ": "https://a.test/p", "/p": "/p", "": "", "a b": "", "a\nb": "", "\xff": "", "a\x7f": "",
 		strings.Repeat("x", maxPolicy): strings.Repeat("x", maxPolicy), strings.Repeat("x", maxPolicy+1): "",
 	} {
-		if got := HeaderTDM(nil, []string{value, "later"}).Policy; got != want && (want != "" || got != "later") {
+		if got := headerTDM(nil, []string{value, "later"}).Policy; got != want && (want != "" || got != "later") {
 			t.Errorf("header %q: %q, want %q", value, got, want)
 		}
 		if got := MetaTDM("tdm-policy", value); got != (TDM{Policy: want}) {
@@ -53,12 +53,12 @@ func FuzzTDM(f *testing.F) {
 		f.Add(s, "0")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		one, other := HeaderTDM([]string{a}, []string{a}), HeaderTDM([]string{b}, []string{b})
+		one, other := headerTDM([]string{a}, []string{a}), headerTDM([]string{b}, []string{b})
 		both := one.Merge(other)
 		if both.Mining != max(one.Mining, other.Mining) || both.Merge(one) != both || one.Merge(TDM{}) != one || (TDM{}).Merge(one) != one {
 			t.Fatalf("%q %q: %v, %v, together %v", a, b, one, other, both)
 		}
-		if got := HeaderTDM([]string{a, b}, []string{a, b}); got != both {
+		if got := headerTDM([]string{a, b}, []string{a, b}); got != both {
 			t.Fatalf("%q %q: %v, want %v", a, b, got, both)
 		}
 		if meta := MetaTDM("tdm-reservation", a).Merge(MetaTDM("tdm-policy", a)); meta != one {
@@ -83,8 +83,8 @@ func FuzzSignals(f *testing.F) {
 			Header: map[string][]string{"Content-Usage": {value}, "X-Robots-Tag": {value}, "Tdm-Reservation": {value}, "Tdm-Policy": {value}}}
 		s = s.Merge(a.Signals())
 		for _, one := range s.Statements {
-			stance, decides := s.Of(one.Use)
-			if stance == Unstated || !one.Granted && stance != Refused || decides.Granted != (stance == Granted) || one.String() == "" {
+			stance, decides := s.of(one.Use)
+			if stance == unstated || !one.Granted && stance != Refused || decides.Granted != (stance == Granted) || one.String() == "" {
 				t.Fatalf("%q: %v is %v by %v", value, one, stance, decides)
 			}
 		}

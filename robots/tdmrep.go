@@ -85,10 +85,10 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// Match returns the statements about a target, a path and query, and the location that
+// match returns the statements about a target, a path and query, and the location that
 // they are for: the first location that matches, not the longest. Locations are patterns
 // as in Allow and Disallow (RFC 9309, section 2.2.3).
-func (f *TDMRep) Match(target string) (d TDM, location string) {
+func (f *TDMRep) match(target string) (d TDM, location string) {
 	if len(f.rules) == 0 {
 		return TDM{}, ""
 	}
@@ -104,7 +104,7 @@ func (f *TDMRep) Match(target string) (d TDM, location string) {
 // Signals returns the statements of the file about the use of target, a path and query.
 func (f *TDMRep) Signals(target string) Signals {
 	var s Signals
-	d, location := f.Match(target)
+	d, location := f.match(target)
 	s.mining(d, false)
 	for i := range s.Statements {
 		one := &s.Statements[i]

@@ -39,13 +39,13 @@ func TestTDMRep(t *testing.T) {
 		{``, "/", "unknown  "},
 		{`[{"location": "/", "tdm-reservation": 1, "x": "` + strings.Repeat("x", MaxTDMRepBytes) + `"}]`, "/", "unknown  "},
 	} {
-		d, location := ParseTDMRep([]byte(test.file)).Match(test.target)
+		d, location := ParseTDMRep([]byte(test.file)).match(test.target)
 		if got := fmt.Sprint(d.Mining, " ", d.Policy, " ", location); got != test.want {
 			t.Errorf("%.60s, %s: %q, want %q", test.file, test.target, got, test.want)
 		}
 	}
 	many := "[" + strings.Repeat(`{"location":"/a"},`, maxTDMRules) + `{"location":"/","tdm-reservation":1}]`
-	if d, location := ParseTDMRep([]byte(many)).Match("/"); d != (TDM{}) || location != "" {
+	if d, location := ParseTDMRep([]byte(many)).match("/"); d != (TDM{}) || location != "" {
 		t.Errorf("a rule beyond the bound says %v for %s", d, location)
 	}
 }
@@ -61,7 +61,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 	if _, refused := s.Refuses(PurposeSearch); refused {
 		t.Error("a purpose without mining is refused")
 	}
-	if stance, by := f.Signals("/b").Of(UseTDM); stance != Granted || by.String() != "tdmrep.json: tdm-reservation 0 for /b" {
+	if stance, by := f.Signals("/b").of(UseTDM); stance != Granted || by.String() != "tdmrep.json: tdm-reservation 0 for /b" {
 		t.Errorf("%v by %v", stance, by)
 	}
 	if s := f.Signals("/c"); !s.IsZero() {
@@ -79,11 +79,11 @@ func FuzzTDMRep(f *testing.F) {
 	f.Add("[[[[{}]]]]", "/%zz")
 	f.Fuzz(func(t *testing.T, file, target string) {
 		d := ParseTDMRep([]byte(file))
-		said, location := d.Match(target)
+		said, location := d.match(target)
 		if len(d.rules) > maxTDMRules || location == "" && said != (TDM{}) {
 			t.Errorf("%d rules, %v for %q", len(d.rules), said, location)
 		}
-		if again, _ := ParseTDMRep([]byte(file)).Match(target); again != said {
+		if again, _ := ParseTDMRep([]byte(file)).match(target); again != said {
 			t.Errorf("%v, then %v", said, again)
 		}
 		for _, one := range d.Signals(target).Statements {

@@ -129,7 +129,7 @@ func TestZeroValuesDefer(t *testing.T) {
 			t.Errorf("%d: %d, %q", i, g.Line(), g.Names())
 		}
 		g.Preferences("/a")
-		g.Noindex()
+		g.noindex()
 	}
 	// The File of an answer without a robots.txt defers, unless the site has no robots.txt.
 	for status, access := range map[int]Access{200: Allow, 404: Allow, 403: Defer, 408: Defer, 503: Defer} {

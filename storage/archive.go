@@ -31,8 +31,8 @@ type Archive struct {
 	MaxSize int64 // size in bytes after which the next file is begun; 0: 1 GiB
 }
 
-// Archived says where the record of an answer was written.
-type Archived struct {
+// archived says where the record of an answer was written.
+type archived struct {
 	File           string // in ArchiveDir
 	Offset, Length int64  // bytes
 	Revisit        bool   // it refers to an earlier answer with the same payload

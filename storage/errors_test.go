@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )

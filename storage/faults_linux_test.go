@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/devtest"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // readOnly makes each write to f fail while what runs.

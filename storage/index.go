@@ -13,9 +13,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"

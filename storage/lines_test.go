@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/lines"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // holed appends a hole to a file. The state does not know about it.

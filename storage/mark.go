@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/storage/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )

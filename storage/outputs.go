@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -112,7 +112,7 @@ func (s *outputs) archived(r *record) error {
 	if err != nil {
 		return err
 	}
-	r.at = Archived{File: f, Offset: at + r.first.Offset, Length: r.first.Length, Revisit: r.first.Type == warc.Revisit}
+	r.at = archived{File: f, Offset: at + r.first.Offset, Length: r.first.Length, Revisit: r.first.Type == warc.Revisit}
 	if r.entry == nil {
 		return nil
 	}

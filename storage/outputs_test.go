@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )

@@ -22,7 +22,7 @@ const (
 	repairStage = "repair.new"    // the new files, while they are made: the crawl is not changed yet
 	repairReady = "repair"        // the same, complete: an interrupted repair continues from it
 	repairPlan  = "repair.json"   // in both directories
-	DamagedDir  = "damaged-"      // followed by a time: the directory with the old files
+	damagedDir  = "damaged-"      // followed by a time: the directory with the old files
 	damagedForm = "20060102T1504" // format of that time
 )
 
@@ -231,12 +231,12 @@ func (r *Repair) Commit() error {
 	if r.Sound {
 		return r.Discard()
 	}
-	plan := repairSwap{Aside: DamagedDir + r.opts.Time.Format(damagedForm), Files: r.Changed}
+	plan := repairSwap{Aside: damagedDir + r.opts.Time.Format(damagedForm), Files: r.Changed}
 	for n := 2; ; n++ {
 		if _, err := os.Stat(filepath.Join(r.dir, plan.Aside)); errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		plan.Aside = fmt.Sprintf("%s%s-%d", DamagedDir, r.opts.Time.Format(damagedForm), n)
+		plan.Aside = fmt.Sprintf("%s%s-%d", damagedDir, r.opts.Time.Format(damagedForm), n)
 	}
 	gone := slices.Concat(r.opts.Beside, r.gone)
 	if r.Restored {

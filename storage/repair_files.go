@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )

@@ -116,7 +116,7 @@ type record struct {
 	text   []byte      // the line of entry
 	digest string      // under which its payload is recorded; empty: it is not
 	ofPage bool
-	at     Archived
+	at     archived
 }
 
 func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {

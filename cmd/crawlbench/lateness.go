@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // tooLate is the lateness above which the cause of a request's lateness is counted.

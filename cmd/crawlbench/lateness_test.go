@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // A bucket begins at the end of the bucket before it, and is at most 1/32 wide.

@@ -111,7 +111,7 @@ func rootName(body []byte) string {
 // readSitemap returns the document of a sitemap, or false if it is not one.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
-	c.most, c.mostBytes = MaxSitemapURLs, maxSitemapLinkBytes
+	c.most, c.mostBytes = maxSitemapURLs, maxSitemapLinkBytes
 	var failed error
 	s := sitemap{u: u, yield: func(e SitemapEntry, err error) bool {
 		if err != nil {
@@ -129,7 +129,7 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	} else {
 		s.read(bufio.NewReaderSize(bytes.NewReader(body), bufferSize))
 	}
-	if errors.Is(failed, ErrNotSitemap) {
+	if errors.Is(failed, errNotSitemap) {
 		return Document{}, false
 	}
 	d := c.document()

@@ -78,11 +78,11 @@ func TestTheLinksOfASitemapAreBounded(t *testing.T) {
 		links int
 		cut   bool
 	}{
-		"many":        {"<url><loc>/1</loc></url>", MaxSitemapURLs + 1, MaxSitemapURLs, true},
-		"just enough": {"<url><loc>/1</loc></url>", MaxSitemapURLs, MaxSitemapURLs, false},
-		"alternates":  {"<url><loc>/1</loc>" + strings.Repeat(alternate, 499) + "</url>", 51, MaxSitemapURLs, true},
+		"many":        {"<url><loc>/1</loc></url>", maxSitemapURLs + 1, maxSitemapURLs, true},
+		"just enough": {"<url><loc>/1</loc></url>", maxSitemapURLs, maxSitemapURLs, false},
+		"alternates":  {"<url><loc>/1</loc>" + strings.Repeat(alternate, 499) + "</url>", 51, maxSitemapURLs, true},
 		"too much":    {"<url><loc>/" + strings.Repeat("x", 2000) + "</loc></url>", 5000, maxSitemapLinkBytes / 2017, true},
-		"too long":    {"<url><loc>/" + strings.Repeat("x", MaxSitemapURLLength) + "</loc></url>", 1, 0, true},
+		"too long":    {"<url><loc>/" + strings.Repeat("x", maxSitemapURLLength) + "</loc></url>", 1, 0, true},
 	} {
 		d, ok := Read([]byte("<urlset>"+strings.Repeat(tc.entry, tc.n)+"</urlset>"), u, "text/xml", Options{Embeds: true})
 		if !ok || len(d.Links) != tc.links || d.Cut != tc.cut {

@@ -18,9 +18,9 @@ import (
 // Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): its locations, its
 // bytes after decompression, and the characters of a location, which must have fewer.
 const (
-	MaxSitemapURLs      = 50_000
-	MaxSitemapBytes     = 50 << 20
-	MaxSitemapURLLength = 2_048
+	maxSitemapURLs      = 50_000
+	maxSitemapBytes     = 50 << 20
+	maxSitemapURLLength = 2_048
 )
 
 // maxSitemapLinkBytes is the most bytes that the locations of one sitemap have in a Document.
@@ -31,10 +31,10 @@ const maxExtras = 1_000
 
 // Errors that a *SitemapError wraps.
 var (
-	ErrNotSitemap       = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
-	ErrSitemapURLs      = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", MaxSitemapURLs)
-	ErrSitemapBytes     = fmt.Errorf("it has more than %d bytes uncompressed: split it, and name the parts in a sitemap index", MaxSitemapBytes)
-	ErrSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", MaxSitemapURLLength)
+	errNotSitemap       = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
+	errSitemapURLs      = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", maxSitemapURLs)
+	errSitemapBytes     = fmt.Errorf("it has more than %d bytes uncompressed: split it, and name the parts in a sitemap index", maxSitemapBytes)
+	errSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", maxSitemapURLLength)
 )
 
 // A SitemapError says why a sitemap was not read completely.
@@ -116,10 +116,10 @@ func (s *sitemap) read(in *bufio.Reader) {
 		err = s.lines(in)
 	}
 	if err == nil && s.long {
-		err = ErrSitemapURLLength
+		err = errSitemapURLLength
 	}
 	if errors.Is(err, io.EOF) {
-		err = ErrNotSitemap
+		err = errNotSitemap
 	}
 	if err != nil {
 		s.fail(err)
@@ -183,7 +183,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 func (s *sitemap) xml(in *bufio.Reader) error {
 	s.x = newXMLScanner(in, s.u)
 	if s.x.next() != xmlStart {
-		return errors.Join(ErrNotSitemap, s.x.err)
+		return errors.Join(errNotSitemap, s.x.err)
 	}
 	root, closed := s.x.name, false
 	s.root = root
@@ -195,7 +195,7 @@ func (s *sitemap) xml(in *bufio.Reader) error {
 	case "rss", "feed", "rdf":
 		each, s.feed = s.feedTag, true
 	default:
-		return fmt.Errorf("%w; its root is %.40q", ErrNotSitemap, root)
+		return fmt.Errorf("%w; its root is %.40q", errNotSitemap, root)
 	}
 	for !s.stopped {
 		token := s.x.next()
@@ -353,7 +353,7 @@ func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 }
 
 func (s *sitemap) short(raw string) bool {
-	if utf8.RuneCountInString(raw) < MaxSitemapURLLength {
+	if utf8.RuneCountInString(raw) < maxSitemapURLLength {
 		return true
 	}
 	s.long = true
@@ -383,8 +383,8 @@ func (s *sitemap) finish() {
 	if !begun || s.entry.URL.IsZero() || s.stopped {
 		return
 	}
-	if s.count == MaxSitemapURLs {
-		s.fail(ErrSitemapURLs)
+	if s.count == maxSitemapURLs {
+		s.fail(errSitemapURLs)
 		return
 	}
 	s.count++

@@ -151,7 +151,7 @@ func zipped(t testing.TB, body []byte) []byte {
 func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 	u := parse(t, "http://a.example/sitemap.xml")
 	entry := func(loc string) string { return "<url><loc>" + loc + "</loc></url>" }
-	long := "http://a.example/" + strings.Repeat("x", MaxSitemapURLLength)
+	long := "http://a.example/" + strings.Repeat("x", maxSitemapURLLength)
 	broken := errors.New("broken")
 	packed := zipped(t, []byte("<urlset>"+entry("http://a.example/1")+strings.Repeat(" ", 1000)+"</urlset>"))
 	for _, tc := range []struct {
@@ -160,19 +160,19 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 		n    int
 		want error
 	}{
-		{"nothing", strings.NewReader(""), 0, ErrNotSitemap},
-		{"blanks", strings.NewReader(strings.Repeat(" ", 1<<20)), 0, ErrNotSitemap},
-		{"HTML", strings.NewReader("<!doctype html><html><a href=http://a.example/>"), 0, ErrNotSitemap},
-		{"no root", strings.NewReader("<!-- x -->"), 0, ErrNotSitemap},
-		{"text that is no list", strings.NewReader("Not found\n"), 0, ErrNotSitemap},
+		{"nothing", strings.NewReader(""), 0, errNotSitemap},
+		{"blanks", strings.NewReader(strings.Repeat(" ", 1<<20)), 0, errNotSitemap},
+		{"HTML", strings.NewReader("<!doctype html><html><a href=http://a.example/>"), 0, errNotSitemap},
+		{"no root", strings.NewReader("<!-- x -->"), 0, errNotSitemap},
+		{"text that is no list", strings.NewReader("Not found\n"), 0, errNotSitemap},
 		{"cut", strings.NewReader("<urlset>" + entry("http://a.example/1") + "<url><loc>http://a.example/2</loc><url><loc>http://a.ex"), 2, io.ErrUnexpectedEOF},
-		{"too many", strings.NewReader("<urlset>" + strings.Repeat(entry("http://a.example/1"), MaxSitemapURLs+2)), MaxSitemapURLs, ErrSitemapURLs},
-		{"too many lines", strings.NewReader(strings.Repeat("http://a.example/1\n", MaxSitemapURLs+1)), MaxSitemapURLs, ErrSitemapURLs},
-		{"just enough lines", strings.NewReader(strings.Repeat("http://a.example/1\n", MaxSitemapURLs)), MaxSitemapURLs, nil},
-		{"too long", strings.NewReader("<urlset>" + entry(long) + entry("http://a.example/1") + entry(strings.Repeat(long, 100)) + "</urlset>"), 1, ErrSitemapURLLength},
-		{"just short enough", strings.NewReader("<urlset>" + entry(long[:MaxSitemapURLLength-1]) + "</urlset>"), 1, nil},
-		{"lines that are too long", strings.NewReader(long + "\n" + strings.Repeat(long, 100) + "\nhttp://a.example/1"), 1, ErrSitemapURLLength},
-		{"a long line alone", strings.NewReader(strings.Repeat(long, 100)), 0, ErrSitemapURLLength},
+		{"too many", strings.NewReader("<urlset>" + strings.Repeat(entry("http://a.example/1"), maxSitemapURLs+2)), maxSitemapURLs, errSitemapURLs},
+		{"too many lines", strings.NewReader(strings.Repeat("http://a.example/1\n", maxSitemapURLs+1)), maxSitemapURLs, errSitemapURLs},
+		{"just enough lines", strings.NewReader(strings.Repeat("http://a.example/1\n", maxSitemapURLs)), maxSitemapURLs, nil},
+		{"too long", strings.NewReader("<urlset>" + entry(long) + entry("http://a.example/1") + entry(strings.Repeat(long, 100)) + "</urlset>"), 1, errSitemapURLLength},
+		{"just short enough", strings.NewReader("<urlset>" + entry(long[:maxSitemapURLLength-1]) + "</urlset>"), 1, nil},
+		{"lines that are too long", strings.NewReader(long + "\n" + strings.Repeat(long, 100) + "\nhttp://a.example/1"), 1, errSitemapURLLength},
+		{"a long line alone", strings.NewReader(strings.Repeat(long, 100)), 0, errSitemapURLLength},
 		{"broken off", io.MultiReader(strings.NewReader("<urlset>"+entry("http://a.example/1")), iotest.ErrReader(broken)), 1, broken},
 		{"lines broken off", io.MultiReader(strings.NewReader("http://a.example/1\n"), iotest.ErrReader(broken)), 1, broken},
 		{"broken at once", iotest.ErrReader(broken), 0, broken},
@@ -190,8 +190,8 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 
 func TestASitemapCostsAtMostItsBound(t *testing.T) {
 	u := parse(t, "http://a.example/sitemap.xml")
-	bomb := zipped(t, []byte("<urlset>"+strings.Repeat("\x00", MaxSitemapBytes)))
-	if got, err := sitemapOf(bytes.NewReader(bomb), u); len(got) > 0 || !errors.Is(err, ErrSitemapBytes) {
+	bomb := zipped(t, []byte("<urlset>"+strings.Repeat("\x00", maxSitemapBytes)))
+	if got, err := sitemapOf(bytes.NewReader(bomb), u); len(got) > 0 || !errors.Is(err, errSitemapBytes) {
 		t.Errorf("a bomb: %q, %v", got, err)
 	}
 	// A layer may decode to nothing in the next, at any length.
@@ -201,16 +201,16 @@ func TestASitemapCostsAtMostItsBound(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	members := bytes.Repeat(member.Bytes(), MaxSitemapBytes/member.Len()+1)
-	if got, err := sitemapOf(bytes.NewReader(zipped(t, members)), u); len(got) > 0 || !errors.Is(err, ErrSitemapBytes) {
+	members := bytes.Repeat(member.Bytes(), maxSitemapBytes/member.Len()+1)
+	if got, err := sitemapOf(bytes.NewReader(zipped(t, members)), u); len(got) > 0 || !errors.Is(err, errSitemapBytes) {
 		t.Errorf("%q, %v", got, err)
 	}
 	// Exactly the limit.
-	exact := "<urlset>" + strings.Repeat(" ", MaxSitemapBytes-len("<urlset></urlset>")) + "</urlset>"
+	exact := "<urlset>" + strings.Repeat(" ", maxSitemapBytes-len("<urlset></urlset>")) + "</urlset>"
 	if _, err := sitemapOf(strings.NewReader(exact), u); err != nil {
 		t.Error(err)
 	}
-	if _, err := sitemapOf(strings.NewReader(exact+" "), u); !errors.Is(err, ErrSitemapBytes) {
+	if _, err := sitemapOf(strings.NewReader(exact+" "), u); !errors.Is(err, errSitemapBytes) {
 		t.Error(err)
 	}
 }

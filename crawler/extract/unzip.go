@@ -32,7 +32,7 @@ func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x0
 // second layer. Each layer has the same limit, since a layer may expand to nothing in the
 // next.
 func unzip(r io.Reader) (*bufio.Reader, error) {
-	in := bufio.NewReaderSize(&capped{r, MaxSitemapBytes, ErrSitemapBytes}, bufferSize)
+	in := bufio.NewReaderSize(&capped{r, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	for range 2 {
 		if head, _ := in.Peek(3); !isGzip(head) {
 			break
@@ -41,7 +41,7 @@ func unzip(r io.Reader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		in = bufio.NewReaderSize(&capped{z, MaxSitemapBytes, ErrSitemapBytes}, bufferSize)
+		in = bufio.NewReaderSize(&capped{z, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	}
 	return in, nil
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // A visit is a request in the log of another program.

@@ -13,9 +13,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // longLog writes a polite log of n requests to a thousand sites, in the order of their ends.

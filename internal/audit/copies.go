@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // copies are the stored robots.txt of one site. One of them is in force at a time. They are

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A marked writer computes the CRC-32C of the first bytes of a log.

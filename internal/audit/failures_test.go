@@ -9,9 +9,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 var errStep = errors.New("this step fails")

@@ -17,9 +17,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // An evidence is the evidence of a polite crawl, which a test may spoil.

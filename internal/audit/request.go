@@ -8,7 +8,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // A request is a line of crawl.log about a request.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // rulesTarget may be requested from every site, even if its rules forbid it (RFC 9309, section

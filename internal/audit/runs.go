@@ -16,8 +16,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A run is one of the runs that wrote the log.

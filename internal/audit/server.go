@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // A ServerLog is the access log of a server that was crawled, in a format that Visitor.Access

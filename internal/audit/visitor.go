@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // A Visitor is the crawler of another operator, as the logs of servers show it, with the rules

@@ -3,8 +3,8 @@ package audit_test
 import (
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 var day = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // DefaultMost is the default number of rows of each list in a Result.

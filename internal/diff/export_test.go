@@ -1,6 +1,6 @@
 package diff
 
-import "github.com/permesso-crawler/permesso/storage/crawllog"
+import "github.com/permesso-crawler/permesso/internal/crawllog"
 
 // Hook makes each method of a sort call before first, and fail with its error. The sort returns
 // each value as changed by value.

@@ -20,9 +20,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // The errors for files that cannot be opened or read equal the golden file, which also says

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // Each standing has words. Each mark of the datasheet has facts, and all facts have a mark.

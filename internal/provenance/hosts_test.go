@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // The figures do not depend on how many sites fit in memory.

@@ -26,9 +26,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 var testIdentity = crawler.Identity{Token: "paperbot", Contact: "https://example.org/paperbot", Mail: "me@example.org"}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // longLog writes a log of n requests to a thousand sites. Some of the requests failed.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
 )
 
 // queued makes a crawl with two URLs at a site that requires a pause of 7 seconds and is due in

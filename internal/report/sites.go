@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 // tick is how much of a pause rounding to microseconds may take in the log.

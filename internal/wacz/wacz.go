@@ -75,7 +75,7 @@ type Package struct {
 	// 250 bytes per capture there.
 	Temp string
 
-	memory int // bytes of the index in memory; 0 means cdxj.DefaultMemory
+	memory int // bytes of the index in memory; 0 means cdxj.defaultMemory
 }
 
 // A resource is an entry of datapackage.json.

@@ -10,9 +10,9 @@ import (
 
 // Limits of a Sorter.
 const (
-	// DefaultMemory is how many bytes of lines a Sorter holds in memory before it writes them to
+	// defaultMemory is how many bytes of lines a Sorter holds in memory before it writes them to
 	// a file.
-	DefaultMemory = 16 << 20
+	defaultMemory = 16 << 20
 	// MaxLine is the length of the longest line, in bytes, with its end.
 	MaxLine = 1 << 20
 )
@@ -27,11 +27,11 @@ type Sorter struct {
 }
 
 // NewSorter returns a Sorter with temporary files in dir ("" is the system's). It holds at
-// most memory bytes of lines in memory, counting 32 bytes more for each (0 is DefaultMemory).
+// most memory bytes of lines in memory, counting 32 bytes more for each (0 is defaultMemory).
 // The caller must call Close.
 func NewSorter(dir string, memory int) *Sorter {
 	if memory <= 0 {
-		memory = DefaultMemory
+		memory = defaultMemory
 	}
 	return &Sorter{lines: extsort.New(dir, memory)}
 }

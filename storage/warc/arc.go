@@ -44,7 +44,7 @@ func parseARC(line string) (version string, h Header, ok bool) {
 		if _, lengthErr := strconv.ParseUint(length, 10, 63); err != nil || lengthErr != nil || !strings.Contains(url, ":") || strings.ContainsFunc(url, control) {
 			continue
 		}
-		h := Header{{FieldTargetURI, url}, {FieldDate, date.Format(time.RFC3339)}, {FieldContentLength, length}}
+		h := Header{{FieldTargetURI, url}, {FieldDate, date.Format(time.RFC3339)}, {fieldContentLength, length}}
 		if ip, err := netip.ParseAddr(f[at-1]); err == nil && !ip.IsUnspecified() {
 			h = append(h, Field{FieldIPAddress, ip.String()})
 		}
@@ -55,7 +55,7 @@ func parseARC(line string) (version string, h Header, ok bool) {
 		case "http", "https":
 			kind, blockType = Response, "application/http;msgtype=response"
 		}
-		return v.version, append(h, Field{FieldType, string(kind)}, Field{FieldContentType, blockType}), true
+		return v.version, append(h, Field{fieldType, string(kind)}, Field{FieldContentType, blockType}), true
 	}
 	return "", nil, false
 }
@@ -79,7 +79,7 @@ func (r *Reader) readARC(rec *Record) error {
 		if err != nil && err != io.EOF {
 			return err
 		}
-		return ErrVersion
+		return errVersion
 	}
 	rec.Version, rec.Header, _ = parseARC(strings.TrimRight(string(line), "\r\n"))
 	r.arc, rec.arc = true, true
@@ -106,9 +106,9 @@ func (r *Reader) endARC() error {
 		switch {
 		case n == 0:
 			ahead, _ := in.Peek(4)
-			return fmt.Errorf("%w: %q follows", ErrEnd, ahead)
+			return fmt.Errorf("%w: %q follows", errEnd, ahead)
 		case r.inside:
-			return ErrMember
+			return errMember
 		}
 		return nil
 	}

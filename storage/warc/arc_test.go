@@ -93,10 +93,10 @@ func TestDamagedARC(t *testing.T) {
 		file string
 		want error
 	}{
-		"length":             {arcRecords[0] + wrong + strings.Join(arcRecords[2:], ""), ErrEnd},
-		"length in a member": {zipped(arcRecords[0]) + zipped(wrong) + members(arcRecords[2:]), ErrEnd},
-		"no line":            {arcRecords[0] + "junk\n" + strings.Join(arcRecords[2:], ""), ErrVersion},
-		"two in a member":    {zipped(arcRecords[0]) + zipped(arcRecords[1]+arcRecords[1]) + members(arcRecords[2:]), ErrMember},
+		"length":             {arcRecords[0] + wrong + strings.Join(arcRecords[2:], ""), errEnd},
+		"length in a member": {zipped(arcRecords[0]) + zipped(wrong) + members(arcRecords[2:]), errEnd},
+		"no line":            {arcRecords[0] + "junk\n" + strings.Join(arcRecords[2:], ""), errVersion},
+		"two in a member":    {zipped(arcRecords[0]) + zipped(arcRecords[1]+arcRecords[1]) + members(arcRecords[2:]), errMember},
 	} {
 		var urls []string
 		var bad error

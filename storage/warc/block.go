@@ -22,12 +22,12 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 	var b []byte
 	for {
-		if end := headEnd(b); end >= 0 && end <= MaxHead {
+		if end := headEnd(b); end >= 0 && end <= maxHead {
 			rec.start = b[:end:end]
 			return rec.start, b[end:], nil
 		}
-		if len(b) > MaxHead {
-			return nil, nil, &Error{rec.Offset, fmt.Errorf("the HTTP head is longer than %d bytes", MaxHead)}
+		if len(b) > maxHead {
+			return nil, nil, &Error{rec.Offset, fmt.Errorf("the HTTP head is longer than %d bytes", maxHead)}
 		}
 		at := len(b)
 		b = append(b, make([]byte, max(4<<10, at))...)
@@ -44,8 +44,8 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
-// Head reports whether the record is an answer to HEAD, by FieldMethod.
-func (rec *Record) Head() bool { return rec.Header.Get(FieldMethod) == http.MethodHead }
+// Head reports whether the record is an answer to HEAD, by fieldMethod.
+func (rec *Record) Head() bool { return rec.Header.Get(fieldMethod) == http.MethodHead }
 
 // Response reads the block as an HTTP response; no part of it may have been read before. The
 // body is the payload: without its transfer coding, with its content coding. In a truncated
@@ -79,14 +79,14 @@ func (rec *Record) Response() (*http.Response, error) {
 }
 
 // Fields reads a block of type application/warc-fields, as in warcinfo and metadata records,
-// in its order. It reads at most MaxHeader bytes.
+// in its order. It reads at most maxHeader bytes.
 func (rec *Record) Fields() ([]Field, error) {
-	b, err := io.ReadAll(io.LimitReader(rec, MaxHeader+1))
+	b, err := io.ReadAll(io.LimitReader(rec, maxHeader+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > MaxHeader {
-		return nil, &Error{rec.Offset, fmt.Errorf("the block is longer than %d bytes", MaxHeader)}
+	if len(b) > maxHeader {
+		return nil, &Error{rec.Offset, fmt.Errorf("the block is longer than %d bytes", maxHeader)}
 	}
 	var fields []Field
 	for line := range strings.Lines(string(b)) {

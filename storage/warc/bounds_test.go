@@ -48,7 +48,7 @@ func TestLongestHeaders(t *testing.T) {
 			}
 			rec, err := NewReader(strings.NewReader(file)).Next()
 			if over > 0 {
-				if !errors.Is(err, ErrTooLong) || !said(err, 0, "longer than 65536 bytes") {
+				if !errors.Is(err, errTooLong) || !said(err, 0, "longer than 65536 bytes") {
 					t.Errorf("zip %v, %d bytes over: %v", zip, over, err)
 				}
 				continue
@@ -138,7 +138,7 @@ func TestFieldsOfAHeader(t *testing.T) {
 		"a:b\n": "ends in LF",
 	} {
 		_, err := NewReader(strings.NewReader(recordOf("", line))).Next()
-		if !errors.Is(err, ErrHeader) || !said(err, 0, want) {
+		if !errors.Is(err, errHeader) || !said(err, 0, want) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -159,11 +159,11 @@ func TestMandatoryFields(t *testing.T) {
 	for i, line := range fields {
 		name, _, _ := strings.Cut(line, ":")
 		_, err := NewReader(strings.NewReader(of(slices.Delete(slices.Clone(fields), i, i+1)...))).Next()
-		if !errors.Is(err, ErrHeader) || !said(err, 0, name+" is missing") {
+		if !errors.Is(err, errHeader) || !said(err, 0, name+" is missing") {
 			t.Errorf("without %s: %v", name, err)
 		}
 		_, err = NewReader(strings.NewReader(of(append(slices.Clone(fields), line)...))).Next()
-		if !errors.Is(err, ErrHeader) || !said(err, 0, name+" is there 2 times") {
+		if !errors.Is(err, errHeader) || !said(err, 0, name+" is there 2 times") {
 			t.Errorf("twice %s: %v", name, err)
 		}
 	}
@@ -208,16 +208,16 @@ func TestDates(t *testing.T) {
 
 func TestIDs(t *testing.T) {
 	for b, want := range map[byte]string{0: "urn:uuid:00000000-0000-4000-8000-000000000000", 0xff: "urn:uuid:ffffffff-ffff-4fff-bfff-ffffffffffff", 0x5a: "urn:uuid:5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a"} {
-		got, err := encoder(t, Options{Random: bytes.NewReader(bytes.Repeat([]byte{b}, 16))}).NewID()
+		got, err := encoder(t, Options{Random: bytes.NewReader(bytes.Repeat([]byte{b}, 16))}).newID()
 		if got != want || err != nil {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
 	}
-	each, err := encoder(t, Options{Random: strings.NewReader("\x01\x12\x23\x34\x45\x56\x67\x78\x89\x9a\xab\xbc\xcd\xde\xef\xf0")}).NewID()
+	each, err := encoder(t, Options{Random: strings.NewReader("\x01\x12\x23\x34\x45\x56\x67\x78\x89\x9a\xab\xbc\xcd\xde\xef\xf0")}).newID()
 	if each != "urn:uuid:01122334-4556-4778-899a-abbccddeeff0" || err != nil {
 		t.Errorf("%s, %v", each, err)
 	}
-	got, err := encoder(t, Options{Random: bytes.NewReader(make([]byte, 15))}).NewID()
+	got, err := encoder(t, Options{Random: bytes.NewReader(make([]byte, 15))}).newID()
 	if got != "" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("of 15 bytes: %q, %v", got, err)
 	}
@@ -353,7 +353,7 @@ func TestLinesOfARC(t *testing.T) {
 		version, h, ok := parseARC(line)
 		got := ""
 		if ok {
-			got = strings.Join([]string{version, h.Get(FieldTargetURI), h.Get(FieldType), h.Get(FieldContentType), h.Get(FieldIPAddress)}, " ")
+			got = strings.Join([]string{version, h.Get(FieldTargetURI), h.Get(fieldType), h.Get(FieldContentType), h.Get(FieldIPAddress)}, " ")
 			if h.Get(FieldDate) != "2030-01-02T03:04:06Z" {
 				t.Errorf("%q: date %q", line, h.Get(FieldDate))
 			}
@@ -379,7 +379,7 @@ func TestLongestLineOfARC(t *testing.T) {
 				if err != nil || rec.Size != 5 {
 					t.Errorf("%v, %v", rec, err)
 				}
-			} else if !errors.Is(err, ErrVersion) {
+			} else if !errors.Is(err, errVersion) {
 				t.Errorf("one byte over: %v", err)
 			}
 			if !zip {
@@ -402,7 +402,7 @@ func TestLongestLineOfARC(t *testing.T) {
 // The bytes after the block of an ARC record.
 func TestEndOfARC(t *testing.T) {
 	line := strings.Replace(arcRecords[1], "hello\n", "hello", 1)
-	for behind, want := range map[string]error{"": nil, "\n": nil, "\r\n": nil, "\n\n\r\n": nil, "x": ErrEnd, "\nx": nil, "xyzab": ErrEnd} {
+	for behind, want := range map[string]error{"": nil, "\n": nil, "\r\n": nil, "\n\n\r\n": nil, "x": errEnd, "\nx": nil, "xyzab": errEnd} {
 		rec := first(t, line+behind)
 		n, err := rec.Close()
 		ends := len(strings.TrimRight(behind, "xyzab"))
@@ -413,7 +413,7 @@ func TestEndOfARC(t *testing.T) {
 			t.Errorf("%q: %v", behind, err)
 		}
 		if behind == "\nx" {
-			want = ErrMember
+			want = errMember
 		}
 		rec = first(t, zipped(line+behind))
 		if n, err := rec.Close(); !errors.Is(err, want) || want == nil && n != int64(len(zipped(line+behind))) {

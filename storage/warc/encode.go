@@ -18,15 +18,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// DefaultLevel is the gzip level if none is given. Compression is the most expensive part of
+// defaultLevel is the gzip level if none is given. Compression is the most expensive part of
 // writing a page: level 6 takes half as much time again and saves a tenth of the size, and
 // level 9 takes five times as long and saves two hundredths more
 // (docs/evidence/performance.md).
-const DefaultLevel = gzip.BestSpeed
+const defaultLevel = gzip.BestSpeed
 
 // Options are the settings of an [Encoder]. The zero value is ready to use.
 type Options struct {
-	// Level is the gzip level, 1 to 9; 0 is DefaultLevel, at which short records share one
+	// Level is the gzip level, 1 to 9; 0 is defaultLevel, at which short records share one
 	// Huffman code.
 	Level int
 	// Plain leaves the records uncompressed.
@@ -49,7 +49,7 @@ type Encoder struct {
 // NewEncoder returns an Encoder. It fails if gzip does not have the level.
 func NewEncoder(o Options) (*Encoder, error) {
 	if o.Level == 0 {
-		o.Level = DefaultLevel
+		o.Level = defaultLevel
 	}
 	if o.Level < gzip.BestSpeed || o.Level > gzip.BestCompression {
 		return nil, fmt.Errorf("gzip level %d: take one from %d to %d", o.Level, gzip.BestSpeed, gzip.BestCompression)
@@ -64,9 +64,9 @@ func NewEncoder(o Options) (*Encoder, error) {
 	return e, nil
 }
 
-// NewID returns a new record ID: a URI of the form urn:uuid:, without the angle brackets
+// newID returns a new record ID: a URI of the form urn:uuid:, without the angle brackets
 // around it in a header.
-func (e *Encoder) NewID() (string, error) { return newID(e.random) }
+func (e *Encoder) newID() (string, error) { return newID(e.random) }
 
 // An Info is the block of a warcinfo record (section 6.2). Empty fields are left out; format
 // and conformsTo are always written.
@@ -120,7 +120,7 @@ type Exchange struct {
 	Cipher   string     // TLS cipher suite by its IANA name
 
 	// Head says that the method of the request was HEAD: Response has no body, even if its header
-	// announces one, and its record has FieldMethod and no payload (RFC 9110, section 9.3.2).
+	// announces one, and its record has fieldMethod and no payload (RFC 9110, section 9.3.2).
 	Head     bool
 	Response *HTTP
 	// Revisit makes the answer a revisit record, which has the head of Response without the body.
@@ -235,7 +235,7 @@ func (s *state) Write(p []byte) (int, error) {
 func (e *Encoder) info(s *state, i *Info) (Placed, error) {
 	r := record{Type: Warcinfo, id: i.ID, date: i.Date, contentType: warcFields}
 	if i.Filename != "" {
-		r.fields = append(r.fields, Field{FieldFilename, i.Filename})
+		r.fields = append(r.fields, Field{fieldFilename, i.Filename})
 	}
 	lines := []Field{
 		{"software", i.Software}, {"format", "WARC File Format 1.1"}, {"conformsTo", conformsTo},
@@ -248,7 +248,7 @@ func (e *Encoder) info(s *state, i *Info) (Placed, error) {
 	}
 	r.body = s.text
 	if r.id == "" {
-		if r.id, err = e.NewID(); err != nil {
+		if r.id, err = e.newID(); err != nil {
 			return Placed{}, err
 		}
 	}
@@ -307,7 +307,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 			return err
 		}
 		r.date, r.url = x.Date, x.URL
-		if r.id, err = e.NewID(); err != nil {
+		if r.id, err = e.newID(); err != nil {
 			return err
 		}
 		r.concurrentTo, r.x = first, x
@@ -381,7 +381,7 @@ func (s *state) response(x *Exchange) (*record, error) {
 	}
 	r := &record{Type: Response, contentType: "application/http; msgtype=response", head: head, truncated: x.Truncated, digest: x.PayloadDigest}
 	if x.Head {
-		r.fields = append(r.fields, Field{FieldMethod, http.MethodHead})
+		r.fields = append(r.fields, Field{fieldMethod, http.MethodHead})
 		r.digest, r.head = "", head
 		return r, nil
 	}
@@ -396,7 +396,7 @@ func (s *state) response(x *Exchange) (*record, error) {
 	}
 	r.fields = append(r.fields, Field{FieldProfile, string(v.Profile)})
 	if v.ID != "" {
-		r.fields = append(r.fields, Field{FieldRefersTo, "<" + v.ID + ">"})
+		r.fields = append(r.fields, Field{fieldRefersTo, "<" + v.ID + ">"})
 	}
 	if v.URL != "" {
 		r.fields = append(r.fields, Field{FieldRefersToURI, v.URL})

@@ -51,7 +51,7 @@ func TestEveryFieldOfInfo(t *testing.T) {
 	if err != nil || !bytes.HasPrefix(file, []byte("beforeWARC/1.1\r\n")) || !bytes.HasSuffix(file, []byte("\r\n\r\n"+want+"\r\n\r\n")) {
 		t.Errorf("%v: %s", err, file)
 	}
-	if bytes.Contains(file, []byte(FieldFilename)) {
+	if bytes.Contains(file, []byte(fieldFilename)) {
 		t.Error("there is no name, and it is written")
 	}
 	wantPlaced := Placed{Type: Warcinfo, ID: "urn:uuid:mine", Date: day, Length: int64(len(file) - len("before")), ContentType: "application/warc-fields"}
@@ -122,14 +122,14 @@ func TestFieldsOfExchanges(t *testing.T) {
 		t.Fatalf("%d records", len(all))
 	}
 	for name, want := range map[string][2]string{
-		FieldType: {"request", "metadata"}, FieldIPAddress: {}, FieldWarcinfoID: {}, FieldProtocol: {}, FieldCipherSuite: {}, FieldTruncated: {},
+		fieldType: {"request", "metadata"}, FieldIPAddress: {}, fieldWarcinfoID: {}, fieldProtocol: {}, fieldCipherSuite: {}, FieldTruncated: {},
 		FieldConcurrentTo:  {"", "<urn:uuid:00000000-0000-4000-8000-000000000001>"},
-		FieldContentLength: {"24", "0"}, FieldContentType: {"application/http; msgtype=request", "application/warc-fields"},
+		fieldContentLength: {"24", "0"}, FieldContentType: {"application/http; msgtype=request", "application/warc-fields"},
 		FieldPayloadDigest: {"sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N", ""},
-		FieldBlockDigest:   {"sha1:HLZRBGCNAJFB3M3DFPWOBDUKVMBJGRAV", "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"},
+		fieldBlockDigest:   {"sha1:HLZRBGCNAJFB3M3DFPWOBDUKVMBJGRAV", "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"},
 	} {
 		for i, h := range all {
-			if name == FieldBlockDigest && i == 0 {
+			if name == fieldBlockDigest && i == 0 {
 				continue // Verify returns the error
 			}
 			if got := h.Get(name); got != want[i] {
@@ -169,7 +169,7 @@ func TestFieldsOfExchanges(t *testing.T) {
 		if got := []string{h.Get(FieldPayloadDigest), h.Get(FieldTruncated), h.Get(FieldIdentifiedType)}; !slices.Equal(got, want) {
 			t.Errorf("%+v: %q, want %q", revisit, got, want)
 		}
-		for _, name := range []string{FieldRefersTo, FieldRefersToDate, FieldRefersToURI} {
+		for _, name := range []string{fieldRefersTo, FieldRefersToDate, FieldRefersToURI} {
 			if got := h.Get(name); got != "" {
 				t.Errorf("%s is %q", name, got)
 			}

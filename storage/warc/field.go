@@ -25,32 +25,32 @@ const (
 // The named fields of section 5, and two that archives have agreed on since: WARC-Protocol,
 // which may repeat, and WARC-Cipher-Suite.
 const (
-	FieldType           = "WARC-Type"
-	FieldRecordID       = "WARC-Record-ID"
+	fieldType           = "WARC-Type"
+	fieldRecordID       = "WARC-Record-ID"
 	FieldDate           = "WARC-Date"
-	FieldContentLength  = "Content-Length"
+	fieldContentLength  = "Content-Length"
 	FieldContentType    = "Content-Type"
 	FieldConcurrentTo   = "WARC-Concurrent-To"
-	FieldBlockDigest    = "WARC-Block-Digest"
+	fieldBlockDigest    = "WARC-Block-Digest"
 	FieldPayloadDigest  = "WARC-Payload-Digest"
 	FieldIPAddress      = "WARC-IP-Address"
-	FieldRefersTo       = "WARC-Refers-To"
+	fieldRefersTo       = "WARC-Refers-To"
 	FieldRefersToURI    = "WARC-Refers-To-Target-URI"
 	FieldRefersToDate   = "WARC-Refers-To-Date"
 	FieldTargetURI      = "WARC-Target-URI"
 	FieldTruncated      = "WARC-Truncated"
-	FieldWarcinfoID     = "WARC-Warcinfo-ID"
-	FieldFilename       = "WARC-Filename"
+	fieldWarcinfoID     = "WARC-Warcinfo-ID"
+	fieldFilename       = "WARC-Filename"
 	FieldProfile        = "WARC-Profile"
 	FieldIdentifiedType = "WARC-Identified-Payload-Type"
-	FieldProtocol       = "WARC-Protocol"
-	FieldCipherSuite    = "WARC-Cipher-Suite"
+	fieldProtocol       = "WARC-Protocol"
+	fieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
-// FieldMethod is a field of this package, which section 4 permits: the method of the request,
+// fieldMethod is a field of this package, which section 4 permits: the method of the request,
 // in the record of an answer to HEAD. Nothing else in that record says that it is not a
 // capture of the page: a replay would show an empty page.
-const FieldMethod = "WARC-Request-Method"
+const fieldMethod = "WARC-Request-Method"
 
 // A Truncation is the value of WARC-Truncated (section 5.15): why a block is incomplete. The
 // zero value means that it is complete.

@@ -23,7 +23,7 @@ type Placed struct {
 	// without one. For other records, ContentType is that of the block.
 	Status      int
 	ContentType string
-	Head        bool // it is an answer to HEAD, by FieldMethod, without a payload
+	Head        bool // it is an answer to HEAD, by fieldMethod, without a payload
 }
 
 // Placed reads the record with its block. Only Verify may have read from the block before.
@@ -52,7 +52,7 @@ func (rec *Record) Placed() (Placed, error) {
 // folded value (RFC 9112, section 5.2) it returns the first line.
 func answer(head []byte) (status int, contentType string) {
 	first, fields, _ := bytes.Cut(head, []byte("\n"))
-	if !bytes.HasPrefix(first, []byte("HTTP/")) || len(head) > MaxHead {
+	if !bytes.HasPrefix(first, []byte("HTTP/")) || len(head) > maxHead {
 		return 0, ""
 	}
 	if words := bytes.Fields(first[:min(len(first), 64)]); len(words) > 1 && len(words[1]) == 3 {

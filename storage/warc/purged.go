@@ -61,8 +61,8 @@ func (p *Purged) header(blanks int64) []byte {
 	sum := sha1.New()
 	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither can fail
 	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: sha1:%s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
-		FieldType, Metadata, FieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
-		FieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, FieldContentLength, blanks)
+		fieldType, Metadata, fieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
+		fieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, fieldContentLength, blanks)
 }
 
 // pack returns b compressed with deflate; the result ends at a byte boundary and is not the

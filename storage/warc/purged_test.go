@@ -48,7 +48,7 @@ func TestAGapIsFilledByARecordOfItsLength(t *testing.T) {
 		if rec.ID != p.ID || rec.Type != Metadata || rec.TargetURI() != "" || rec.Header.Get(FieldPurged) != "record" || !rec.Date.Equal(p.Date.Truncate(time.Second)) {
 			t.Fatalf("%d bytes: %+v", n, rec)
 		}
-		if rec.Header.Get(FieldBlockDigest) == "" {
+		if rec.Header.Get(fieldBlockDigest) == "" {
 			t.Fatalf("%d bytes: %v", n, rec.Header)
 		}
 		if err := rec.Verify(); err != nil {

@@ -16,22 +16,22 @@ import (
 
 // Limits of the memory of a reader. A record over a limit is an error and can be skipped.
 const (
-	// MaxHeader is the longest header of a record, in bytes.
-	MaxHeader = 64 << 10
-	// MaxHead is the longest head of an HTTP message in a block, in bytes.
-	MaxHead = 1 << 20
+	// maxHeader is the longest header of a record, in bytes.
+	maxHeader = 64 << 10
+	// maxHead is the longest head of an HTTP message in a block, in bytes.
+	maxHead = 1 << 20
 )
 
 // Errors that an [*Error] wraps, besides those of gzip and of the underlying reader.
 var (
-	ErrVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1, nor as one of an ARC file: this is no WARC file, or the offset is not that of a record")
-	ErrHeader    = errors.New("the record's header is malformed")
-	ErrTooLong   = fmt.Errorf("the record's header is longer than %d bytes", MaxHeader)
+	errVersion   = errors.New("the record does not begin with WARC/1.0 or WARC/1.1, nor as one of an ARC file: this is no WARC file, or the offset is not that of a record")
+	errHeader    = errors.New("the record's header is malformed")
+	errTooLong   = fmt.Errorf("the record's header is longer than %d bytes", maxHeader)
 	ErrCut       = errors.New("the file ends within the record: it was cut; the records before it are whole")
-	ErrEnd       = errors.New("the block is not followed by two line ends (one in an ARC file): Content-Length is wrong; Skip looks for the next record")
-	ErrMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
+	errEnd       = errors.New("the block is not followed by two line ends (one in an ARC file): Content-Length is wrong; Skip looks for the next record")
+	errMember    = errors.New("the gzip member holds more than one record, so none can be read by its offset: compress each record on its own")
 	ErrDigest    = errors.New("the digest does not fit")
-	ErrAlgorithm = errors.New("the digest's algorithm is not one of md5, sha1, sha256 and sha512")
+	errAlgorithm = errors.New("the digest's algorithm is not one of md5, sha1, sha256 and sha512")
 )
 
 // An Error says which record cannot be read and why.
@@ -95,7 +95,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // NewReader returns a Reader of a file that r reads from its first byte.
 func NewReader(r io.Reader) *Reader {
 	rd := &Reader{count: counter{r: r}}
-	rd.in = bufio.NewReaderSize(&rd.count, MaxHeader)
+	rd.in = bufio.NewReaderSize(&rd.count, maxHeader)
 	return rd
 }
 
@@ -105,12 +105,12 @@ func NewReader(r io.Reader) *Reader {
 func (r *Reader) Reset(from io.Reader, offset int64) {
 	*r = Reader{count: counter{from, offset}, in: r.in, zip: r.zip, member: r.member, line: r.line, scratch: r.scratch}
 	if r.in == nil {
-		r.in = bufio.NewReaderSize(&r.count, MaxHeader)
+		r.in = bufio.NewReaderSize(&r.count, maxHeader)
 	}
 	r.in.Reset(&r.count)
 }
 
-// ReadAt reads the record at offset bytes. If no record begins there, the error is ErrVersion
+// ReadAt reads the record at offset bytes. If no record begins there, the error is errVersion
 // or comes from gzip. Several goroutines may use one io.ReaderAt.
 func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	if offset < 0 {
@@ -157,7 +157,7 @@ func (r *Reader) Next() (*Record, error) {
 	rec := &Record{r: r, Offset: start}
 	if err := r.readHeader(rec); err != nil {
 		if r.inside && err == io.EOF {
-			err = fmt.Errorf("%w: the gzip member ends within it", ErrHeader)
+			err = fmt.Errorf("%w: the gzip member ends within it", errHeader)
 		}
 		return nil, r.fail(start, cut(err))
 	}
@@ -209,7 +209,7 @@ func (r *Reader) readLine(left *int) ([]byte, error) {
 	for {
 		part, err := r.source().ReadSlice('\n')
 		if *left -= len(part); *left < 0 {
-			return nil, ErrTooLong
+			return nil, errTooLong
 		}
 		r.line = append(r.line, part...)
 		if err == nil {
@@ -221,7 +221,7 @@ func (r *Reader) readLine(left *int) ([]byte, error) {
 	}
 	line, ok := bytes.CutSuffix(r.line, []byte("\r\n"))
 	if !ok {
-		return nil, fmt.Errorf("%w: the line %q ends in LF instead of CRLF", ErrHeader, clip(string(r.line)))
+		return nil, fmt.Errorf("%w: the line %q ends in LF instead of CRLF", errHeader, clip(string(r.line)))
 	}
 	return line, nil
 }
@@ -234,7 +234,7 @@ func (r *Reader) readHeader(rec *Record) error {
 	if err != nil {
 		return err
 	}
-	left := MaxHeader
+	left := maxHeader
 	line, err := r.readLine(&left)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (r *Reader) readHeader(rec *Record) error {
 	case "WARC/1.0", "WARC/1.1":
 		rec.Version = v[len("WARC/"):]
 	default:
-		return fmt.Errorf("%w: it begins with %q", ErrVersion, clip(v))
+		return fmt.Errorf("%w: it begins with %q", errVersion, clip(v))
 	}
 	for {
 		line, err := r.readLine(&left)
@@ -255,7 +255,7 @@ func (r *Reader) readHeader(rec *Record) error {
 		}
 		if line[0] == ' ' || line[0] == '\t' {
 			if len(rec.Header) == 0 {
-				return fmt.Errorf("%w: its first line is folded", ErrHeader)
+				return fmt.Errorf("%w: its first line is folded", errHeader)
 			}
 			last := &rec.Header[len(rec.Header)-1]
 			last.Value = strings.TrimSpace(last.Value + " " + strings.Trim(string(line), " \t"))
@@ -263,7 +263,7 @@ func (r *Reader) readHeader(rec *Record) error {
 		}
 		name, value, ok := strings.Cut(string(line), ":")
 		if !ok || !isToken(name) {
-			return fmt.Errorf("%w: the line %q is no field", ErrHeader, clip(string(line)))
+			return fmt.Errorf("%w: the line %q is no field", errHeader, clip(string(line)))
 		}
 		rec.Header = append(rec.Header, Field{name, strings.Trim(value, " \t")})
 	}
@@ -272,28 +272,28 @@ func (r *Reader) readHeader(rec *Record) error {
 
 // mandatory parses the four fields that every record has (section 5).
 func (rec *Record) mandatory() error {
-	for _, name := range [...]string{FieldType, FieldRecordID, FieldDate, FieldContentLength} {
-		if rec.arc && name == FieldRecordID {
+	for _, name := range [...]string{fieldType, fieldRecordID, FieldDate, fieldContentLength} {
+		if rec.arc && name == fieldRecordID {
 			continue
 		}
 		switch n := len(rec.Header.Values(name)); {
 		case n == 0:
-			return fmt.Errorf("%w: %s is missing", ErrHeader, name)
+			return fmt.Errorf("%w: %s is missing", errHeader, name)
 		case n > 1:
-			return fmt.Errorf("%w: %s is there %d times", ErrHeader, name, n)
+			return fmt.Errorf("%w: %s is there %d times", errHeader, name, n)
 		}
 	}
-	rec.Type = Type(rec.Header.Get(FieldType))
-	rec.ID = bare(rec.Header.Get(FieldRecordID))
-	text := rec.Header.Get(FieldContentLength)
+	rec.Type = Type(rec.Header.Get(fieldType))
+	rec.ID = bare(rec.Header.Get(fieldRecordID))
+	text := rec.Header.Get(fieldContentLength)
 	size, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return fmt.Errorf("%w: %s %q is no length", ErrHeader, FieldContentLength, clip(text))
+		return fmt.Errorf("%w: %s %q is no length", errHeader, fieldContentLength, clip(text))
 	}
 	rec.Size = int64(size)
 	rec.Date, err = parseDate(rec.Header.Get(FieldDate))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrHeader, err)
+		return fmt.Errorf("%w: %w", errHeader, err)
 	}
 	return nil
 }
@@ -333,7 +333,7 @@ func (rec *Record) Read(p []byte) (int, error) {
 	}
 	if err != nil {
 		if rec.r.inside && err == io.EOF {
-			err = fmt.Errorf("%w: the gzip member ends %d bytes before the block does", ErrEnd, rec.left)
+			err = fmt.Errorf("%w: the gzip member ends %d bytes before the block does", errEnd, rec.left)
 		}
 		rec.err = rec.r.fail(rec.Offset, cut(err))
 		if n > 0 {
@@ -390,12 +390,12 @@ func (r *Reader) end() error {
 	b, err := r.source().Peek(len(recordEnd))
 	if err != nil {
 		if n := len(b); r.inside && err == io.EOF && !errors.Is(r.memberErr(), io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%w: %d bytes follow instead of 4", ErrEnd, n)
+			return fmt.Errorf("%w: %d bytes follow instead of 4", errEnd, n)
 		}
 		return cut(err)
 	}
 	if !bytes.Equal(b, recordEnd) {
-		return fmt.Errorf("%w: %q follows", ErrEnd, b)
+		return fmt.Errorf("%w: %q follows", errEnd, b)
 	}
 	r.source().Discard(len(recordEnd)) // cannot fail after Peek
 	if !r.inside {
@@ -405,7 +405,7 @@ func (r *Reader) end() error {
 	case io.EOF:
 		return nil
 	case nil:
-		return ErrMember
+		return errMember
 	default:
 		return cut(err)
 	}

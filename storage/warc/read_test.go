@@ -130,25 +130,25 @@ func TestWhatIsNoRecord(t *testing.T) {
 		name, file string
 		want       error
 	}{
-		{"HTML", "<html>and so on", ErrVersion},
-		{"ARC", "WARC/0.18\r\n\r\n", ErrVersion},
-		{"bare LF", "WARC/1.0\nWARC-Type: a\n\n", ErrHeader},
-		{"no colon", "WARC/1.0\r\nabc\r\n\r\n", ErrHeader},
-		{"folded first", "WARC/1.0\r\n abc\r\n\r\n", ErrHeader},
-		{"no length", head + "\r\n", ErrHeader},
-		{"two lengths", head + "Content-Length: 2\r\ncontent-length: 2\r\n\r\nhi\r\n\r\n", ErrHeader},
-		{"negative length", head + "Content-Length: -2\r\n\r\nhi\r\n\r\n", ErrHeader},
-		{"length of 2^63", head + "Content-Length: 9223372036854775808\r\n\r\nhi\r\n\r\n", ErrHeader},
-		{"date", strings.Replace(whole, "03:04:05Z", "late", 1), ErrHeader},
-		{"long header", head + "X: " + strings.Repeat("y", MaxHeader) + "\r\n\r\n", ErrTooLong},
-		{"many fields", head + strings.Repeat("X: y\r\n", MaxHeader) + "\r\n", ErrTooLong},
-		{"length too small", head + "Content-Length: 1\r\n\r\nhi\r\n\r\n", ErrEnd},
-		{"length too small in a member", zipped(head + "Content-Length: 1\r\n\r\nhi\r\n\r\n"), ErrEnd},
-		{"length too large in a member", zipped(head + "Content-Length: 9\r\n\r\nhi\r\n\r\n"), ErrEnd},
-		{"no line ends in a member", zipped(head + "Content-Length: 2\r\n\r\nhi\r\n"), ErrEnd},
-		{"header ends with its member", zipped(head), ErrHeader},
+		{"HTML", "<html>and so on", errVersion},
+		{"ARC", "WARC/0.18\r\n\r\n", errVersion},
+		{"bare LF", "WARC/1.0\nWARC-Type: a\n\n", errHeader},
+		{"no colon", "WARC/1.0\r\nabc\r\n\r\n", errHeader},
+		{"folded first", "WARC/1.0\r\n abc\r\n\r\n", errHeader},
+		{"no length", head + "\r\n", errHeader},
+		{"two lengths", head + "Content-Length: 2\r\ncontent-length: 2\r\n\r\nhi\r\n\r\n", errHeader},
+		{"negative length", head + "Content-Length: -2\r\n\r\nhi\r\n\r\n", errHeader},
+		{"length of 2^63", head + "Content-Length: 9223372036854775808\r\n\r\nhi\r\n\r\n", errHeader},
+		{"date", strings.Replace(whole, "03:04:05Z", "late", 1), errHeader},
+		{"long header", head + "X: " + strings.Repeat("y", maxHeader) + "\r\n\r\n", errTooLong},
+		{"many fields", head + strings.Repeat("X: y\r\n", maxHeader) + "\r\n", errTooLong},
+		{"length too small", head + "Content-Length: 1\r\n\r\nhi\r\n\r\n", errEnd},
+		{"length too small in a member", zipped(head + "Content-Length: 1\r\n\r\nhi\r\n\r\n"), errEnd},
+		{"length too large in a member", zipped(head + "Content-Length: 9\r\n\r\nhi\r\n\r\n"), errEnd},
+		{"no line ends in a member", zipped(head + "Content-Length: 2\r\n\r\nhi\r\n"), errEnd},
+		{"header ends with its member", zipped(head), errHeader},
 		{"length too large", head + "Content-Length: 9\r\n\r\nhi\r\n\r\n", ErrCut},
-		{"two in a member", zipped(whole + whole), ErrMember},
+		{"two in a member", zipped(whole + whole), errMember},
 		{"checksum", zipped(whole)[:len(zipped(whole))-8] + "12345678", gzip.ErrChecksum},
 	} {
 		r := NewReader(strings.NewReader(c.file))
@@ -161,7 +161,7 @@ func TestWhatIsNoRecord(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	if _, err := ReadAt(strings.NewReader(whole), 3); !errors.Is(err, ErrVersion) {
+	if _, err := ReadAt(strings.NewReader(whole), 3); !errors.Is(err, errVersion) {
 		t.Errorf("within a record: %v", err)
 	}
 	if _, err := ReadAt(strings.NewReader(whole), int64(len(whole))); !errors.Is(err, ErrCut) {
@@ -202,7 +202,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 		old, new string
 		want     error
 	}{
-		{"hello", "hello", nil}, {"hello", "jello", ErrDigest}, {"md5:5", "md5:6", ErrDigest}, {"sha256:2", "crc32:2", ErrAlgorithm}, {"md5:5", ":5", ErrAlgorithm},
+		{"hello", "hello", nil}, {"hello", "jello", ErrDigest}, {"md5:5", "md5:6", ErrDigest}, {"sha256:2", "crc32:2", errAlgorithm}, {"md5:5", ":5", errAlgorithm},
 	} {
 		r := NewReader(strings.NewReader(strings.Replace(record, c.old, c.new, 1) + record))
 		rec, err := r.Next()
@@ -258,7 +258,7 @@ func TestDigestsInEveryForm(t *testing.T) {
 
 func TestHeadsThatAreTooLong(t *testing.T) {
 	x := page("hello")
-	x.Response.Header.Set("X", strings.Repeat("y", MaxHead))
+	x.Response.Header.Set("X", strings.Repeat("y", maxHead))
 	file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
 	rec, err := ReadAt(bytes.NewReader(file), 0)
 	if err != nil {

@@ -206,15 +206,15 @@ func TestCloseAgain(t *testing.T) {
 	}
 	rec = first(t, strings.Replace(file, "Length: 5", "Length: 4", 1))
 	_, bad := rec.Close()
-	if n, err := rec.Close(); n != 0 || err != bad || !errors.Is(err, ErrEnd) || !said(err, 0, `"o\r\n\r" follows`) {
+	if n, err := rec.Close(); n != 0 || err != bad || !errors.Is(err, errEnd) || !said(err, 0, `"o\r\n\r" follows`) {
 		t.Error(n, err)
 	}
 	rec = first(t, zipped(strings.Replace(file, "Length: 5", "Length: 6", 1)))
-	if _, err := rec.Close(); !errors.Is(err, ErrEnd) || !said(err, 0, "3 bytes follow instead of 4") {
+	if _, err := rec.Close(); !errors.Is(err, errEnd) || !said(err, 0, "3 bytes follow instead of 4") {
 		t.Error(err)
 	}
 	rec = first(t, zipped(strings.Replace(file, "Length: 5", "Length: 15", 1)))
-	if _, err := rec.Close(); !errors.Is(err, ErrEnd) || !said(err, 0, "the gzip member ends 6 bytes before the block does") {
+	if _, err := rec.Close(); !errors.Is(err, errEnd) || !said(err, 0, "the gzip member ends 6 bytes before the block does") {
 		t.Error(err)
 	}
 }
@@ -223,10 +223,10 @@ func TestCloseAgain(t *testing.T) {
 func TestFirstBytes(t *testing.T) {
 	for start, want := range map[string]error{
 		"": io.EOF, "W": ErrCut, "WARC": ErrCut, "WARC/": ErrCut, "WARC/1.1": ErrCut, "WARC/1.1\r\n": ErrCut, "x": ErrCut,
-		"<htm": ErrCut, "<html": ErrVersion, "WARC\r": ErrVersion, "WARC/1.2\r\n\r\n": ErrVersion, "WARC/1.1 \r\n\r\n": ErrVersion,
-		"\x1f\x8b": ErrCut, "\x1f\x8bxxxxxxxxxx": gzip.ErrHeader, "\x1fxxxxxxxxxxx": ErrVersion, "x\x8bxxxxxxxxxx": ErrVersion,
-		zipped(""): ErrHeader, zipped("x"): ErrHeader, zipped("<html>"): ErrVersion, zipped(strings.Repeat("x", 20_000)): ErrVersion,
-		zipped("<html>") + "x": ErrVersion,
+		"<htm": ErrCut, "<html": errVersion, "WARC\r": errVersion, "WARC/1.2\r\n\r\n": errVersion, "WARC/1.1 \r\n\r\n": errVersion,
+		"\x1f\x8b": ErrCut, "\x1f\x8bxxxxxxxxxx": gzip.ErrHeader, "\x1fxxxxxxxxxxx": errVersion, "x\x8bxxxxxxxxxx": errVersion,
+		zipped(""): errHeader, zipped("x"): errHeader, zipped("<html>"): errVersion, zipped(strings.Repeat("x", 20_000)): errVersion,
+		zipped("<html>") + "x": errVersion,
 	} {
 		_, err := NewReader(strings.NewReader(start)).Next()
 		if !errors.Is(err, want) || want != io.EOF && !said(err, 0, "") {
@@ -259,7 +259,7 @@ func TestVerifyOfEachKind(t *testing.T) {
 		{"response", parts, []string{web, payload(wrong)}, "(some writers digest the chunks"},
 		{"response", "hello", []string{"Content-Type: text/plain", payload(wrong)}, ""},
 		{"response", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz", []string{web, payload(hello)}, ""},
-		{"response", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz", []string{web, payload(hello), FieldBlockDigest + ": " + wrong}, "WARC-Block-Digest: the digest does not fit"},
+		{"response", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz", []string{web, payload(hello), fieldBlockDigest + ": " + wrong}, "WARC-Block-Digest: the digest does not fit"},
 		{"request", post, []string{web, payload(hello)}, ""},
 		{"request", post, []string{web, payload(wrong)}, "does not fit"},
 		{"request", "hello", []string{payload(wrong)}, ""},
@@ -271,11 +271,11 @@ func TestVerifyOfEachKind(t *testing.T) {
 		{"conversion", "hello", []string{payload(wrong), "WARC-Segment-Number: 1"}, ""},
 		{"revisit", plain, []string{web, payload(wrong)}, ""},
 		{"metadata", "hello", []string{payload(wrong)}, ""},
-		{"metadata", "hello", []string{FieldBlockDigest + ": " + hello}, ""},
-		{"metadata", "hello", []string{FieldBlockDigest + ": " + wrong}, "WARC-Block-Digest: the digest does not fit: it should be"},
-		{"revisit", "hello", []string{web, FieldBlockDigest + ": " + hello}, ""},
-		{"revisit", "hello", []string{web, FieldBlockDigest + ": " + wrong}, "does not fit"},
-		{"response", plain, []string{web, FieldBlockDigest + ": sha1:" + "5YBHLKQ4QZ2TQCXJXPZOA4OD7JS4O3OI"}, "does not fit"},
+		{"metadata", "hello", []string{fieldBlockDigest + ": " + hello}, ""},
+		{"metadata", "hello", []string{fieldBlockDigest + ": " + wrong}, "WARC-Block-Digest: the digest does not fit: it should be"},
+		{"revisit", "hello", []string{web, fieldBlockDigest + ": " + hello}, ""},
+		{"revisit", "hello", []string{web, fieldBlockDigest + ": " + wrong}, "does not fit"},
+		{"response", plain, []string{web, fieldBlockDigest + ": sha1:" + "5YBHLKQ4QZ2TQCXJXPZOA4OD7JS4O3OI"}, "does not fit"},
 		{"resource", "hello", []string{"WARC-Payload-Digest: sha512:" + "9b71d224bd62f3785d96d46ad3ea3d73319bfbc2890caadae2dff72519673ca72323c3d99ba5c11d7c7acc6e14b8c5da0c4663475c2e5c3adef46f73bcdec043"}, ""},
 		{"resource", "hello", []string{"WARC-Block-Digest: crc:1"}, `WARC-Block-Digest: the digest's algorithm is not one of md5, sha1, sha256 and sha512: "crc:1"`},
 		{"resource", "hello", []string{"WARC-Payload-Digest: crc:1"}, `WARC-Payload-Digest: the digest's algorithm`},

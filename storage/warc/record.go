@@ -76,8 +76,8 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 			line(name, value)
 		}
 	}
-	field(FieldType, string(r.Type))
-	line(FieldRecordID, "<", r.id, ">")
+	field(fieldType, string(r.Type))
+	line(fieldRecordID, "<", r.id, ">")
 	if !r.date.Equal(s.date) || len(s.dateText) == 0 {
 		s.date, s.dateText = r.date, r.date.UTC().AppendFormat(s.dateText[:0], dateForm)
 	}
@@ -92,13 +92,13 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 			line(FieldConcurrentTo, "<", r.concurrentTo, ">")
 		}
 		if x.InfoID != "" {
-			line(FieldWarcinfoID, "<", x.InfoID, ">")
+			line(fieldWarcinfoID, "<", x.InfoID, ">")
 		}
 		if r.Type != Metadata {
 			for _, protocol := range x.Protocol {
-				field(FieldProtocol, protocol)
+				field(fieldProtocol, protocol)
 			}
-			field(FieldCipherSuite, x.Cipher)
+			field(fieldCipherSuite, x.Cipher)
 		}
 	}
 	for _, f := range r.fields {
@@ -107,10 +107,10 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	field(FieldTruncated, string(r.truncated))
 	field(FieldIdentifiedType, r.payloadType)
 	field(FieldPayloadDigest, payload)
-	field(FieldBlockDigest, block)
+	field(fieldBlockDigest, block)
 	field(FieldContentType, r.contentType)
 	var length [20]byte
-	line(FieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
+	line(fieldContentLength, string(strconv.AppendInt(length[:0], int64(len(r.head)+len(r.body)), 10)))
 	b = append(b, "\r\n"...)
 	s.warc = b
 	return b, err

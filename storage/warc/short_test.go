@@ -109,10 +109,10 @@ func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 		level      int
 		short      bool
 	}{
-		{"header fields", "hello", DefaultLevel, true},
-		{"bytes that have no code", "\x00\xff", DefaultLevel, false},
-		{"letters that have long codes", rare.String(), DefaultLevel, false},
-		{"long", strings.Repeat("words ", maxShort/6), DefaultLevel, false},
+		{"header fields", "hello", defaultLevel, true},
+		{"bytes that have no code", "\x00\xff", defaultLevel, false},
+		{"letters that have long codes", rare.String(), defaultLevel, false},
+		{"long", strings.Repeat("words ", maxShort/6), defaultLevel, false},
 		{"another level", "hello", 6, false},
 	} {
 		x := page(c.body)
@@ -172,7 +172,7 @@ func TestTheShortCodeDoesNotMakeRecordsLonger(t *testing.T) {
 			t.Fatalf("not read as it was, or not short: %q", record)
 		}
 		short += len(member)
-		own += len(zipAt(t, DefaultLevel, record))
+		own += len(zipAt(t, defaultLevel, record))
 	}
 	if short > own {
 		t.Errorf("%d bytes, and %d with codes of their own", short, own)

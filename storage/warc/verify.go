@@ -20,15 +20,15 @@ import (
 
 // Verify reads the whole block, from which nothing may have been read before, and checks its
 // digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The
-// error is an *Error with ErrDigest if a digest does not fit, and with ErrAlgorithm if it
+// error is an *Error with ErrDigest if a digest does not fit, and with errAlgorithm if it
 // cannot be computed; the Reader can continue after both. A record without digests is valid.
 func (rec *Record) Verify() error {
 	if rec.left != rec.Size {
 		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
 	}
-	block, err := newDigest(rec.Header.Get(FieldBlockDigest))
+	block, err := newDigest(rec.Header.Get(fieldBlockDigest))
 	if err != nil {
-		return &Error{rec.Offset, fmt.Errorf("%s: %w", FieldBlockDigest, err)}
+		return &Error{rec.Offset, fmt.Errorf("%s: %w", fieldBlockDigest, err)}
 	}
 	var payload *digest
 	if rec.hasPayload() {
@@ -64,7 +64,7 @@ func (rec *Record) Verify() error {
 		return err
 	}
 	if !block.fits() {
-		return &Error{rec.Offset, fmt.Errorf("%s: %w: %s", FieldBlockDigest, ErrDigest, block.difference())}
+		return &Error{rec.Offset, fmt.Errorf("%s: %w: %s", fieldBlockDigest, ErrDigest, block.difference())}
 	}
 	if !payload.fits() {
 		note := ""
@@ -113,7 +113,7 @@ func newDigest(label string) (*digest, error) {
 	case "sha512":
 		return &digest{sha512.New(), want}, nil
 	}
-	return nil, fmt.Errorf("%w: %q", ErrAlgorithm, clip(label))
+	return nil, fmt.Errorf("%w: %q", errAlgorithm, clip(label))
 }
 
 // Write makes the nil digest an io.Writer.

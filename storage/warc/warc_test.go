@@ -191,7 +191,7 @@ func TestInfo(t *testing.T) {
 		if diff := cmp.Diff(want, fields); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if rec.Type != Warcinfo || rec.ID != placed.ID || rec.Header.Get(FieldFilename) != "a.warc.gz" || rec.Header.Get(FieldTargetURI) != "" {
+		if rec.Type != Warcinfo || rec.ID != placed.ID || rec.Header.Get(fieldFilename) != "a.warc.gz" || rec.Header.Get(FieldTargetURI) != "" {
 			t.Errorf("%+v", rec.Header)
 		}
 	}
@@ -256,7 +256,7 @@ func TestRevisits(t *testing.T) {
 	file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
 	for rec := range records(t, file) {
 		for name, want := range map[string]string{
-			FieldType: "revisit", FieldProfile: string(IdenticalPayloadDigest), FieldRefersTo: "<urn:uuid:first>",
+			fieldType: "revisit", FieldProfile: string(IdenticalPayloadDigest), fieldRefersTo: "<urn:uuid:first>",
 			FieldRefersToURI: "http://a.example/first", FieldRefersToDate: "2030-01-02T02:04:05.678901Z",
 			FieldTruncated: "length", FieldPayloadDigest: "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N",
 		} {
@@ -338,7 +338,7 @@ func TestAFileFromFTP(t *testing.T) {
 		}
 		h := rec.Header
 		if rec.Type != Resource || h.Get(FieldContentType) != "application/octet-stream" || h.Get(FieldTruncated) != "time" ||
-			h.Get(FieldIdentifiedType) != "text/plain" || h.Get(FieldPayloadDigest) != placed[0].PayloadDigest || h.Get(FieldBlockDigest) != placed[0].PayloadDigest {
+			h.Get(FieldIdentifiedType) != "text/plain" || h.Get(FieldPayloadDigest) != placed[0].PayloadDigest || h.Get(fieldBlockDigest) != placed[0].PayloadDigest {
 			t.Errorf("%v", h)
 		}
 	}
@@ -373,7 +373,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	if _, err := NewEncoder(Options{Level: 10}); err == nil {
 		t.Error("level 10 is taken")
 	}
-	if _, err := encoder(t, Options{Random: iotest.ErrReader(io.ErrNoProgress)}).NewID(); !errors.Is(err, io.ErrNoProgress) {
+	if _, err := encoder(t, Options{Random: iotest.ErrReader(io.ErrNoProgress)}).newID(); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("no random bytes: %v", err)
 	}
 	full := errors.New("disk full")

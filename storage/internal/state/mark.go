@@ -3,7 +3,7 @@ package state
 import (
 	"hash/crc32"
 
-	"github.com/permesso-crawler/permesso/storage/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/digest"
 	"go.etcd.io/bbolt"
 )
 

@@ -86,7 +86,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/digest"
 )
 
 // Heritrix's codes for outcomes without an HTTP status.

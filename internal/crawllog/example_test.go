@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/storage/crawllog"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
 func ExampleRead() {
