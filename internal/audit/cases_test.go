@@ -484,6 +484,46 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(2, "begin:clean", "changed:delay:3s->1s")
 			w.hop(2.5, "http://a.example/robots.txt", "16.0.0.1")
 		}, []string{"gap 4"}, nil, ""},
+		{"an address after a run with a shorter pause", func(w *written) {
+			w.settings = map[string]string{"ip-delay": "5s"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(2, "begin:clean", "changed:ip-delay:1s->5s")
+			w.hop(3, "http://b.example/robots.txt", "16.0.0.1") // by the pause of the run before
+			w.hop(5, "http://c.example/robots.txt", "16.0.0.1")
+		}, []string{"gap 5"}, nil, ""},
+		{"a domain after a run with a shorter pause", func(w *written) {
+			w.settings = map[string]string{"domain-delay": "5s", "ip-delay": "0"}
+			w.run(0, "begin:clean")
+			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
+			w.run(2, "begin:clean", "changed:domain-delay:1s->5s")
+			w.hop(3, "http://www.a.example/robots.txt", "16.0.0.1")
+			w.hop(5, "http://a.example/robots.txt", "16.0.0.1")
+		}, []string{"gap 5"}, nil, ""},
+		{"a robots.txt that cannot be had, for another site, without a delay", func(w *written) {
+			w.settings = map[string]string{"delay": "0"}
+			w.run(0, "begin:clean")
+			w.copy(1, 500, "")
+			w.hop(1.2, "http://a.example/robots.txt", "10.0.0.1")
+			w.lines[2].Via = "http://b.example/"
+		}, nil, nil, ""},
+		{"copies that came with other files", func(w *written) {
+			w.run(0, "begin:clean")
+			w.copy(1, 200, all)
+			w.ask(3, "/", 200)
+			w.hop(5, "http://a.example/terms", "10.0.0.1")
+			w.set(3, "for", "use")
+			for _, line := range []int{2, 3} {
+				w.copies["http://a.example"] = append(w.copies["http://a.example"], &robots.Snapshot{URL: "http://a.example/robots.txt", Status: 200, Body: []byte(all), Fetched: w.end(line)})
+			}
+		}, []string{"evidence 0", "evidence 0"}, nil, ""},
+		{"a clock that passes 1970", func(w *written) {
+			begin := float64(-day.Unix())
+			w.run(begin-5, "begin:clean")
+			w.copy(begin-4, 200, all)
+			w.ask(begin-2, "/", 200)
+			w.ask(begin+1, "/1", 200)
+		}, nil, nil, ""},
 		{"a pause of nothing", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, "User-agent: *\nCrawl-delay: 0\n")

@@ -140,6 +140,27 @@ func TestPausesToTheSecond(t *testing.T) {
 	}
 }
 
+// Pauses that were kept exactly count as one with those behind them: a violation names the line
+// that they are counted from, and their number.
+func TestPausesAreCountedFromTheFirst(t *testing.T) {
+	t.Parallel()
+	v, err := Visitor{Agent: "bot", Host: "a.example", Delay: 2 * time.Second}.Access("log", strings.NewReader(asked(0, "/robots.txt", 2, "/", 4, "/", 4, "/", 9, "/", 9, "/")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range v.Violations {
+		got = append(got, fmt.Sprint(v.Violations[i].String(), v.Violations[i].Lines, *v.Violations[i].Pause))
+	}
+	want := []string{
+		"4: gap: a.example/ is the last of 3 requests after line 1 in less than 5s; asked are 2s for each (a pause of 2s, as given)[4 1] {own 2 1.6666666666666667}",
+		"6: gap: a.example/ came less than 1s after line 5; asked are 2s (a pause of 2s, as given)[6 5] {own 2 1}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestARobotsFileOfTheDayBefore(t *testing.T) {
 	const day = 24 * 60 * 60
 	for _, tc := range []struct {

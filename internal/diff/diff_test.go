@@ -142,8 +142,8 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 		if c.text == diff.TextUnknown {
 			compared = 0
 		}
-		if want := (diff.Texts{Compared: compared, Unknown: 1 - compared}); r.Texts != want {
-			t.Errorf("%+v, want %+v", r.Texts, want)
+		if want := (diff.Texts{Compared: compared, Unknown: 1 - compared}); r.Texts != want || r.OtherLines != 0 {
+			t.Errorf("%+v, want %+v; %d lines cannot be read", r.Texts, want, r.OtherLines)
 		}
 		if err := os.RemoveAll(filepath.Join(a, storage.ArchiveDir)); err != nil {
 			t.Fatal(err)
@@ -473,6 +473,28 @@ func TestLinesThatAreNoneAreCounted(t *testing.T) {
 	}
 	if r := compare(t, a, b, diff.Options{}); r.OtherLines != 1 || r.Counts.Changes() != 0 || r.Is.URLs != 1 {
 		t.Errorf("%+v", r.Result)
+	}
+}
+
+// A list has as many rows as asked for, or 25; a negative number means none.
+func TestListsHaveTheirMost(t *testing.T) {
+	t.Parallel()
+	web := func(rules, noise string) func(w *crawltest.Web) {
+		return func(w *crawltest.Web) {
+			home, s := "", w.Site("http://a.example").Robots("User-agent: *\n"+rules)
+			for i := range 30 {
+				home += fmt.Sprintf("<a href=/no/%02d></a><a href=/page/%02d></a>", i, i)
+				s.Page(fmt.Sprintf("/no/%02d", i), "no").Page(fmt.Sprintf("/page/%02d", i), noise)
+			}
+			s.Page("/", home)
+		}
+	}
+	a, b := two(t, web("Disallow: /no", "1"), web("Disallow: /nothing", "2"), func(o *crawler.Options) { o.Output = []crawler.Output{} })
+	for most, want := range map[int]int{0: 25, 7: 7, 29: 29, 30: 30, 31: 30, -1: 0} {
+		r := compare(t, a, b, diff.Options{Most: most})
+		if r.Counts.Of(diff.Modified) != 30 || len(r.First[diff.Modified]) != want || r.Allowed != 30 || len(r.Robots) != 1 || len(r.Robots[0].First) != want {
+			t.Errorf("%d: %+v", most, r.Result)
+		}
 	}
 }
 

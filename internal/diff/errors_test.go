@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -34,12 +35,19 @@ func changed(t *testing.T) (pairs [][2]string) {
 				s.Func("/moved", to("/place")).Page("/place", "<p>moved<!---->")
 			}
 			w.Site("http://b.example").Robots("User-agent: *\nDisallow: /"+text).Page("/", "b"+text)
+			w.Site("http://c.example").Robots("User-agent: *\nDisallow: /"+text).Page("/1", "c")
 		}
 	}
 	for _, with := range []crawler.Output{crawler.OutputPages, ""} {
 		a, b := two(t, web("1"), web("2"), func(o *crawler.Options) {
-			o.Seeds = append(o.Seeds, "http://b.example/")
+			o.Seeds = append(o.Seeds, "http://b.example/", "http://c.example/1")
 			o.Output = []crawler.Output{crawler.OutputWARC}
+			o.Site = func(s frontier.Site) crawler.SiteOptions { // one with settings of its own
+				if s.Host() == "b.example" {
+					return crawler.SiteOptions{AllowForbidden: true, Reason: "agreed by mail"}
+				}
+				return crawler.SiteOptions{}
+			}
 			if with != "" {
 				o.Output = append(o.Output, with)
 			}
@@ -204,6 +212,71 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 	}
 }
 
+// A state that is damaged for one step only, so that later steps can read it again, is an error
+// or changes nothing. No step ignores what it cannot read.
+func TestAStateThatIsDamagedForAMomentChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, dirs := range changed(t) {
+		for _, dir := range dirs {
+			state := filepath.Join(dir, storage.StateFile)
+			whole, err := os.ReadFile(state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			heal := func() {
+				if err := os.WriteFile(state, whole, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			steps := 0
+			figuresOf := func(at int) (string, error) {
+				steps = 0
+				next := func() {
+					switch steps++; steps {
+					case at:
+						spoil(t, dir, 2*4096, int64(len(whole)))
+					case at + 1:
+						heal()
+					}
+				}
+				step := func() error { next(); return nil }
+				o := diff.Options{
+					Temp: t.TempDir(), Begin: func(*diff.Result) error { return step() }, Site: func(frontier.Site) bool { next(); return true },
+					Change: func(*diff.Change) error { return step() }, Effect: func(*diff.Effect) error { return step() },
+				}
+				o.Hook(step, func(_, value []byte) []byte { next(); return value })
+				o.OnSort(next)
+				r, err := diff.Compare(t.Context(), dirs[0], dirs[1], o)
+				heal()
+				if err != nil {
+					return "", err
+				}
+				return figures(t, r), nil
+			}
+			want, err := figuresOf(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := 0
+			for n := range steps {
+				got, err := figuresOf(n + 1)
+				var damaged *storage.DamagedError
+				switch {
+				case errors.As(err, &damaged):
+					failed++
+				case err != nil:
+					t.Errorf("%s, step %d: %v", dir, n+1, err)
+				case got != want:
+					t.Errorf("%s, step %d: %s\nwant %s", dir, n+1, got, want)
+				}
+			}
+			if failed < 5 {
+				t.Errorf("%s: %d errors in %d steps", dir, failed, steps)
+			}
+		}
+	}
+}
+
 // If one of the crawls does not know where a URL leads, the URL has not changed.
 func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
 	web := func(to string) func(w *crawltest.Web) {
@@ -222,6 +295,48 @@ func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
 		crawl(t, b, web("/2"), c.is)
 		if r := compare(t, a, b, diff.Options{}); r.Counts.Of(c.want) != 1 {
 			t.Errorf("%d: %v, want one %s", i, r.Counts, c.want)
+		}
+	}
+}
+
+// A page leads nowhere, even if its answer has a Location. What leads elsewhere in both crawls
+// has both places, from pages.jsonl or, if that does not say, from the archive.
+func TestOnlyARedirectLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, to string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", to)
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			w.Write([]byte("<p>a page"))
+		}
+	}
+	web := func(page, leads http.HandlerFunc) func(w *crawltest.Web) {
+		return func(w *crawltest.Web) {
+			w.Site("http://a.example").Robots("").Page("/", "<a href=/page></a><a href=/leads></a>").
+				Func("/page", page).Func("/leads", leads).Page("/1", "1").Page("/2", "2")
+		}
+	}
+	for place, output := range map[string][]crawler.Output{
+		"http://a.example/2": {crawler.OutputWARC}, "http://a.example/3": {crawler.OutputWARC, crawler.OutputPages},
+	} {
+		a, b := two(t, web(answer(200, "/1"), answer(302, "/1")), web(answer(302, "/2"), answer(302, "/2")), func(o *crawler.Options) { o.Output = output })
+		if len(output) > 1 {
+			path := filepath.Join(b, storage.PagesFile)
+			lines, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, bytes.ReplaceAll(lines, []byte(`"http://a.example/2"`), []byte(`"`+place+`"`)), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := compare(t, a, b, diff.Options{})
+		for path, want := range map[string][2]string{"/page": {"", place}, "/leads": {"http://a.example/1", place}} {
+			c := r.changes["http://a.example"+path]
+			if got := [2]string{c.Was.Location, c.Is.Location}; got != want || c.Kind != diff.Redirected {
+				t.Errorf("%v, %s: %q, want %q: %+v", output, path, got, want, c)
+			}
 		}
 	}
 }

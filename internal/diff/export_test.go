@@ -33,6 +33,12 @@ func (h *hooked) Close() error {
 	return h.before()
 }
 
+// OnSort makes each sort call f before it begins.
+func (o *Options) OnSort(f func()) {
+	begin := o.order
+	o.order = func(temp string) order { f(); return begin(temp) }
+}
+
 // Count makes open the number of sorts that are not closed.
 func (o *Options) Count(open *int) {
 	begin := o.order

@@ -1,6 +1,10 @@
 package diff
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+)
 
 // Only the rules of the last sites are kept.
 func TestRulesOfFewSitesAreKept(t *testing.T) {
@@ -13,5 +17,36 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 	}
 	if len(c) != mostGroups || c[0] != last[2*mostGroups] || c[mostGroups-1] != last[3*mostGroups-1] {
 		t.Errorf("%d are kept", len(c))
+	}
+}
+
+// Of two entries with one URL the one that was fetched counts, in whichever order they come. A
+// line of pages.jsonl adds to what was fetched, and to nothing else.
+func TestFactsAboutOneURLAreOneView(t *testing.T) {
+	entry := func(s crawler.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }
+	line := &fact{Digest: "of the line", Text: "text", Location: "place"}
+	for name, c := range map[string]struct {
+		kinds string
+		facts []*fact
+		want  fact
+	}{
+		"none":              {"", nil, fact{}},
+		"fetched first":     {"ee", []*fact{entry(crawler.StandsFetched, "1"), entry(crawler.StandsQueued, "2")}, *entry(crawler.StandsFetched, "1")},
+		"fetched last":      {"ee", []*fact{entry(crawler.StandsQueued, "1"), entry(crawler.StandsFetched, "2")}, *entry(crawler.StandsFetched, "2")},
+		"both fetched":      {"ee", []*fact{entry(crawler.StandsFetched, "1"), entry(crawler.StandsFetched, "2")}, *entry(crawler.StandsFetched, "1")},
+		"neither fetched":   {"ee", []*fact{entry(crawler.StandsRefused, "1"), entry(crawler.StandsQueued, "2")}, *entry(crawler.StandsRefused, "1")},
+		"a line alone":      {"p", []*fact{line}, fact{}},
+		"a line behind":     {"ep", []*fact{entry(crawler.StandsFetched, ""), line}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
+		"with a digest":     {"ep", []*fact{entry(crawler.StandsFetched, "1"), line}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
+		"of what is queued": {"ep", []*fact{entry(crawler.StandsQueued, ""), line}, *entry(crawler.StandsQueued, "")},
+		"before an entry":   {"epe", []*fact{entry(crawler.StandsFetched, "1"), line, entry(crawler.StandsFetched, "2")}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
+	} {
+		var v view
+		for i, f := range c.facts {
+			v.take(c.kinds[i], f)
+		}
+		if v.fact != c.want {
+			t.Errorf("%s: %+v, want %+v", name, v.fact, c.want)
+		}
 	}
 }

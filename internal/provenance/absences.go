@@ -64,7 +64,7 @@ func (w *writer) writeAbsences(out io.Writer) error {
 				return err
 			}
 		}
-		if err := w.ctx.Err(); err != nil {
+		if err := w.quit(); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ type refusalKey struct {
 func (w *writer) writeRefused(out io.Writer) error {
 	all := map[refusalKey]*Refusal{}
 	for l, err := range w.account.Refused() {
-		if err = cmp.Or(err, w.ctx.Err()); err != nil {
+		if err = cmp.Or(err, w.quit()); err != nil {
 			return err
 		}
 		key := refusalKey{l.To.Site(), cmp.Or(string(l.Reason), Unknown)}

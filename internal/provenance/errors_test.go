@@ -3,10 +3,13 @@ package provenance_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -235,6 +240,170 @@ func TestWhatCannotBeSortedIsAnError(t *testing.T) {
 				t.Errorf("%s: step %d of %d: %v", name, n, f.n, err)
 			}
 		}
+	}
+}
+
+// damage overwrites the state of a crawl, and returns what undoes that.
+func damage(t *testing.T, dir string) (undo func()) {
+	t.Helper()
+	path := filepath.Join(dir, storage.StateFile)
+	was, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, slices.Concat(was[:2<<12], bytes.Repeat([]byte{0xff}, len(was)-2<<12)), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.WriteFile(path, was, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A healing order calls heal when it is closed.
+type healingOrder struct {
+	*crawllog.Order
+	heal func()
+}
+
+func (o *healingOrder) Close() error {
+	o.heal()
+	return o.Order.Close()
+}
+
+// A state that cannot be read while the log or the outputs are read is an error, even if it can
+// be read again later.
+func TestAStateThatIsDamagedForAMomentIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := crawled(t)
+	var damaged *storage.DamagedError
+	n := 0
+	err := provenance.ReadLists(dir, io.Discard, func() provenance.Order {
+		heal := func() {}
+		if n++; n == 1 {
+			heal = damage(t, dir)
+		}
+		return &healingOrder{crawllog.NewOrder(t.TempDir()), heal}
+	})
+	if !errors.As(err, &damaged) {
+		t.Errorf("the runs: %v", err)
+	}
+	var heal func()
+	if err := provenance.ReadOutputs(dir, func() error { heal = damage(t, dir); return nil }); !errors.As(err, &damaged) {
+		t.Errorf("the outputs: %v", err)
+	}
+	heal()
+	if err := provenance.ReadOutputs(dir, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// A state that is damaged for one step only is an error, or changes nothing.
+func TestAStateThatIsDamagedForAStepChangesNothing(t *testing.T) {
+	t.Parallel()
+	_, later := snapshots(t)
+	for _, dir := range []string{crawled(t), later} {
+		steps, failed := 0, 0
+		figures := func(at int) string {
+			heal := func() {}
+			steps = 0
+			p, err := provenance.Steps(dir, t.TempDir(), settle, func() {
+				switch steps++; steps {
+				case at:
+					heal = damage(t, dir)
+				case at + 1:
+					heal()
+					heal = func() {}
+				}
+			})
+			heal()
+			var damaged *storage.DamagedError
+			if errors.As(err, &damaged) {
+				failed++
+				return ""
+			}
+			if err != nil {
+				t.Errorf("%s, step %d: %v", dir, at, err)
+				return ""
+			}
+			text, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
+		}
+		want := figures(0)
+		for n := range steps {
+			if got := figures(n + 1); got != "" && got != want {
+				t.Errorf("%s, step %d of %d:\n%s", dir, n+1, steps, gocmp.Diff(want, got))
+			}
+		}
+		if failed < 3 || want == "" {
+			t.Errorf("%s: %d errors in %d steps", dir, failed, steps)
+		}
+	}
+}
+
+// Sites of the log that cannot be put aside are an error, and so are seeds that cannot be
+// written.
+func TestWhatCannotBePutAsideIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := crawled(t)
+	if err := provenance.CloseSeeds(dir); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the seeds: %v", err)
+	}
+	path := filepath.Join(dir, storage.LogFile)
+	log, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var more []byte
+	err = crawllog.Read(bytes.NewReader(log), func(l *crawllog.Line) error {
+		if more == nil && !l.Start.IsZero() && l.URL != crawllog.RunURL {
+			for i := range 4100 { // more than are counted in memory
+				l.URL = fmt.Sprintf("http://s%d.example/", i)
+				more = l.Append(more)
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		err = os.WriteFile(path, append(log, more...), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{fails: 1}
+	if err := provenance.ReadLists(dir, io.Discard, func() provenance.Order { return f.order(t) }); !errors.Is(err, errFull) || f.n > 2 {
+		t.Errorf("the sites: %v, after %d steps", err, f.n)
+	}
+}
+
+// A part that cannot be removed is an error beside the one that has ended the writing.
+func TestPartsThatCannotBeRemovedAreTold(t *testing.T) {
+	t.Parallel()
+	dir := crawled(t)
+	before := directoryNames(t, dir)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	blocked := 0
+	_, err := provenance.Write(ctx, dir, provenance.Options{NoAudit: true, OptOut: func(frontier.URL) string {
+		for _, name := range directoryNames(t, dir) {
+			if path := filepath.Join(dir, name); !slices.Contains(before, name) {
+				if os.Remove(path) == nil {
+					blocked++
+				}
+				if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o755); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		cancel(errFull)
+		return ""
+	}})
+	var path *fs.PathError
+	if !errors.Is(err, errFull) || !errors.As(err, &path) || path.Op != "remove" || blocked == 0 {
+		t.Errorf("%v, %d parts", err, blocked)
 	}
 }
 

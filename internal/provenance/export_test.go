@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -65,4 +67,80 @@ func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	}
 	var f Figures
 	return &f, h.figures(&f)
+}
+
+// Steps makes the provenance of the crawl in dir without an audit, and writes its files into
+// another directory, without their names. It calls step between any two steps that read a state.
+func Steps(dir, into string, now time.Time, step func()) (*Provenance, error) {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	w := newWriter(context.Background(), dir, state, Options{NoAudit: true, Now: now, OptOut: func(frontier.URL) string { step(); return "" }})
+	w.into = into
+	w.newOrder = func(temp string) order {
+		step()
+		return &steppedOrder{crawllog.NewOrder(temp), step}
+	}
+	for _, next := range []func() error{
+		w.begin, w.readLog, w.readPages, w.writeLists, w.readOutputs, func() error { return w.judge(audited{}) }, w.compare, w.writeSheet, w.writeFile,
+	} {
+		if step(); err == nil {
+			err = next()
+		}
+	}
+	if err = errors.Join(err, w.discard(), state.Close()); err != nil {
+		return nil, err
+	}
+	return w.Provenance, nil
+}
+
+type steppedOrder struct {
+	order
+	step func()
+}
+
+func (o *steppedOrder) Add(key, line []byte) error {
+	o.step()
+	return o.order.Add(key, line)
+}
+
+func (o *steppedOrder) Each(f func(key, line []byte) error) error {
+	return o.order.Each(func(key, line []byte) error { o.step(); return f(key, line) })
+}
+
+// ReadOutputs reads the outputs of the crawl in dir. It calls begun after it has read the
+// settings of the crawl.
+func ReadOutputs(dir string, begun func() error) error {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	w := newWriter(context.Background(), dir, state, Options{})
+	for _, step := range []func() error{w.begin, begun, w.readOutputs} {
+		if err := step(); err != nil {
+			return errors.Join(err, state.Close())
+		}
+	}
+	return state.Close()
+}
+
+// CloseSeeds writes the lists of the crawl in dir, and closes the file of its seeds before they
+// are all written. It returns the error of the lists.
+func CloseSeeds(dir string) error {
+	state, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	var w *writer
+	w = newWriter(context.Background(), dir, state, Options{OptOut: func(frontier.URL) string {
+		w.staged[0].file.Close()
+		return ""
+	}})
+	defer w.discard()
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.writeLists()
 }

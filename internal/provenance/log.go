@@ -63,7 +63,7 @@ func (w *writer) readLog() (err error) {
 
 func (r *logReader) other(int64, error) error {
 	r.Figures.OtherLines++
-	return r.ctx.Err()
+	return causeOf(r.ctx)
 }
 
 func (r *logReader) line(_ int64, l *crawllog.Line, _ []byte) error {
@@ -84,7 +84,7 @@ func (r *logReader) line(_ int64, l *crawllog.Line, _ []byte) error {
 	if len(r.runs) == int(r.all) && r.all > 0 {
 		r.runs[r.all-1].last = l.Time.UTC()
 	}
-	return r.ctx.Err()
+	return causeOf(r.ctx)
 }
 
 // request counts a request.

@@ -42,7 +42,7 @@ func (w *writer) readPages() (err error) {
 				tallyFirst(licenses, url, mostLicenses)
 			}
 		}
-		return w.ctx.Err()
+		return w.quit()
 	})
 	f.Licenses = topOf(licenses)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -70,7 +70,7 @@ func (w *writer) writeCopies(out io.Writer, site frontier.Site) error {
 	if err := w.copied(out, site, before, true); err != nil {
 		return err
 	}
-	return w.ctx.Err()
+	return w.quit()
 }
 
 func (w *writer) copied(out io.Writer, site frontier.Site, s *robots.Snapshot, last bool) error {

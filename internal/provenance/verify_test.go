@@ -214,8 +214,12 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	for path, want := range map[string]string{text: "no key in PEM", pemFile(t, "PUBLIC KEY", &foreign.PublicKey): "not of Ed25519"} {
-		if _, err := provenance.ReadPublicKey(path); err == nil || !strings.Contains(err.Error(), want) {
+	for path, want := range map[string]string{
+		text: "no key in PEM", filepath.Join(t.TempDir(), "none"): "no such file", pemFile(t, "PUBLIC KEY", &foreign.PublicKey): "not of Ed25519",
+		pemFile(t, "PRIVATE KEY", foreign): "not of Ed25519",
+	} {
+		var wrong *provenance.KeyError
+		if key, err := provenance.ReadPublicKey(path); key != nil || !errors.As(err, &wrong) || wrong.Path != path || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

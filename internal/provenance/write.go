@@ -133,11 +133,14 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 }
 
 // quit returns why the writer must stop, or nil.
-func (w *writer) quit() error {
-	if w.ctx.Err() == nil {
+func (w *writer) quit() error { return causeOf(w.ctx) }
+
+// causeOf returns why a context has ended, or nil if it has not.
+func causeOf(ctx context.Context) error {
+	if ctx.Err() == nil {
 		return nil
 	}
-	return context.Cause(w.ctx)
+	return context.Cause(ctx)
 }
 
 // begin reads the identity and the settings of the crawl.

@@ -63,6 +63,41 @@ func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 	}
 }
 
+// If no request came too early, the page says so of all of them.
+func TestRequestsThatKeptTheirPausesAreTold(t *testing.T) {
+	t.Parallel()
+	raw, _ := pageOf(t, reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+logged(3, "200", "http://a.test/2", "-", "text/html", own)+
+		logged(6, "200", "http://a.test/3", "-", "text/html", own)))
+	for _, want := range []string{
+		"Each of 2 requests that had to keep a pause has kept it.", "The closest one left 900 ms beyond what was asked (own, line 2 of crawl.log).",
+		"No request had to wait for a Retry-After that asked for more than all else.", "0 of the requests were for robots.txt.",
+	} {
+		if !strings.Contains(raw, want) {
+			t.Errorf("the page does not have %s", want)
+		}
+	}
+}
+
+// A URL of a sitemap is known since robots.txt was fetched for the first time, even if it was
+// requested much later.
+func TestAURLThatRobotsTxtLeadsToIsKnownSinceItCame(t *testing.T) {
+	t.Parallel()
+	robots := func(second int) string {
+		return strings.Replace(logged(second, "200", "http://a.test/robots.txt", "http://a.test/", "text/plain", ""), " L ", " P ", 1)
+	}
+	r := reportOf(t, "2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n"+
+		robots(10)+robots(30)+logged(40, "200", "http://a.test/listed", "http://a.test/robots.txt", "text/html", ""))
+	var found []float64
+	for i, p := range r.Series.Points {
+		if p.Found > 0 {
+			found = append(found, float64(i)*r.Series.Step)
+		}
+	}
+	if len(found) != 1 || found[0] < 9 || found[0] > 11 {
+		t.Errorf("URLs were found after %v seconds", found)
+	}
+}
+
 // Lines that cannot be read are counted and listed, and the others are reported.
 func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 	good := logged(1, "200", "http://a.test/1", "-", "text/html", "")
@@ -88,6 +123,17 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 	for _, log := range []string{"", "2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n"} {
 		r := reportOf(t, log)
 		raw, tree := pageOf(t, r)
+		for _, want := range []string{
+			"No request had to keep a pause.", "No request had to keep a pause yet.", "No site was asked for anything.", "No site was asked twice.",
+			"There were none.", "Nothing was answered.", "Nothing is left.", "Each URL that entered the crawl was answered.",
+		} {
+			if !strings.Contains(raw, want) {
+				t.Errorf("the page does not have %s", want)
+			}
+		}
+		if strings.Contains(raw, "Nothing has happened yet.") != (log == "") {
+			t.Errorf("%q: whether anything has happened", log)
+		}
 		if r.Requests != 0 || strings.Contains(raw, "NaN") || strings.Contains(raw, "Inf") || len(all(tree, "figure")) != 11 {
 			t.Errorf("%q: %+v", log, r)
 		}

@@ -298,3 +298,24 @@ func TestDotsAreFew(t *testing.T) {
 		t.Errorf("%d groups: %+v, %+v, %+v", len(r.delays), rest, first, early)
 	}
 }
+
+// Of many groups the early ones and the largest have dots.
+func TestDrawnDotsAreFew(t *testing.T) {
+	t.Parallel()
+	var delays []Delay
+	for i := range 1502 {
+		delays = append(delays, Delay{Clock: "own", Asked: 1, Kept: 1, Requests: int64(2000 - i)})
+	}
+	delays[1501].Early = 1
+	var p plot
+	p.dots(delays, spans(0.5, 2, 0, 100), spans(0.5, 2, 0, 100))
+	bad := 0
+	for _, m := range p.Marks {
+		if m.Class == "dot bad" {
+			bad++
+		}
+	}
+	if len(p.Marks) != 1500 || bad != 1 || p.Marks[0].Class != "dot bad" || len(p.Legend) != 1 {
+		t.Errorf("%d dots, %d of them early, %v", len(p.Marks), bad, p.Legend)
+	}
+}

@@ -52,6 +52,14 @@ func TestAPlanFollowsItsPolicies(t *testing.T) {
 	}
 }
 
+// The reasons are written into the list of missed runs, so they are never renamed.
+func TestReasonsKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	if got := [...]schedule.Why{schedule.WhyOff, schedule.WhyOverlap}; got != [...]schedule.Why{"off", "overlap"} {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestAPlanWaitsForTheJitter(t *testing.T) {
 	s := newSchedule(t, schedule.Spec{Every: "@daily", Jitter: 20 * time.Hour})
 	nominal := at(t, "2026-11-10T00:00:00Z")

@@ -450,6 +450,10 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if diff := cmp.Diff([]series.Missed{missed(1, series.WhyOff), missed(2, series.WhyOverlap), missed(3, series.WhyFailed)}, all); diff != "" || !since.Equal(monday) || err != nil {
 		t.Errorf("%v, %v:\n%s", since, err, diff)
 	}
+	raw, err = os.ReadFile(path)
+	if n := strings.Count(string(raw), `"due":"2026-12-14T03:00:00Z"`); n != 1 || err != nil {
+		t.Errorf("a run that is noted twice at once has %d lines: %v\n%s", n, err, raw)
+	}
 }
 
 // Each changed file of a snapshot is named, with what is wrong with it.

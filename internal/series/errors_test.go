@@ -73,6 +73,41 @@ func TestSeedsThatAreDamagedAreNotCompared(t *testing.T) {
 	}
 }
 
+// A continued snapshot goes on with the snapshot before that it began with, even if a later one
+// has ended since. If that was removed, it is the newest that is over.
+func TestAContinuedSnapshotKeepsTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := series.Series{Dir: t.TempDir()}
+		job := jobOf("", "http://a.example/")
+		first := begin(t, s, job, series.Moment{Now: monday})
+		crawlInto(t, first, job, 0)
+		end(t, first)
+		second := begin(t, s, job, series.Moment{Now: monday.Add(time.Hour)})
+		end(t, second)
+		third := begin(t, s, job, series.Moment{Now: monday.Add(2 * time.Hour), Fresh: true})
+		end(t, third)
+		crawlInto(t, second, job, 0)
+		previous := func() string {
+			t.Helper()
+			r := begin(t, s, job, series.Moment{Now: monday.Add(3 * time.Hour)})
+			if !r.Resumed || r.Dir != third.Dir {
+				t.Errorf("%+v", r)
+			}
+			end(t, r)
+			return r.Previous
+		}
+		if third.Previous != first.Dir || previous() != first.Dir {
+			t.Errorf("it began with %s, and goes on with %s", third.Previous, previous())
+		}
+		if err := os.RemoveAll(first.Dir); err != nil {
+			t.Fatal(err)
+		}
+		if got := previous(); got != second.Dir {
+			t.Errorf("the one before is gone, and it goes on with %q", got)
+		}
+	})
+}
+
 // revisited makes two snapshots of the same pages, and returns the second.
 func revisited(t *testing.T) (last series.Snapshot) {
 	t.Helper()

@@ -94,3 +94,36 @@ func TestMissedRunsAreSynced(t *testing.T) {
 		}
 	}
 }
+
+// A lock counts only if the name of its file still leads to it.
+func TestALockHasItsName(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, other := filepath.Join(dir, LockFile), filepath.Join(dir, "other")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	l := &lock{file: f}
+	if !l.named(path) || l.named(other) || l.named(filepath.Join(dir, "missing")) {
+		t.Errorf("%v, and that of another file %v, and of none %v", l.named(path), l.named(other), l.named(filepath.Join(dir, "missing")))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l.named(path) {
+		t.Error("a file that is closed has its name")
+	}
+}
+
+// The reasons of missed runs are never renamed.
+func TestReasonsOfMissedRunsKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	if got := [...]string{WhyOff, WhyOverlap, WhyFailed}; got != [...]string{"off", "overlap", "failed"} {
+		t.Errorf("%q", got)
+	}
+}

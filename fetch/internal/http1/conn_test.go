@@ -213,6 +213,8 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"a head", line((256 << 10)), "whole"},
 		{"a head of a byte more", line((256 << 10) + 1), "size"},
 		{"a head without end", ok + fill((256<<10)+10, "A: b\r\n"), "size"},
+		{"a head that ends with the connection where it may not go on", ok + "A: " + strings.Repeat("x", 256<<10-len(ok+"A: \n")) + "\n", "cut"},
+		{"a byte behind a chunk, with line ends of LF", chunks + "2\nokx\n0\n\n", "protocol"},
 		{"a status line without end", "HTTP/1.1 200 " + fill((256<<10)+10, "x"), "size"},
 		{"interim answers", fill(64*len(early), early) + ok + "\r\n", "whole"},
 		{"one more of them", fill((64+1)*len(early), early) + ok + "\r\n", "size"},
@@ -312,6 +314,20 @@ func TestErrorsOfTheConnection(t *testing.T) {
 type deafWriter struct{ err error }
 
 func (d deafWriter) Write([]byte) (int, error) { return 0, d.err }
+
+// What an earlier exchange has left in a buffer is not read as an answer.
+func TestABufferThatWasUsedHasNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, left := range []string{"\n", "\r\n\r\n ", line("HTTP/1.1 200 OK")} {
+		c := New(says("", 0))
+		c.Send([]byte("x"))
+		copy(*c.buf, left)
+		if resp, err := c.Receive(false); resp != nil || !errors.Is(err, io.ErrUnexpectedEOF) || len(c.Head()) > 0 {
+			t.Errorf("%q is left: %+v, %v", left, resp, err)
+		}
+		c.End()
+	}
+}
 
 // After its end a body returns the same end, or the same error, to each read.
 func TestTheEndOfABodyStays(t *testing.T) {
