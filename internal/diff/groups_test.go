@@ -3,7 +3,7 @@ package diff
 import (
 	"testing"
 
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // Only the rules of the last sites are kept.
@@ -23,7 +23,7 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 // Of two entries with one URL the one that was fetched counts, in whichever order they come. A
 // line of pages.jsonl adds to what was fetched, and to nothing else.
 func TestFactsAboutOneURLAreOneView(t *testing.T) {
-	entry := func(s crawler.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }
+	entry := func(s account.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }
 	line := &fact{Digest: "of the line", Text: "text", Location: "place"}
 	for name, c := range map[string]struct {
 		kinds string
@@ -31,15 +31,15 @@ func TestFactsAboutOneURLAreOneView(t *testing.T) {
 		want  fact
 	}{
 		"none":              {"", nil, fact{}},
-		"fetched first":     {"ee", []*fact{entry(crawler.StandsFetched, "1"), entry(crawler.StandsQueued, "2")}, *entry(crawler.StandsFetched, "1")},
-		"fetched last":      {"ee", []*fact{entry(crawler.StandsQueued, "1"), entry(crawler.StandsFetched, "2")}, *entry(crawler.StandsFetched, "2")},
-		"both fetched":      {"ee", []*fact{entry(crawler.StandsFetched, "1"), entry(crawler.StandsFetched, "2")}, *entry(crawler.StandsFetched, "1")},
-		"neither fetched":   {"ee", []*fact{entry(crawler.StandsRefused, "1"), entry(crawler.StandsQueued, "2")}, *entry(crawler.StandsRefused, "1")},
+		"fetched first":     {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsFetched, "1")},
+		"fetched last":      {"ee", []*fact{entry(account.StandsQueued, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "2")},
+		"both fetched":      {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "1")},
+		"neither fetched":   {"ee", []*fact{entry(account.StandsRefused, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsRefused, "1")},
 		"a line alone":      {"p", []*fact{line}, fact{}},
-		"a line behind":     {"ep", []*fact{entry(crawler.StandsFetched, ""), line}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
-		"with a digest":     {"ep", []*fact{entry(crawler.StandsFetched, "1"), line}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
-		"of what is queued": {"ep", []*fact{entry(crawler.StandsQueued, ""), line}, *entry(crawler.StandsQueued, "")},
-		"before an entry":   {"epe", []*fact{entry(crawler.StandsFetched, "1"), line, entry(crawler.StandsFetched, "2")}, fact{URL: "u", Standing: crawler.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
+		"a line behind":     {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
+		"with a digest":     {"ep", []*fact{entry(account.StandsFetched, "1"), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
+		"of what is queued": {"ep", []*fact{entry(account.StandsQueued, ""), line}, *entry(account.StandsQueued, "")},
+		"before an entry":   {"epe", []*fact{entry(account.StandsFetched, "1"), line, entry(account.StandsFetched, "2")}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
 	} {
 		var v view
 		for i, f := range c.facts {
