@@ -9,6 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
@@ -72,7 +76,7 @@ of nginx or Apache. Docs: docs/reference/audit.md.`,
 	flags.StringVar(&f.host, "host", "", "`host` of the log: lines that name another are left out")
 	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` of --host that was in force")
 	flags.StringVar(&f.delay, "delay", "", "`duration` of the required pause, as 2s, in place of that of --robots")
-	borrow(flags, &f.as, "", "dialect")
+	settings.Borrow(flags, &f.as, "", "dialect")
 	return cmd
 }
 
@@ -89,21 +93,21 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	}
 	switch {
 	case f.accessLog != "" && f.heritrixLog != "":
-		return usage("give either --access-log or --heritrix-log")
+		return exit.Usagef("give either --access-log or --heritrix-log")
 	case len(args) > 0:
 		return p.runAuditDirs(f, args, only)
 	case logs && only("out", "site", "temp") != "":
-		return usage("--%s is for the audit of a directory", only("out", "site", "temp"))
+		return exit.Usagef("--%s is for the audit of a directory", only("out", "site", "temp"))
 	case f.accessLog != "" && f.agent == "":
-		return usage("--agent: which crawler? its name, as its User-Agent in the log has it, such as --agent somebot")
+		return exit.Usagef("--agent: which crawler? its name, as its User-Agent in the log has it, such as --agent somebot")
 	case f.robots != "" && f.agent == "":
-		return usage("--agent: whose group of %s counts? such as --agent somebot", f.robots)
+		return exit.Usagef("--agent: whose group of %s counts? such as --agent somebot", f.robots)
 	case f.robots != "" && f.host == "":
-		return usage("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
+		return exit.Usagef("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
 	}
-	return usage("crawl audit takes the directories of crawls as arguments")
+	return exit.Usagef("crawl audit takes the directories of crawls as arguments")
 }
 
 // runAuditDirs runs the audit of directories that the flags choose.
@@ -111,27 +115,27 @@ func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...
 	several := len(dirs) > 1
 	switch name := only("agent", "robots", "delay", "dialect", "heritrix-log"); {
 	case name == "heritrix-log":
-		return usage("--heritrix-log is audited without a directory: %q is one argument too many", dirs[0])
+		return exit.Usagef("--heritrix-log is audited without a directory: %q is one argument too many", dirs[0])
 	case name != "":
-		return usage("--%s is for the audit of a log without a directory: a crawl has kept what was asked of it", name)
+		return exit.Usagef("--%s is for the audit of a log without a directory: a crawl has kept what was asked of it", name)
 	case f.host != "" && f.accessLog == "":
-		return usage("--host is for --access-log")
+		return exit.Usagef("--host is for --access-log")
 	case f.site != "" && f.accessLog != "":
-		return usage("give either --site or --access-log")
+		return exit.Usagef("give either --site or --access-log")
 	case several && (f.site != "" || f.accessLog != ""):
-		return usage("--%s is for the audit of one directory", only("site", "access-log"))
+		return exit.Usagef("--%s is for the audit of one directory", only("site", "access-log"))
 	case several && f.out != "" && f.out != "none":
-		return usage("--out names one file, and there is a certificate for each of %d directories", len(dirs))
+		return exit.Usagef("--out names one file, and there is a certificate for each of %d directories", len(dirs))
 	}
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		switch name, err := filepath.EvalSymlinks(dir); {
-		case !exists(dir) || err != nil:
-			return noDirectory(dir)
-		case newestIn(dir) != "":
-			return noCrawlIn(dir)
+		case !crawldir.Exists(dir) || err != nil:
+			return crawldir.Missing(dir)
+		case crawldir.Newest(dir) != "":
+			return crawldir.NoCrawl(dir)
 		case seen[name]:
-			return usage("%s is given twice", dir)
+			return exit.Usagef("%s is given twice", dir)
 		default:
 			seen[name] = true
 		}
@@ -147,11 +151,11 @@ func auditError(f *auditFlags, dir string, err error) error {
 	var line *audit.LineError
 	if errors.As(err, &line) {
 		if f.accessLog != "" && line.File == filepath.Base(f.accessLog) {
-			return usage("%v", err)
+			return exit.Usagef("%v", err)
 		}
-		return &exit{exitState, fmt.Errorf("%w: crawl verify says what else is damaged", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: crawl verify says what else is damaged", err))
 	}
-	return meanwhileOf(dir, err)
+	return exit.Meanwhile(dir, err)
 }
 
 // broken returns the error of an audit that has found n violations.
@@ -159,7 +163,7 @@ func broken(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return &exit{exitCheck, nil}
+	return exit.With(exit.Check, nil)
 }
 
 // A certificate is a report, and the program that made it.
@@ -184,7 +188,7 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	if err != nil {
 		return "", err
 	}
-	err = outfile.Write(path, []byte(escaped(string(text))+"\n"))
+	err = outfile.Write(path, []byte(say.Escaped(string(text))+"\n"))
 	if err != nil && f.out == "" {
 		p.note("crawl: no certificate was written: %v; --out names another file", err)
 		return "", nil
@@ -192,47 +196,42 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	return path, outputError("--out", path, err)
 }
 
-// told is like line for texts that others have written: it prints one line.
-func (l *lines) told(label, format string, args ...any) {
-	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
-}
-
 // audited prints a report.
 func (p *program) audited(dir, out string, r *audit.Report) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w := p.lines()
 	killed := ""
 	if r.Killed > 0 {
 		killed = fmt.Sprintf(", %d of them killed", r.Killed)
 	}
-	w.told("audited", "%s of %s: %s, %s, to %s in %s%s", dir, r.Token, plural(int(r.Requests), "request"), ofThem(int(r.RobotsRequests), int(r.UseRequests)), plural(int(r.Sites), "site"), plural(r.Runs, "run"), killed)
+	w.Told("audited", "%s of %s: %s, %s, to %s in %s%s", dir, r.Token, say.Plural(int(r.Requests), "request"), ofThem(int(r.RobotsRequests), int(r.UseRequests)), say.Plural(int(r.Sites), "site"), say.Plural(r.Runs, "run"), killed)
 	if r.Requests > 0 {
-		w.told("from", "%s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
+		w.Told("from", "%s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
 	}
-	w.told("evidence", "%s, %s, sha256 %s", r.Log, plural(int(r.LogLines), "line"), r.LogSHA256)
-	w.told("", "%s of robots.txt, sha256 %s", copies(int(r.Copies)), r.CopiesSHA256)
+	w.Told("evidence", "%s, %s, sha256 %s", r.Log, say.Plural(int(r.LogLines), "line"), r.LogSHA256)
+	w.Told("", "%s of robots.txt, sha256 %s", copies(int(r.Copies)), r.CopiesSHA256)
 	if r.Server != nil {
-		w.beside(r.Server)
+		besideLine(w, r.Server)
 	}
-	w.checks(r.Checks)
+	checkLines(w, r.Checks)
 	for _, m := range r.Margins {
-		w.told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, inSeconds(m.Least), plural(int(m.Requests), "request"), m.Line)
+		w.Told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, say.InSeconds(m.Least), say.Plural(int(m.Requests), "request"), m.Line)
 	}
 	for i, u := range r.Unproven {
 		if i == maxProblems {
-			w.told("", "and %d more", r.UnprovenLines-maxProblems)
+			w.Told("", "and %d more", r.UnprovenLines-maxProblems)
 			break
 		}
-		w.told("unproven", "line %d: %s", u.Line, u.Why)
+		w.Told("unproven", "line %d: %s", u.Line, u.Why)
 	}
 	for _, text := range r.Remarks {
-		w.told("remark", "%s", text)
+		w.Told("remark", "%s", text)
 	}
-	w.violations(r.Log, r.Violations, r.Violated)
-	w.result(r.Violated)
+	violationLines(w, r.Log, r.Violations, r.Violated)
+	resultLine(w, r.Violated)
 	if out != "" {
-		w.told("certificate", "%s", out)
+		w.Told("certificate", "%s", out)
 	}
-	return w.err
+	return w.Err
 }
 
 // ofThem returns how many requests were for files that are read before pages.
@@ -244,22 +243,22 @@ func ofThem(robots, use int) string {
 	return text
 }
 
-// checks prints what each rule was checked against.
-func (l *lines) checks(all []audit.Check) {
+// checkLines prints what each rule was checked against.
+func checkLines(l *say.Lines, all []audit.Check) {
 	for _, c := range all {
 		text := "nothing to hold it against"
 		switch {
 		case c.Violations > 0:
-			text = fmt.Sprintf("broken %s of %d", often(c.Violations), c.Checked)
+			text = fmt.Sprintf("broken %s of %d", say.Often(c.Violations), c.Checked)
 		case c.Checked > 0:
-			text = "kept " + often(c.Checked)
+			text = "kept " + say.Often(c.Checked)
 		}
-		l.told(string(c.Code), "%s: %s", c.Rule, text)
+		l.Told(string(c.Code), "%s: %s", c.Rule, text)
 	}
 }
 
-// violations tells the first of them.
-func (l *lines) violations(log string, list []audit.Violation, all int64) {
+// violationLines tells the first of them.
+func violationLines(l *say.Lines, log string, list []audit.Violation, all int64) {
 	for i := range list {
 		if i == maxProblems {
 			break
@@ -268,28 +267,19 @@ func (l *lines) violations(log string, list []audit.Violation, all int64) {
 		if len(list[i].Lines) > 0 {
 			text = log + ":" + text
 		}
-		l.told("VIOLATION", "%s", text)
+		l.Told("VIOLATION", "%s", text)
 	}
 	if more := all - int64(min(len(list), maxProblems)); more > 0 {
-		l.told("", "and %d more", more)
+		l.Told("", "and %d more", more)
 	}
 }
 
-func (l *lines) result(violated int64) {
+func resultLine(l *say.Lines, violated int64) {
 	if violated == 0 {
-		l.told("result", "no rule was broken")
+		l.Told("result", "no rule was broken")
 		return
 	}
-	l.told("result", "%s", plural(int(violated), "violation"))
-}
-
-// inSeconds is a time in seconds as people read it.
-func inSeconds(s float64) string {
-	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
-	if d.Abs() >= time.Second {
-		d = d.Round(time.Millisecond)
-	}
-	return d.String()
+	l.Told("result", "%s", say.Plural(int(violated), "violation"))
 }
 
 // hostOf is the host name that a flag means, which may be a URL.
@@ -300,7 +290,7 @@ func hostOf(flag, text string) (string, error) {
 	}
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
-		return "", usage("--%s: %v", flag, err)
+		return "", exit.Usagef("--%s: %v", flag, err)
 	}
 	return u.Host(), nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
@@ -70,7 +72,7 @@ func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err e
 	}
 	file, err := os.Open(f.accessLog)
 	if err != nil {
-		return nil, usage("%v", err)
+		return nil, exit.Usagef("%v", err)
 	}
 	o.Server.Log = file
 	return func() { file.Close() }, nil
@@ -95,28 +97,28 @@ func (p *program) together(f *auditFlags, joint *audit.Joint) error {
 			Together *audit.Joint `json:"together"`
 		}{joint})
 	}
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	w.told("together", "%s", strings.Join(joint.Crawls, ", "))
-	w.checks(joint.Checks)
+	w := p.lines()
+	w.Told("together", "%s", strings.Join(joint.Crawls, ", "))
+	checkLines(w, joint.Checks)
 	for i := range joint.Violations {
 		if i == maxProblems {
-			w.told("", "and %d more", joint.Violated-maxProblems)
+			w.Told("", "and %d more", joint.Violated-maxProblems)
 			break
 		}
-		w.told("VIOLATION", "%s", &joint.Violations[i])
+		w.Told("VIOLATION", "%s", &joint.Violations[i])
 	}
-	w.result(joint.Violated)
-	return w.err
+	resultLine(w, joint.Violated)
+	return w.Err
 }
 
-// beside prints how the log of a server agrees with crawl.log.
-func (l *lines) beside(b *audit.Beside) {
-	text := fmt.Sprintf("%s: %d of %s are of the crawl, %d of them with a line of crawl.log", b.Log, b.Requests, plural(int(b.Lines), "line"), b.Matched)
+// besideLine prints how the log of a server agrees with crawl.log.
+func besideLine(l *say.Lines, b *audit.Beside) {
+	text := fmt.Sprintf("%s: %d of %s are of the crawl, %d of them with a line of crawl.log", b.Log, b.Requests, say.Plural(int(b.Lines), "line"), b.Matched)
 	if b.Unnamed > 0 {
 		text += fmt.Sprintf("; %d more name no host: --host says which one the log is of", b.Unnamed)
 	}
 	if b.Unread > 0 {
 		text += fmt.Sprintf("; %d are in another form", b.Unread)
 	}
-	l.told("server", "%s", text)
+	l.Told("server", "%s", text)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/robots"
@@ -25,7 +27,7 @@ func (p *program) auditLog(f *auditFlags) error {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return usage("%v", err)
+			return exit.Usagef("%v", err)
 		}
 		defer file.Close()
 		in = file
@@ -38,7 +40,7 @@ func (p *program) auditLog(f *auditFlags) error {
 	p.meanwhile(readingLog(name), func() { r, err = read(name, in) })
 	var line *audit.LineError
 	if errors.As(err, &line) {
-		return usage("%v", err)
+		return exit.Usagef("%v", err)
 	}
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func (p *program) auditLog(f *auditFlags) error {
 func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
 	if f.given("agent") && v.Agent == "" {
-		return v, usage("--agent: the name is empty")
+		return v, exit.Usagef("--agent: the name is empty")
 	}
 	if f.host != "" {
 		host, err := hostOf("host", f.host)
@@ -69,7 +71,7 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 		for _, s := range o.Settings() {
 			if s.Name == "delay" {
 				if err := s.Set(f.delay); err != nil {
-					return v, usage("--delay: %v", err)
+					return v, exit.Usagef("--delay: %v", err)
 				}
 			}
 		}
@@ -78,7 +80,7 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	if f.robots != "" {
 		body, err := p.readFile(f.robots)
 		if err != nil {
-			return v, usage("--robots: %v", err)
+			return v, exit.Usagef("--robots: %v", err)
 		}
 		v.Robots = robots.Parse(body, f.as.Dialect)
 		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
@@ -99,60 +101,53 @@ func tokenOf(name string, d robots.Dialect) string {
 
 // visited prints what a log shows about a crawler.
 func (p *program) visited(r *audit.Visited) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w := p.lines()
 	if r.Requests == 0 {
-		w.told("audited", "%s: none of %s is of %s", r.Log, plural(int(r.Lines), "line"), cmp.Or(r.Agent, "a request"))
+		w.Told("audited", "%s: none of %s is of %s", r.Log, say.Plural(int(r.Lines), "line"), cmp.Or(r.Agent, "a request"))
 		for _, text := range r.Remarks {
-			w.told("remark", "%s", text)
+			w.Told("remark", "%s", text)
 		}
-		return w.err
+		return w.Err
 	}
-	w.told("audited", "%s of %s: %d of %s, from %s to %s", r.Log, cmp.Or(r.Agent, "all"), r.Requests, plural(int(r.Lines), "line"), r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
+	w.Told("audited", "%s of %s: %d of %s, from %s to %s", r.Log, cmp.Or(r.Agent, "all"), r.Requests, say.Plural(int(r.Lines), "line"), r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
 	for _, n := range r.Names {
-		w.told("name", "%s: %s", n.Name, plural(int(n.Count), "request"))
+		w.Told("name", "%s: %s", n.Name, say.Plural(int(n.Count), "request"))
 	}
 	for _, n := range r.Addresses {
-		w.told("address", "%s: %s", n.Name, plural(int(n.Count), "request"))
+		w.Told("address", "%s: %s", n.Name, say.Plural(int(n.Count), "request"))
 	}
 	for i := range r.Hosts {
-		w.host(&r.Hosts[i])
+		hostLines(w, &r.Hosts[i])
 	}
-	w.checks(r.Checks)
+	checkLines(w, r.Checks)
 	for _, text := range r.Remarks {
-		w.told("remark", "%s", text)
+		w.Told("remark", "%s", text)
 	}
-	w.violations(r.Log, r.Violations, r.Violated)
-	w.result(r.Violated)
-	return w.err
+	violationLines(w, r.Log, r.Violations, r.Violated)
+	resultLine(w, r.Violated)
+	return w.Err
 }
 
-// host prints how one host was crawled.
-func (l *lines) host(h *audit.Host) {
+// hostLines prints how one host was crawled.
+func hostLines(l *say.Lines, h *audit.Host) {
 	first := "robots.txt never requested"
 	switch {
 	case h.Robots > 0 && h.Unannounced > 0:
-		first = fmt.Sprintf("robots.txt requested after %s", plural(int(h.Unannounced), "request"))
+		first = fmt.Sprintf("robots.txt requested after %s", say.Plural(int(h.Unannounced), "request"))
 	case h.Robots > 0:
-		first = fmt.Sprintf("robots.txt requested first, %s", often(h.Robots))
+		first = fmt.Sprintf("robots.txt requested first, %s", say.Often(h.Robots))
 	}
 	var status []string
 	for _, s := range h.Status {
 		status = append(status, fmt.Sprintf("%s: %d", s.Name, s.Count))
 	}
-	l.told("host", "%s: %s, %s; answers %s", cmp.Or(h.Name, "(not named)"), plural(int(h.Requests), "request"), first, strings.Join(status, ", "))
+	l.Told("host", "%s: %s, %s; answers %s", cmp.Or(h.Name, "(not named)"), say.Plural(int(h.Requests), "request"), first, strings.Join(status, ", "))
 	at := ""
 	if h.AtOnce > 1 {
 		at = fmt.Sprintf(", from %d addresses within one second", h.AtOnce)
 	}
-	l.told("pace", "%.2f requests a second in the mean, at most %d in a second and %d in a minute%s", h.PerSecond, h.Second, h.Minute, at)
+	l.Told("pace", "%.2f requests a second in the mean, at most %d in a second and %d in a minute%s", h.PerSecond, h.Second, h.Minute, at)
 	if h.Soonest != nil {
-		l.told("rests", "%s 429 or 503; the next request came %s after one at the soonest", plural(int(h.Rests), "answer"), inSeconds(*h.Soonest))
+		l.Told("rests", "%s 429 or 503; the next request came %s after one at the soonest", say.Plural(int(h.Rests), "answer"), say.InSeconds(*h.Soonest))
 	}
-}
-
-func often(n int64) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

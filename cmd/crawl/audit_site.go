@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
@@ -36,13 +37,13 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 	if err != nil {
 		return err
 	}
-	s := &siteTeller{p: p, w: &lines{w: p.out, width: terminalWidth(p.out)}, json: f.json}
+	s := &siteTeller{p: p, w: p.lines(), json: f.json}
 	s.answer.Site = host
 	var r *audit.Report
 	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
 		to := *p
 		to.out = out
-		s.p, s.w.w = &to, out
+		s.p, s.w.W = &to, out
 		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.request, Copy: s.copy, Violation: s.violation})
 		return err
 	})
@@ -56,7 +57,7 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 // A siteTeller prints requests as the audit reads them.
 type siteTeller struct {
 	p      *program
-	w      *lines
+	w      *say.Lines
 	json   bool
 	answer siteAnswer
 	pauses []float64
@@ -68,7 +69,7 @@ func (s *siteTeller) request(r audit.Request) error {
 	if a.Requests++; a.Requests == 1 {
 		a.First = r.Time.UTC()
 		if !s.json {
-			s.w.line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
+			s.w.Line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
 		}
 	}
 	switch r.For {
@@ -97,8 +98,8 @@ func (s *siteTeller) request(r audit.Request) error {
 	if r.Robots != "" {
 		rule = " robots.txt of " + r.Robots + ", " + r.Rule
 	}
-	s.w.told("", "%d %s %d %d %s%s %s%s", r.Line, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Status, r.Bytes, kept, asked, r.URL, rule)
-	return s.w.err
+	s.w.Told("", "%d %s %d %d %s%s %s%s", r.Line, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Status, r.Bytes, kept, asked, r.URL, rule)
+	return s.w.Err
 }
 
 func (s *siteTeller) copy(c audit.Copy) error {
@@ -113,10 +114,10 @@ func (s *siteTeller) copy(c audit.Copy) error {
 	}
 	asks := ""
 	if c.Delay > 0 {
-		asks = fmt.Sprintf(", asks for %s between two requests", inSeconds(c.Delay))
+		asks = fmt.Sprintf(", asks for %s between two requests", say.InSeconds(c.Delay))
 	}
-	s.w.told("robots.txt", "of %s at %s: %s, %s%s, sha256 %s", c.Site, c.Fetched.Format(time.RFC3339), came, size(int64(c.Bytes)), asks, c.SHA256)
-	return s.w.err
+	s.w.Told("robots.txt", "of %s at %s: %s, %s%s, sha256 %s", c.Site, c.Fetched.Format(time.RFC3339), came, say.Size(int64(c.Bytes)), asks, c.SHA256)
+	return s.w.Err
 }
 
 // violation keeps violations that are about the host. Those of an address or a domain may
@@ -150,14 +151,14 @@ func (s *siteTeller) end(r *audit.Report) error {
 	}
 	w := s.w
 	if a.Requests == 0 {
-		w.told("result", "this crawl sent no request to %s", a.Site)
-		return w.err
+		w.Told("result", "this crawl sent no request to %s", a.Site)
+		return w.Err
 	}
-	w.told("asked", "%s as %s (%s): %s, %s, %s, from %s to %s", a.Site, a.Token, a.Contact, plural(a.Requests, "request"), ofThem(a.Robots, a.Use), size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))
+	w.Told("asked", "%s as %s (%s): %s, %s, %s, from %s to %s", a.Site, a.Token, a.Contact, say.Plural(a.Requests, "request"), ofThem(a.Robots, a.Use), say.Size(a.Bytes), a.First.Format(time.RFC3339), a.Last.Format(time.RFC3339))
 	if a.Pauses > 0 {
-		w.told("pauses", "least %s, median %s, most %s", inSeconds(a.Least), inSeconds(a.Median), inSeconds(a.Most))
+		w.Told("pauses", "least %s, median %s, most %s", say.InSeconds(a.Least), say.InSeconds(a.Median), say.InSeconds(a.Most))
 	}
-	w.violations(r.Log, s.broken, a.Violations)
-	w.result(a.Violations)
-	return w.err
+	violationLines(w, r.Log, s.broken, a.Violations)
+	resultLine(w, a.Violations)
+	return w.Err
 }

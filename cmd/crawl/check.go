@@ -4,12 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 )
 
 func (p *program) checkCommand() *cobra.Command {
-	f := usualFlags()
+	f := settings.Usual()
 	cmd := &cobra.Command{
 		Use:   "check [flags] JOB.yaml",
 		Short: "validate a job file, and show the plan",
@@ -25,12 +28,12 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("check reads one job file: crawl init writes one to begin with")
+				return exit.Usagef("check reads one job file: crawl init writes one to begin with")
 			}
-			if !exists(args[0]) {
-				return usage("there is no job file %s: crawl init %s writes one to begin with", args[0], args[0])
+			if !crawldir.Exists(args[0]) {
+				return exit.Usagef("there is no job file %s: crawl init %s writes one to begin with", args[0], args[0])
 			}
-			f.job = args[0]
+			f.Job = args[0]
 			opts, err := p.runOptions(f, cmd.Flags().Changed, nil)
 			if err != nil {
 				return err
@@ -38,29 +41,29 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
 			return p.check(cmd.Context(), opts, f)
 		},
 	}
-	f.register(cmd.Flags())
+	f.Register(cmd.Flags())
 	for _, of := range []string{"job", "dry-run", "fresh", "rescan", "due", "progress"} {
 		cmd.Flags().Lookup(of).Hidden = true
 	}
 	return cmd
 }
 
-func (p *program) check(ctx context.Context, opts crawler.Options, f *runFlags) error {
+func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.Flags) error {
 	plan, err := planOf(ctx, opts)
 	if err != nil {
 		return err
 	}
-	if f.schedule != nil {
-		plan.Schedule = planTheSchedule(f.schedule, time.Now(), planTimes)
-		plan.Schedule.started = startedBy(f.job, f.series)
+	if f.Schedule != nil {
+		plan.Schedule = planTheSchedule(f.Schedule, time.Now(), planTimes)
+		plan.Schedule.started = startedBy(f.Job, f.Series)
 	}
-	if f.json {
+	if f.JSON {
 		err = p.object(plan)
 	} else {
 		err = p.showPlan(plan)
 	}
 	if err == nil && !plan.OK {
-		err = &exit{exitCheck, nil}
+		err = exit.With(exit.Check, nil)
 	}
 	return err
 }

@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 )
@@ -19,11 +22,11 @@ var errForced = errors.New("stopped at once")
 
 // A screen says what to show of a crawl, and how.
 type screen struct {
-	every time.Duration // between two lines of progress; 0: no progress, and no first line
-	json  bool          // the summary is JSON
-	board *board        // nil if progress is shown in lines
-	width func() int    // of lines for people; nil if lines are for programs
-	most  time.Duration // limit of the run's time; 0: no limit
+	every time.Duration   // between two lines of progress; 0: no progress, and no first line
+	json  bool            // the summary is JSON
+	board *terminal.Board // nil if progress is shown in lines
+	width func() int      // of lines for people; nil if lines are for programs
+	most  time.Duration   // limit of the run's time; 0: no limit
 
 	control bool         // the crawl has a control socket
 	figures net.Listener // for metrics; nil if there are none
@@ -45,22 +48,22 @@ func (p *program) screen(progress string, asJSON bool) screen {
 		return screen{every: p.events.every, json: asJSON}
 	case progress == "none":
 		return screen{json: asJSON}
-	case !ok || !isTerminal(file):
+	case !ok || !terminal.Is(file):
 		return screen{every: 30 * time.Second, json: asJSON}
 	case progress == "auto":
-		if b := boardFor(p.err); b != nil {
+		if b := terminal.BoardFor(p.err); b != nil {
 			p.err = b
 			return screen{every: 250 * time.Millisecond, json: asJSON, board: b}
 		}
 	}
-	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return widthOf(file) }}
+	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return terminal.WidthOf(file) }}
 }
 
 // columns returns the width of the terminal, or 0 if there is none.
 func (s screen) columns() int {
 	switch {
 	case s.board != nil:
-		return s.board.width()
+		return s.board.Width()
 	case s.width != nil:
 		return s.width()
 	}
@@ -147,12 +150,12 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	if p.events != nil {
 		p.events.ended(s)
 	}
-	again, is := show.again, exitOf(s)
+	again, is := show.again, exit.OfRun(s)
 	if show.over {
 		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
 			again, is = snapshotOver, nil
-			if nothingFetched(s) {
-				is = errNothing
+			if exit.NothingFetched(s) {
+				is = exit.ErrNothing
 			}
 		}
 	}
@@ -183,8 +186,8 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 			again = cmp.Or(show.again, sameCommand)
 		}
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
-			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
-		fmt.Fprintln(p.err, wrap(oneLine(line), len("crawl: "), show.columns()))
+			say.Plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
+		fmt.Fprintln(p.err, say.Wrap(say.OneLine(line), len("crawl: "), show.columns()))
 	}
 	refused := false
 	for _, c := range s.Changes {
@@ -224,7 +227,7 @@ func were(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " was"
 	}
-	return plural(n, noun) + " were"
+	return say.Plural(n, noun) + " were"
 }
 
 // forcedAfter is how long closing the files of a crawl that is stopped at once may take. If
@@ -241,7 +244,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 	}
 	look := looker{crawler: c, begin: time.Now()}
 	if show.board != nil {
-		defer show.board.draw(nil)
+		defer show.board.Draw(nil)
 	}
 	stopping := false
 	var forced, up <-chan time.Time
@@ -258,7 +261,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 			p.note("crawl: the time is up: what is under way has 10s more")
 		case <-forced:
 			p.note("crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
-			p.exit(exitForced)
+			p.exit(exit.Forced)
 		case <-signals:
 			if stopping {
 				cancel(errForced)

@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/storage"
@@ -34,7 +37,7 @@ a forbidden path, a trap. They change from week to week: crawl diff tells how.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if week < 0 {
-				return usage("--week: %d is out of range: the least value is 0", week)
+				return exit.Usagef("--week: %d is out of range: the least value is 0", week)
 			}
 			return p.demo(cmd.Context(), dir, week, asJSON)
 		},
@@ -53,13 +56,13 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 			return err
 		}
 		dir = filepath.Join(temp, "demo.crawl")
-		again = "crawl demo --dir " + shellQuoted(dir) + " goes on"
+		again = "crawl demo --dir " + say.ShellQuoted(dir) + " goes on"
 	}
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: demoWeb(exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: demoWeb(crawldir.Exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	// Serves the fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
@@ -74,7 +77,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 		TextDigest: true, Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
 		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
 	}, show)
-	if exitCode(err) == exitLater {
+	if exit.Code(err) == exit.Later {
 		err = nil // expected: one of the sites never answers
 	}
 	return errors.Join(err, closeServer(server, served))

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
@@ -13,7 +15,7 @@ const shownSites = 20
 
 // A diffText prints for people what has changed between two crawls.
 type diffText struct {
-	lines
+	say.Lines
 	*diff.Result
 	most int // URLs of each kind
 }
@@ -32,7 +34,7 @@ func (t *diffText) print() error {
 	for i := range t.Robots {
 		t.robots(&t.Robots[i])
 	}
-	return t.err
+	return t.Err
 }
 
 // crawl prints the line of one of the crawls.
@@ -41,42 +43,42 @@ func (t *diffText) crawl(label string, s diff.Snapshot) {
 	if !s.First.IsZero() {
 		when = " of " + s.First.Format(diff.MomentForm)
 	}
-	t.line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, plural(int(s.URLs), "URL"), s.There)
+	t.Line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, say.Plural(int(s.URLs), "URL"), s.There)
 }
 
 // caution prints which differences may come from the crawls, not from the web.
 func (t *diffText) caution() {
 	for _, s := range t.Settings {
-		t.line("not the web", "%s: %s -> %s: the settings of the crawls differ", s.Name, s.Was, s.Is)
+		t.Line("not the web", "%s: %s -> %s: the settings of the crawls differ", s.Name, s.Was, s.Is)
 	}
 	if n := t.Seeds.Added + t.Seeds.Removed; n > 0 {
-		t.line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
+		t.Line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
 	}
 	for _, s := range []diff.Snapshot{t.Was, t.Is} {
 		switch {
-		case s.Waiting > 0 && isOver(s.Dir):
-			t.line("not fetched", "%s is over, and has not fetched %s: it might have found more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
+		case s.Waiting > 0 && crawldir.Over(s.Dir):
+			t.Line("not fetched", "%s is over, and has not fetched %s: it might have found more", filepath.Base(s.Dir), say.Plural(int(s.Waiting), "URL"))
 		case s.Waiting > 0:
-			t.line("not ended", "%s may still fetch %s, and find more", filepath.Base(s.Dir), plural(int(s.Waiting), "URL"))
+			t.Line("not ended", "%s may still fetch %s, and find more", filepath.Base(s.Dir), say.Plural(int(s.Waiting), "URL"))
 		}
 	}
 	if t.Texts.Unknown > 0 {
-		t.line("texts", "of %s with another body the texts could not be compared: they count as modified", plural(int(t.Texts.Unknown), "page"))
+		t.Line("texts", "of %s with another body the texts could not be compared: they count as modified", say.Plural(int(t.Texts.Unknown), "page"))
 	}
 }
 
 // row prints a line without characters that could control a terminal.
 func (t *diffText) row(indent int, format string, args ...any) {
-	if t.err != nil {
+	if t.Err != nil {
 		return
 	}
-	text := oneLine(strings.Repeat(" ", indent) + fmt.Sprintf(format, args...))
-	_, t.err = fmt.Fprint(t.w, wrapped(text, indent+2, t.width))
+	text := say.OneLine(strings.Repeat(" ", indent) + fmt.Sprintf(format, args...))
+	_, t.Err = fmt.Fprint(t.W, say.Wrapped(text, indent+2, t.Width))
 }
 
 func (t *diffText) blank() {
-	if t.err == nil {
-		_, t.err = fmt.Fprintln(t.w)
+	if t.Err == nil {
+		_, t.Err = fmt.Fprintln(t.W)
 	}
 }
 
@@ -146,7 +148,7 @@ func (t *diffText) robots(r *diff.Robots) {
 		t.row(2, "newly disallowed: %d; newly allowed: %d", r.Disallowed, r.Allowed)
 	}
 	if r.Unclear > 0 {
-		t.row(2, "of %s one of the two says nothing", plural(int(r.Unclear), "URL"))
+		t.row(2, "of %s one of the two says nothing", say.Plural(int(r.Unclear), "URL"))
 	}
 	for i := range r.First {
 		e := &r.First[i]

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -26,7 +28,7 @@ func listen(address string) (net.Listener, error) {
 	}
 	l, err := door.Listen(address)
 	if err != nil {
-		return nil, usage("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
+		return nil, exit.Usagef("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
 	}
 	return l, nil
 }
@@ -73,9 +75,9 @@ func shut(err error) error {
 	var refused *door.RefusedError
 	switch {
 	case errors.As(err, &closed):
-		return &exit{exitInUse, err}
+		return exit.With(exit.InUse, err)
 	case errors.As(err, &refused):
-		return &exit{exitUsage, err}
+		return exit.With(exit.Usage, err)
 	}
 	return err
 }
@@ -84,10 +86,10 @@ func shut(err error) error {
 // rest.
 func oneDirectory(command string, args []string) (dir string, rest []string, err error) {
 	if len(args) == 0 {
-		return "", nil, usage("crawl %s needs the directory of a crawl", command)
+		return "", nil, exit.Usagef("crawl %s needs the directory of a crawl", command)
 	}
-	if !exists(args[0]) {
-		return "", nil, noDirectory(args[0])
+	if !crawldir.Exists(args[0]) {
+		return "", nil, crawldir.Missing(args[0])
 	}
 	return args[0], args[1:], nil
 }
@@ -96,5 +98,5 @@ func tooMany(command string, rest []string) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	return usage("crawl %s takes no more arguments, got %s", command, fmt.Sprintf("%q", rest))
+	return exit.Usagef("crawl %s takes no more arguments, got %s", command, fmt.Sprintf("%q", rest))
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -87,7 +89,7 @@ func (p *program) beginEvents() {
 		return
 	}
 	p.events = &events{w: p.err, every: 30 * time.Second}
-	if file, ok := p.err.(*os.File); ok && isTerminal(file) {
+	if file, ok := p.err.(*os.File); ok && terminal.Is(file) {
 		p.events.every = 2 * time.Second
 	}
 	p.err = p.events
@@ -97,7 +99,7 @@ func (p *program) beginEvents() {
 func (e *events) put(of any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = writeObject(e.w, of) // a reader that has left does not stop the crawl
+	_ = say.Object(e.w, of) // a reader that has left does not stop the crawl
 }
 
 // Write writes each complete line as a note.
@@ -112,7 +114,7 @@ func (e *events) Write(text []byte) (int, error) {
 	if note == "" {
 		return len(text), nil
 	}
-	return len(text), writeObject(e.w, noteEvent{newEvent("note"), note})
+	return len(text), say.Object(e.w, noteEvent{newEvent("note"), note})
 }
 
 func (e *events) start(opts crawler.Options) {
@@ -123,7 +125,7 @@ func (e *events) progress(v *view) {
 	s := v.stats
 	of := progressEvent{
 		event: newEvent("progress"), Seconds: v.since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
-		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Failed: sum(s.Errors), Links: sum(s.SkippedLinks), URLs: sum(s.SkippedURLs),
+		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Failed: say.Sum(s.Errors), Links: say.Sum(s.SkippedLinks), URLs: say.Sum(s.SkippedURLs),
 	}
 	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		of.Waiting = &eventOfSite{string(s.Frontier.NextSite), string(s.Frontier.NextBy), wait.Seconds()}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -66,18 +69,18 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 		f.dir, args = args[0], args[1:]
 	}
 	if len(args) == 0 {
-		return "", usage("which URL? such as crawl explain news.crawl https://example.org/")
+		return "", exit.Usagef("which URL? such as crawl explain news.crawl https://example.org/")
 	}
 	if f.Body && (len(args) > 1 || f.JSON) {
-		return "", usage("--body is that of one URL, and goes without --json")
+		return "", exit.Usagef("--body is that of one URL, and goes without --json")
 	}
 	for _, arg := range args {
-		if !strings.Contains(arg, "://") && exists(arg) {
-			return "", usage("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
+		if !strings.Contains(arg, "://") && crawldir.Exists(arg) {
+			return "", exit.Usagef("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
 		}
 		u, err := seedURL(arg)
 		if err != nil {
-			return "", usage("%v: write it as https://example.org/", err)
+			return "", exit.Usagef("%v: write it as https://example.org/", err)
 		}
 		if dir == "" {
 			dir = strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
@@ -86,8 +89,8 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 	if f.URLs = args; f.dir != "" {
 		return f.dir, nil
 	}
-	if !exists(dir) {
-		return "", usage("which crawl? There is no directory %s: name that of a crawl first, as crawl explain news.crawl %s", dir, args[0])
+	if !crawldir.Exists(dir) {
+		return "", exit.Usagef("which crawl? There is no directory %s: name that of a crawl first, as crawl explain news.crawl %s", dir, args[0])
 	}
 	return dir, nil
 }
@@ -165,21 +168,21 @@ func (p *program) body(account *crawler.Account, u frontier.URL) error {
 	var bad *warc.Error
 	switch {
 	case errors.Is(err, crawler.ErrNoBody):
-		return &exit{exitNothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err)}
+		return exit.With(exit.Nothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err))
 	case errors.Is(err, fs.ErrNotExist):
-		return &exit{exitNothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err)}
+		return exit.With(exit.Nothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err))
 	case errors.As(err, &bad):
-		return &exit{exitState, fmt.Errorf("%w: crawl verify says more", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: crawl verify says more", err))
 	case err != nil:
 		return err
 	}
 	defer resp.Body.Close()
 	out := io.Writer(p.out)
 	if p.width() > 0 {
-		out = transform.NewWriter(out, runes.Remove(runes.Predicate(steers)))
+		out = transform.NewWriter(out, runes.Remove(runes.Predicate(say.Steers)))
 	}
 	if _, err = io.Copy(out, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
-		return &exit{exitCheck, fmt.Errorf("%s: the answer was cut, and ends here", u)}
+		return exit.With(exit.Check, fmt.Errorf("%s: the answer was cut, and ends here", u))
 	}
 	return err
 }

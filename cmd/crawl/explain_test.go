@@ -2,49 +2,17 @@ package main
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
-
-// Each clock has its words.
-func TestEachClockHasWords(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "frontier", "clock.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			return true
-		}
-		if of, ok := spec.Type.(*ast.Ident); !ok || of.Name != "Clock" {
-			return true
-		}
-		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n++; name != "" && clockWords[frontier.Clock(name)] == "" {
-			t.Errorf("the clock %s has no words", name)
-		}
-		return true
-	})
-	if n < len(clockWords) || n < 10 {
-		t.Errorf("%d clocks, %d with words", n, len(clockWords))
-	}
-}
 
 // Each state of a URL has a sentence of its own.
 func TestEachStandingIsToldInASentence(t *testing.T) {
@@ -129,7 +97,7 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 		var out, said bytes.Buffer
 		run(args, nil, &out, &said)
 		for _, text := range []string{out.String(), said.String()} {
-			if strings.IndexFunc(text, steers) >= 0 || out.Len()+said.Len() == 0 {
+			if strings.IndexFunc(text, say.Steers) >= 0 || out.Len()+said.Len() == 0 {
 				t.Errorf("%q: %q", args, text)
 			}
 		}
@@ -144,7 +112,7 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 	if err := p.explained(x, false, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if strings.IndexFunc(out.String(), steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {
+	if strings.IndexFunc(out.String(), say.Steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {
 		t.Errorf("%q", &out)
 	}
 }
@@ -154,12 +122,12 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 func TestADirectoryIsNoURL(t *testing.T) {
 	dir := t.TempDir()
 	var out, said bytes.Buffer
-	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), "there is no crawl in "+dir) {
+	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exit.Usage || !strings.Contains(said.String(), "there is no crawl in "+dir) {
 		t.Errorf("exit code %d, %s", code, &said)
 	}
 	for _, args := range [][]string{{dir}, {"--dir", dir, dir}, {dir, "http://a.test/", dir}} {
 		said.Reset()
-		if code := run(append([]string{"explain"}, args...), nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), dir+" is a directory or a file, and no URL follows it") {
+		if code := run(append([]string{"explain"}, args...), nil, &out, &said); code != exit.Usage || !strings.Contains(said.String(), dir+" is a directory or a file, and no URL follows it") {
 			t.Errorf("%q: exit code %d, %s", args, code, &said)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -20,49 +22,49 @@ const (
 
 // explained prints an explanation for people, after an empty line if there was one before.
 func (p *program) explained(x *crawler.Explanation, blank bool, now time.Time) error {
-	w := &lines{w: p.out, width: p.width()}
+	w := &say.Lines{W: p.out, Width: p.width()}
 	if blank {
-		_, w.err = fmt.Fprintln(p.out)
+		_, w.Err = fmt.Fprintln(p.out)
 	}
-	w.one("url", "%s", x.Asked)
+	w.Told("url", "%s", x.Asked)
 	if x.Known && x.URL.String() != x.Asked.String() {
-		w.one("queued as", "%s", x.URL)
+		w.Told("queued as", "%s", x.URL)
 	}
-	w.one("fate", "%s", fateOf(x, now))
+	w.Told("fate", "%s", fateOf(x, now))
 	if !x.Again.IsZero() {
-		w.one("again", "due to be fetched again at %s", stamp(x.Again))
+		w.Told("again", "due to be fetched again at %s", say.Stamp(x.Again))
 	}
 	if !x.Near.IsZero() {
-		w.one("but", "%s has entered the crawl", x.Near)
+		w.Told("but", "%s has entered the crawl", x.Near)
 	}
-	w.found(x)
-	w.links(x)
-	w.rules(x.Robots)
-	w.tries(x.Tries)
+	foundLines(w, x)
+	linkedLines(w, x)
+	ruleLines(w, x.Robots)
+	tryLines(w, x.Tries)
 	if x.Known && !x.LeadsTo.IsZero() {
-		w.one("leads to", "%s", x.LeadsTo)
+		w.Told("leads to", "%s", x.LeadsTo)
 	}
 	if at := x.Fate.Answer; at.File != "" {
-		w.one("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
+		w.Told("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
 	}
 	if x.SameAs != "" {
 		gone := ""
 		if !x.Gone.IsZero() {
-			gone = "; it is gone: that was purged on " + day(x.Gone)
+			gone = "; it is gone: that was purged on " + say.Day(x.Gone)
 		}
-		w.one("", "its body is that of %s, archived at %s%s", x.SameAs, stamp(x.SameAt), gone)
+		w.Told("", "its body is that of %s, archived at %s%s", x.SameAs, say.Stamp(x.SameAt), gone)
 	}
 	if x.Fate.Digest != "" {
-		w.one("digest", "%s", x.Fate.Digest)
+		w.Told("digest", "%s", x.Fate.Digest)
 	}
-	return w.err
+	return w.Err
 }
 
 // fateOf returns a sentence that says what became of a URL.
 func fateOf(x *crawler.Explanation, now time.Time) string {
 	at := ""
 	if !x.Fate.Time.IsZero() {
-		at = " at " + stamp(x.Fate.Time)
+		at = " at " + say.Stamp(x.Fate.Time)
 	}
 	switch x.Standing {
 	case crawler.StandsFetched:
@@ -74,14 +76,14 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 	case crawler.StandsFailed:
 		return "failed every time, the last one" + at + ": " + x.Reason
 	case crawler.StandsScope:
-		why := linksInWords(x.Reason)
+		why := words.Links(x.Reason)
 		if x.Refusal.Reason != "" {
 			why = refusalInWords(x.Refusal)
 		}
 		return "put aside" + at + ", because the settings were narrower than before: " + why + "; it is queued again once they are wider"
 	case crawler.StandsOptOut:
 		if !x.Purged.IsZero() {
-			return "opted out: " + x.Reason + "; what was captured of it was purged on " + day(x.Purged)
+			return "opted out: " + x.Reason + "; what was captured of it was purged on " + say.Day(x.Purged)
 		}
 		return "left alone" + at + ", by the opt-out list: " + x.Reason
 	case crawler.StandsOut:
@@ -96,7 +98,7 @@ func fateOf(x *crawler.Explanation, now time.Time) string {
 func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	first, given := "", ""
 	if !x.Site.Given.Time.IsZero() {
-		given = " at " + stamp(x.Site.Given.Time)
+		given = " at " + say.Stamp(x.Site.Given.Time)
 	}
 	switch {
 	case x.Ahead >= crawler.MostAhead:
@@ -106,7 +108,7 @@ func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	}
 	switch x.Standing {
 	case crawler.StandsWaiting:
-		return fmt.Sprintf("waiting until %s, in %s, for %s%s", stamp(x.Until), short(max(x.Until.Sub(now), 0)), clockInWords(x.Clock), first)
+		return fmt.Sprintf("waiting until %s, in %s, for %s%s", say.Stamp(x.Until), say.Short(max(x.Until.Sub(now), 0)), words.Clock(x.Clock), first)
 	case crawler.StandsBudget:
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
 	case crawler.StandsLimit:
@@ -118,29 +120,6 @@ func queuedInWords(x *crawler.Explanation, now time.Time) string {
 	}
 	return "queued, and due: the next run fetches it" + first
 }
-
-// clockWords describes the clocks that make a site wait.
-var clockWords = map[frontier.Clock]string{
-	frontier.OwnClock:        "the pause of the crawl (--delay)",
-	frontier.CrawlDelayClock: "Crawl-delay in robots.txt",
-	frontier.RateClock:       "Request-rate in robots.txt",
-	frontier.VisitTimeClock:  "Visit-time in robots.txt",
-	frontier.AdaptiveClock:   "the time that the site takes to answer",
-	frontier.RetryAfterClock: "Retry-After in its last answer",
-	frontier.BackOffClock:    "the pause after an answer that asks for rest, or no answer",
-	frontier.FailuresClock:   "the pause after several failures",
-	frontier.RobotsClock:     "robots.txt, which could not be fetched and is tried again then",
-	frontier.IPClock:         "another site at the same address (--ip-delay)",
-	frontier.HostClock:       "another service of the same host",
-	frontier.DomainClock:     "another site of the same domain (--domain-delay)",
-	frontier.MachineClock:    "another crawl of this machine",
-	frontier.SiteClock:       "the site that its robots.txt is redirected to",
-	frontier.RestartClock:    "the pause after a run that was cut short",
-	frontier.RetryClock:      "the pause before another try",
-	frontier.AgainClock:      "the time to be fetched again (--revisit)",
-}
-
-func clockInWords(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }
 
 // refusalInWords returns what keeps a link out of the crawl.
 func refusalInWords(r crawler.Refusal) string {
@@ -193,24 +172,24 @@ var hopWords = map[frontier.Hop]string{
 	frontier.HopPrerequisite: "robots.txt of",
 }
 
-// found prints the chain of pages back to a seed.
-func (l *lines) found(x *crawler.Explanation) {
+// foundLines prints the chain of pages back to a seed.
+func foundLines(l *say.Lines, x *crawler.Explanation) {
 	label := "found"
 	for i, s := range x.Found {
 		switch {
 		case s.Hop == 0 && i == 0:
-			l.one(label, "it is a seed%s", tagged(s.Tag))
+			l.Told(label, "it is a seed%s", tagged(s.Tag))
 		case s.Hop == 0:
-			l.one("", "which is a seed%s", tagged(s.Tag))
+			l.Told("", "which is a seed%s", tagged(s.Tag))
 		case i+1 < len(x.Found) && i < shownSteps:
-			l.one(label, "by %s %s (%s)", hopOf(x.Found, i), x.Found[i+1].URL, string(rune(s.Hop)))
+			l.Told(label, "by %s %s (%s)", hopOf(x.Found, i), x.Found[i+1].URL, string(rune(s.Hop)))
 		case i == shownSteps:
-			l.one("", "and so on, by %d more", len(x.Found)-i-1)
+			l.Told("", "and so on, by %d more", len(x.Found)-i-1)
 		}
 		label = ""
 	}
 	if x.Lost != "" {
-		l.one(label, "%s", x.Lost)
+		l.Told(label, "%s", x.Lost)
 	}
 }
 
@@ -230,11 +209,11 @@ func tagged(tag string) string {
 	return " with the tag " + tag
 }
 
-// links prints the pages that link to a URL that has not entered the crawl.
-func (l *lines) links(x *crawler.Explanation) {
+// linkedLines prints the pages that link to a URL that has not entered the crawl.
+func linkedLines(l *say.Lines, x *crawler.Explanation) {
 	for i, link := range x.Links {
 		if i == shownLinks {
-			l.one("", "and more")
+			l.Told("", "and more")
 			return
 		}
 		label, why := "", ""
@@ -244,34 +223,34 @@ func (l *lines) links(x *crawler.Explanation) {
 		if link.Reason != "" {
 			why = ": " + refusalInWords(link.Refusal)
 		}
-		l.one(label, "%s (%s)%s", link.From, link.Where, why)
+		l.Told(label, "%s (%s)%s", link.From, link.Where, why)
 	}
 }
 
-// rules prints what robots.txt says about a URL.
-func (l *lines) rules(r *crawler.Rules) {
+// ruleLines prints what robots.txt says about a URL.
+func ruleLines(l *say.Lines, r *crawler.Rules) {
 	if r == nil {
-		l.one("robots.txt", "was never requested")
+		l.Told("robots.txt", "was never requested")
 		return
 	}
-	l.one("robots.txt", "%s", verdictInWords(r))
+	l.Told("robots.txt", "%s", verdictInWords(r))
 	if r.Against.Line > 0 {
-		l.one("", "against line %d: %s, which lost", r.Against.Line, r.Against)
+		l.Told("", "against line %d: %s, which lost", r.Against.Line, r.Against)
 	}
 	if r.Nearest.Line > 0 {
-		l.one("", "line %d: %s is near, and does not match", r.Nearest.Line, r.Nearest)
+		l.Told("", "line %d: %s is near, and does not match", r.Nearest.Line, r.Nearest)
 	}
-	copied := fmt.Sprintf("copy of %s, status %d", stamp(r.Fetched), r.Status)
+	copied := fmt.Sprintf("copy of %s, status %d", say.Stamp(r.Fetched), r.Status)
 	if r.Status == 0 {
-		copied = fmt.Sprintf("no answer at %s (%s)", stamp(r.Fetched), r.Failure)
+		copied = fmt.Sprintf("no answer at %s (%s)", say.Stamp(r.Fetched), r.Failure)
 	}
 	if !r.Copy.IsZero() {
-		copied += ", in its place the copy of " + stamp(r.Copy)
+		copied += ", in its place the copy of " + say.Stamp(r.Copy)
 	}
 	if r.Digest != "" {
 		copied += ", " + r.Digest
 	}
-	l.one("", "%s; asked again after %s", copied, stamp(r.Expires))
+	l.Told("", "%s; asked again after %s", copied, say.Stamp(r.Expires))
 }
 
 func verdictInWords(r *crawler.Rules) string {
@@ -289,32 +268,32 @@ func verdictInWords(r *crawler.Rules) string {
 	return text
 }
 
-// tries prints the last lines of the log about a URL.
-func (l *lines) tries(all []crawler.Try) {
+// tryLines prints the last lines of the log about a URL.
+func tryLines(l *say.Lines, all []crawler.Try) {
 	label := "tries"
 	if more := len(all) - shownTries; more > 0 {
-		l.one(label, "%d earlier ones", more)
+		l.Told(label, "%d earlier ones", more)
 		label, all = "", all[more:]
 	}
 	for i := range all {
-		l.one(label, "%s", tryInWords(&all[i]))
+		l.Told(label, "%s", tryInWords(&all[i]))
 		label = ""
 	}
 }
 
 func tryInWords(t *crawler.Try) string {
 	if !t.Request() {
-		return fmt.Sprintf("%s ended without a request (%d)", stamp(t.Time), t.Status)
+		return fmt.Sprintf("%s ended without a request (%d)", say.Stamp(t.Time), t.Status)
 	}
-	text := fmt.Sprintf("%s status %d", stamp(t.Start), t.Status)
+	text := fmt.Sprintf("%s status %d", say.Stamp(t.Start), t.Status)
 	if t.Status <= 0 {
-		text = fmt.Sprintf("%s failed", stamp(t.Start))
+		text = fmt.Sprintf("%s failed", say.Stamp(t.Start))
 	}
 	if stage, ok := t.Annotation("error"); ok {
 		text += " (" + stage + ")"
 	}
 	if t.Size >= 0 {
-		text += ", " + size(t.Size)
+		text += ", " + say.Size(t.Size)
 	}
 	if took, ok := t.Annotation("took"); ok {
 		text += fmt.Sprintf(" in %ss", bare(took))
@@ -332,11 +311,4 @@ func bare(seconds string) string {
 		seconds = strings.TrimRight(strings.TrimRight(seconds, "0"), ".")
 	}
 	return seconds
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// one prints a line, and replaces line ends in what a site has said.
-func (l *lines) one(label, format string, args ...any) {
-	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
 }

@@ -15,6 +15,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
@@ -59,13 +63,13 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
   crawl export news.crawl --format jsonl | jq .title`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl export takes one argument, the directory of a crawl, or of a series of them")
+				return exit.Usagef("crawl export takes one argument, the directory of a crawl, or of a series of them")
 			}
 			return p.export(cmd.Context(), &f, args[0])
 		},
 	}
 	flags := cmd.Flags()
-	choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
+	settings.Choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
@@ -181,13 +185,13 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	switch {
 	case f.format == "" && i < 0:
-		return nil, usage("which format? --format cdxj, wacz, jsonl, csv or parquet")
+		return nil, exit.Usagef("which format? --format cdxj, wacz, jsonl, csv or parquet")
 	case i < 0:
-		return nil, usage("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
+		return nil, exit.Usagef("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
 	case f.exact && name != "csv":
-		return nil, usage("--exact is for csv: %s has every text as it is", name)
+		return nil, exit.Usagef("--exact is for csv: %s has every text as it is", name)
 	case (f.title != "" || f.main != "") && name != "wacz":
-		return nil, usage("--title and --main are for wacz: %s has no place for them", name)
+		return nil, exit.Usagef("--title and --main are for wacz: %s has no place for them", name)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -253,7 +257,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	switch {
 	case err == nil && ctx.Err() == nil:
 	case ctx.Err() != nil:
-		return &exit{exitForced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again")}
+		return exit.With(exit.Forced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again"))
 	default:
 		return exportError(dir, err)
 	}
@@ -275,13 +279,13 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if name == "-" {
 		name = "standard output"
 	}
-	p.note("crawl: %s and %s of %s in %s%s", plural(int(n), kind.unit), size(out.written.Load()), kind.name, name, checked)
+	p.note("crawl: %s and %s of %s in %s%s", say.Plural(int(n), kind.unit), say.Size(out.written.Load()), kind.name, name, checked)
 	if damaged > maxProblems {
 		p.note("crawl: and %d more", damaged-maxProblems)
 	}
 	var lacks []string
 	if damaged > 0 {
-		lacks = append(lacks, plural(damaged, "part")+" could not be read")
+		lacks = append(lacks, say.Plural(damaged, "part")+" could not be read")
 	}
 	if missing.Purged > 0 {
 		lacks = append(lacks, fmt.Sprintf("records without their body, since it was purged: %d", missing.Purged))
@@ -292,18 +296,18 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if len(lacks) == 0 {
 		return nil
 	}
-	return &exit{exitCheck, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; "))}
+	return exit.With(exit.Check, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; ")))
 }
 
 // openExported opens the crawl, or the crawls of the series, in dir.
 func (p *program) openExported(dir string, kind *format) (*exported, error) {
 	of, err := series.Open(dir)
-	if err != nil || exists(filepath.Join(dir, storage.StateFile)) || exists(filepath.Join(dir, storage.PagesFile)) || exists(filepath.Join(dir, storage.ArchiveDir)) {
+	if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) || crawldir.Exists(filepath.Join(dir, storage.PagesFile)) || crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
 		source, err := openCrawl(dir, kind)
 		return &exported{Source: source}, err
 	}
 	if kind.unit != "row" {
-		return nil, usage("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
+		return nil, exit.Usagef("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
 	}
 	all, err := of.Snapshots()
 	if err != nil {
@@ -330,7 +334,7 @@ func (p *program) openExported(dir string, kind *format) (*exported, error) {
 		x.series = append(x.series, export.Snapshot{Start: s.Start, Source: source})
 	}
 	if len(x.series) == 0 {
-		return nil, usage("%s has no crawl that has ended and has written something", dir)
+		return nil, exit.Usagef("%s has no crawl that has ended and has written something", dir)
 	}
 	return x, nil
 }
@@ -340,24 +344,20 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	source, err := export.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil, noDirectory(dir)
+		return nil, crawldir.Missing(dir)
 	case errors.Is(err, export.ErrNoCrawl):
-		return nil, usage("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
+		return nil, exit.Usagef("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
 	case err != nil:
 		return nil, err
 	case kind.warc && len(source.WARCs) == 0:
-		if exists(filepath.Join(dir, storage.ArchiveDir)) {
-			return nil, usage("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
+		if crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
+			return nil, exit.Usagef("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
 		}
-		return nil, usage(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
+		return nil, exit.Usagef(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
 			`"crawl run --output jsonl,warc --fresh ..." crawls again and archives every answer; without --fresh, those that are still to come`,
 			dir, kind.name)
 	}
 	return source, nil
-}
-
-func noDirectory(dir string) error {
-	return usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
 }
 
 // exportError adds the exit code to the error of an export.
@@ -368,9 +368,9 @@ func exportError(dir string, err error) error {
 		if run, held := storage.Holder(dir); held {
 			return fmt.Errorf("%w: %w", err, &storage.InUseError{Dir: dir, Run: run})
 		}
-		return &exit{exitState, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err))
 	case errors.As(err, &bad):
-		return &exit{exitState, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err)}
+		return exit.With(exit.State, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err))
 	}
 	return err
 }
@@ -383,7 +383,7 @@ func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64
 	}
 	var n int64
 	p.meanwhile(func(time.Duration) string {
-		return fmt.Sprintf("export: %s read of %s, %s written", size(s.read()), size(whole), size(out.written.Load()))
+		return fmt.Sprintf("export: %s read of %s, %s written", say.Size(s.read()), say.Size(whole), say.Size(out.written.Load()))
 	}, func() { n, err = f() })
 	return n, err
 }
@@ -417,6 +417,6 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 // reading returns the text that is printed while dir is read.
 func reading(what, dir string) func(time.Duration) string {
 	return func(took time.Duration) string {
-		return fmt.Sprintf("%s: reading %s for %s", what, dir, short(took))
+		return fmt.Sprintf("%s: reading %s for %s", what, dir, say.Short(took))
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/report"
@@ -74,7 +76,7 @@ func oddWeb(t *testing.T) *crawltest.Web {
 func crawlOddWeb(t *testing.T) (text string, summaries []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := oddWeb(t)
-		if code, said := runKept(t, w, "was.crawl"); code != exitDone {
+		if code, said := runKept(t, w, "was.crawl"); code != exit.Done {
 			t.Fatalf("exit %d: %s", code, said)
 		}
 		time.Sleep(24 * time.Hour)
@@ -86,7 +88,7 @@ func crawlOddWeb(t *testing.T) (text string, summaries []string) {
 		for _, run := range []struct{ dir, limit string }{{"odd.crawl", "0"}, {"two.crawl", "12"}, {"two.crawl", "0"}} {
 			code, said := runKept(t, w, run.dir, append(args, "--limit", run.limit)...)
 			raw, err := os.ReadFile("end.json")
-			if code != exitDone || err != nil {
+			if code != exit.Done || err != nil {
 				t.Fatalf("exit %d, %v: %s", code, err, said)
 			}
 			if summaries = append(summaries, string(raw)); run.dir == "odd.crawl" {
@@ -141,14 +143,14 @@ func (f *figureTable) is(word, where string, n float64) {
 
 // reasonsOf returns the words of texts for the keys of a row.
 var reasonsOf = map[string]func(string) string{
-	"skipped URLs by reason": urlsInWords, "skipped links by reason": linksInWords, "left": urlsInWords, "failed requests of a stage": stageInWords,
+	"skipped URLs by reason": words.URLs, "skipped links by reason": words.Links, "left": words.URLs, "failed requests of a stage": words.Stage,
 	"sitemaps": func(key string) string {
 		if key == "urls" {
 			return "URLs listed"
 		}
 		return key
 	},
-	"page changes": func(c string) string { return changeWords[crawler.ChangeClass(c)] },
+	"page changes": func(c string) string { return words.Changes[crawler.ChangeClass(c)] },
 }
 
 // several are the words of rows whose names are about several things.
@@ -361,7 +363,7 @@ func TestAWordIsOneFigureInAllOutputs(t *testing.T) {
 	object("audit --json", said(t, "audit", "--out", "none", "--json", "odd.crawl"))
 	for _, format := range []string{"csv", "wacz"} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"export", "odd.crawl", "--format", format, "--output", "odd." + format}, nil, &out, &errs); code != exitDone {
+		if code := run([]string{"export", "odd.crawl", "--format", format, "--output", "odd." + format}, nil, &out, &errs); code != exit.Done {
 			t.Fatalf("export: exit %d: %s", code, &errs)
 		}
 		f.text("export", errs.String())

@@ -11,6 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"go.yaml.in/yaml/v3"
 )
@@ -23,8 +28,8 @@ const maxJobFile = 1 << 20
 // identity, and the seeds. All problems are collected, so that they are reported together.
 type jobFile struct {
 	name     string
-	flags    *runFlags              // the settings that it sets
-	aside    *runFlags              // settings of flags on the command line, which win
+	flags    *settings.Flags        // the settings that it sets
+	aside    *settings.Flags        // settings of flags on the command line, which win
 	given    func(flag string) bool // reports whether a flag is on the command line
 	seeds    []*yaml.Node
 	sites    jobSites
@@ -60,13 +65,13 @@ var notInJob = map[string]string{
 
 // readJob sets in f the settings of a job file, except those that are given on the command
 // line.
-func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
-	j := &jobFile{name: f.job, flags: f, aside: usualFlags(), given: given}
-	root, raw, err := parseJob(f.job)
+func readJob(f *settings.Flags, given func(flag string) bool) (*jobFile, error) {
+	j := &jobFile{name: f.Job, flags: f, aside: settings.Usual(), given: given}
+	root, raw, err := parseJob(f.Job)
 	if err != nil {
 		return nil, err
 	}
-	f.jobText = raw
+	f.JobText = raw
 	j.read(root)
 	return j, nil
 }
@@ -75,15 +80,15 @@ func readJob(f *runFlags, given func(flag string) bool) (*jobFile, error) {
 func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, nil, usage("--job: %w", err)
+		return nil, nil, exit.Usagef("--job: %w", err)
 	}
 	defer file.Close()
 	raw, err = io.ReadAll(io.LimitReader(file, maxJobFile+1))
 	switch {
 	case err != nil:
-		return nil, nil, usage("--job: %w", err)
+		return nil, nil, exit.Usagef("--job: %w", err)
 	case len(raw) > maxJobFile:
-		return nil, nil, usage("%s: a job file has %s at most: put seeds into a file of their own, and its name into the job file", name, size(maxJobFile))
+		return nil, nil, exit.Usagef("%s: a job file has %s at most: put seeds into a file of their own, and its name into the job file", name, say.Size(maxJobFile))
 	}
 	in := yaml.NewDecoder(strings.NewReader(string(raw)))
 	var document, second yaml.Node
@@ -99,7 +104,7 @@ func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 	case err != nil:
 		return nil, nil, syntaxError(name, err)
 	}
-	return nil, nil, usage("%s:%d: a second document begins here: a job file has one", name, second.Line)
+	return nil, nil, exit.Usagef("%s:%d: a second document begins here: a job file has one", name, second.Line)
 }
 
 var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
@@ -113,7 +118,7 @@ func syntaxError(name string, err error) error {
 			name += ":" + m[1]
 		}
 	}
-	return usage("%s: this is not YAML: %s", name, text)
+	return exit.Usagef("%s: this is not YAML: %s", name, text)
 }
 
 // wrong adds a problem at a place.
@@ -133,7 +138,7 @@ func (j *jobFile) err() error {
 	for i, p := range j.problems {
 		lines[i] = fmt.Sprintf("%s:%d:%d: %s", j.name, p.line, p.column, p.text)
 	}
-	return usage("%s", strings.Join(lines, "\n"))
+	return exit.Usagef("%s", strings.Join(lines, "\n"))
 }
 
 func (j *jobFile) read(root *yaml.Node) {
@@ -209,9 +214,9 @@ func (j *jobFile) identity(n *yaml.Node) {
 	j.mapping(n, keyIdentity, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "name", "contact":
-			j.set(j.flags.setting(key.Value), value)
+			j.set(j.flags.Setting(key.Value), value)
 		default:
-			j.wrong(key, "identity has no %q: %sit has name and contact", key.Value, didYouMean(key.Value, []string{"name", "contact"}))
+			j.wrong(key, "identity has no %q: %sit has name and contact", key.Value, guess.DidYouMean(key.Value, []string{"name", "contact"}))
 		}
 	})
 }
@@ -230,12 +235,12 @@ func (j *jobFile) readSeeds(n *yaml.Node) {
 
 // setting reads the value of a setting that has a flag.
 func (j *jobFile) setting(key, value *yaml.Node) {
-	s := j.flags.setting(key.Value)
+	s := j.flags.Setting(key.Value)
 	switch why, refused := notInJob[key.Value]; {
 	case refused:
 		j.wrong(key, "%s: %s", key.Value, why)
 	case s.Name == "":
-		j.wrong(key, "there is no setting %q: %scrawl init --all - lists them", key.Value, didYouMean(key.Value, j.keys()))
+		j.wrong(key, "there is no setting %q: %scrawl init --all - lists them", key.Value, guess.DidYouMean(key.Value, j.keys()))
 	default:
 		j.set(s, value)
 	}
@@ -244,7 +249,7 @@ func (j *jobFile) setting(key, value *yaml.Node) {
 // set sets a setting to a value, or a list setting to each of its items.
 func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
-		s = j.aside.setting(s.Name)
+		s = j.aside.Setting(s.Name)
 	}
 	j.assign(s, value)
 }
@@ -257,11 +262,11 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 	}
 	for _, item := range j.texts(s.Name, value) {
 		text := item.Value
-		if takesPath(s) && text != "" && !filepath.IsAbs(text) {
+		if settings.TakesPath(s) && text != "" && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(j.name), text)
 		}
 		if err := s.Set(text); err != nil {
-			j.wrong(item, "%s: %v%s", s.Name, err, meant(text, s.Choices()))
+			j.wrong(item, "%s: %v%s", s.Name, err, guess.Meant(text, s.Choices()))
 		}
 	}
 }
@@ -269,7 +274,7 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 // keys returns the names that a job file may have.
 func (j *jobFile) keys() []string {
 	keys := []string{keyIdentity, keySeeds, keySites, keySchedule}
-	for _, s := range j.flags.settings() {
+	for _, s := range j.flags.All() {
 		if notInJob[s.Name] == "" {
 			keys = append(keys, s.Name)
 		}
@@ -286,10 +291,10 @@ func (j *jobFile) dir() string {
 func (j *jobFile) openSeeds(p *program) (seeds []string) {
 	for _, at := range j.seeds {
 		arg := at.Value
-		if file := filepath.Join(filepath.Dir(j.name), arg); !filepath.IsAbs(arg) && exists(file) {
+		if file := filepath.Join(filepath.Dir(j.name), arg); !filepath.IsAbs(arg) && crawldir.Exists(file) {
 			arg = file
 		}
-		some, err := p.seedsOf(arg, j.flags.column)
+		some, err := p.seedsOf(arg, j.flags.Column)
 		if err != nil {
 			j.wrong(at, "seeds: %v", err)
 		} else if len(some) == 0 {

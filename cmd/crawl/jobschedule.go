@@ -9,6 +9,9 @@ import (
 	"time"
 	_ "time/tzdata" // for machines without a database of time zones
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -27,27 +30,27 @@ func (j *jobFile) readSchedule(key, n *yaml.Node) {
 	spec, at := schedule.Spec{}, map[string]*yaml.Node{}
 	before := len(j.problems)
 	var o crawler.Options
-	settings := o.Settings()
+	all := o.Settings()
 	texts := map[string]*string{
 		"every": &spec.Every, "zone": &spec.Zone, "overlap": (*string)(&spec.Overlap), "catch-up": (*string)(&spec.CatchUp),
 	}
 	j.mapping(n, keySchedule, func(key, value *yaml.Node) {
 		at[key.Value] = value
-		switch to, text := texts[key.Value]; {
-		case text:
-			j.assign(crawler.Setting{Name: key.Value, Value: word{to, "text", nil}}, value)
+		switch to, ok := texts[key.Value]; {
+		case ok:
+			j.assign(crawler.Setting{Name: key.Value, Value: settings.Text(to)}, value)
 		case slices.Contains(scheduleFields, key.Value):
-			s := settings[slices.IndexFunc(settings, func(s crawler.Setting) bool { return s.Name == scheduleFrom[key.Value] })]
+			s := all[slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == scheduleFrom[key.Value] })]
 			s.Name = key.Value
 			j.assign(s, value)
 		default:
-			j.wrong(key, "a schedule has no %q: %sit may have %s", key.Value, didYouMean(key.Value, scheduleFields), strings.Join(scheduleFields, ", "))
+			j.wrong(key, "a schedule has no %q: %sit may have %s", key.Value, guess.DidYouMean(key.Value, scheduleFields), strings.Join(scheduleFields, ", "))
 		}
 	})
 	spec.Jitter, spec.Keep = max(0, o.MaxTime), max(0, o.Limit)
 	for range scheduleFields {
 		var err error
-		if j.flags.schedule, err = schedule.New(spec); err == nil {
+		if j.flags.Schedule, err = schedule.New(spec); err == nil {
 			break
 		}
 		var wrong *schedule.FieldError
@@ -59,7 +62,7 @@ func (j *jobFile) readSchedule(key, n *yaml.Node) {
 		spec = without(spec, wrong.Field)
 	}
 	if len(j.problems) > before {
-		j.flags.schedule = nil
+		j.flags.Schedule = nil
 	}
 }
 
@@ -67,9 +70,9 @@ func (j *jobFile) readSchedule(key, n *yaml.Node) {
 func meantField(field string, spec schedule.Spec) string {
 	switch field {
 	case "overlap":
-		return meant(string(spec.Overlap), []string{string(schedule.OverlapSkip), string(schedule.OverlapWait)})
+		return guess.Meant(string(spec.Overlap), []string{string(schedule.OverlapSkip), string(schedule.OverlapWait)})
 	case "catch-up":
-		return meant(string(spec.CatchUp), []string{string(schedule.CatchUpNone), string(schedule.CatchUpOnce)})
+		return guess.Meant(string(spec.CatchUp), []string{string(schedule.CatchUpNone), string(schedule.CatchUpOnce)})
 	}
 	return ""
 }
@@ -142,7 +145,7 @@ func startedBy(job, dir string) []string {
 		}
 	}
 	place = filepath.Join(dir, series.JobFile)
-	job, place, dir = shellQuoted(job), shellQuoted(place), shellQuoted(dir)
+	job, place, dir = say.ShellQuoted(job), say.ShellQuoted(place), say.ShellQuoted(dir)
 	lines := []string{"  they are started by: crawl schedule run " + dir}
 	if !there {
 		lines = append(lines, "  which looks for the job in the directory of its snapshots: mkdir -p "+dir+" && cp "+job+" "+place)
@@ -154,7 +157,7 @@ func startedBy(job, dir string) []string {
 func (s *planSchedule) words() string {
 	text := s.Every + " (" + s.Zone
 	if s.Jitter > 0 {
-		text += ", up to " + inSeconds(s.Jitter) + " later"
+		text += ", up to " + say.InSeconds(s.Jitter) + " later"
 	}
 	return text + ")"
 }

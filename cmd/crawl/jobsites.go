@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"go.yaml.in/yaml/v3"
@@ -46,15 +48,15 @@ func (j *jobFile) site(n *yaml.Node) (s crawler.SiteOptions) {
 		given[key.Value] = true
 		switch {
 		case key.Value == keyReason:
-			j.assign(crawler.Setting{Name: keyReason, Value: word{&s.Reason, "text", nil}}, value)
+			j.assign(crawler.Setting{Name: keyReason, Value: settings.Text(&s.Reason)}, value)
 		case key.Value == keyExcluded:
-			j.assign(crawler.Setting{Name: keyExcluded, Value: toggle{&s.Exclude}}, value)
+			j.assign(crawler.Setting{Name: keyExcluded, Value: settings.YesNo(&s.Exclude)}, value)
 		case slices.Contains(siteSettings, key.Value):
 			all := own.Settings()
 			j.assign(all[slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == key.Value })], value)
 		default:
 			known := append([]string{keyExcluded, keyReason}, siteSettings...)
-			j.wrong(key, "a site has no setting %q: %sit may have %s", key.Value, didYouMean(key.Value, known), strings.Join(known, ", "))
+			j.wrong(key, "a site has no setting %q: %sit may have %s", key.Value, guess.DidYouMean(key.Value, known), strings.Join(known, ", "))
 		}
 	})
 	s.Delay, s.AllowForbidden, s.Header = max(0, own.Delay), own.AllowForbidden, own.Header

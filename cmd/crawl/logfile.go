@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 )
 
 // A logFile is a file that others may rotate: if it was moved away or removed, the next
@@ -25,7 +27,7 @@ func (p *program) logTo(path string) (to io.Writer, undo func() error, err error
 	_, before := os.Lstat(path)
 	l := &logFile{path: path}
 	if err := l.open(); err != nil {
-		return nil, nil, usage("--log-file: %v", err)
+		return nil, nil, exit.Usagef("--log-file: %v", err)
 	}
 	if errors.Is(before, fs.ErrNotExist) {
 		undo = l.remove

@@ -15,7 +15,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -53,11 +56,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(p.err, "crawl: %s\n", indented(withoutPackages(withMend(err, cmd.Name() == "run"))))
+		fmt.Fprintf(p.err, "crawl: %s\n", say.Indented(say.WithoutPackages(exit.WithMend(err, cmd.Name() == "run"))))
 	}
-	code := exitCode(err)
-	if code == exitDiskFull {
-		fmt.Fprintln(p.err, "crawl: "+mendLimit(err, cmd.Name() == "run"))
+	code := exit.Code(err)
+	if code == exit.DiskFull {
+		fmt.Fprintln(p.err, "crawl: "+exit.MendLimit(err, cmd.Name() == "run"))
 	}
 	if p.events != nil {
 		p.events.last(code)
@@ -72,7 +75,7 @@ func (p *program) root() *cobra.Command {
 		Long: `crawl fetches the pages of sites politely: it reads robots.txt first,
 waits between two requests, and continues where it stopped, even after a kill.
 
-` + exitHelp(),
+` + exit.Help(),
 		Example: `Try it without any network:
   crawl demo
 
@@ -111,7 +114,7 @@ May a crawler fetch it?
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+		return exit.Usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
@@ -128,7 +131,7 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 		}
 		door.Sweep(dir)
 		snapshots, err := series.Series{Dir: dir}.Snapshots()
-		if err != nil || exists(filepath.Join(dir, storage.StateFile)) {
+		if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
 			continue
 		}
 		for _, s := range snapshots {

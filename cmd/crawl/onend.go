@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -22,7 +24,7 @@ const mostEnd = 5 * time.Minute
 // code. An interrupt ends the command. After a second interrupt of the crawl it is not run,
 // because the user wants everything to end.
 func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command string, signals <-chan os.Signal) {
-	if code := exitCode(crawled); command != "" && code != exitForced {
+	if code := exit.Code(crawled); command != "" && code != exit.Forced {
 		if err := p.runEnd(c, dir, code, command, signals); err != nil {
 			p.note("crawl: --on-end %q: %v; the crawl is not affected", command, err)
 		}
@@ -31,7 +33,7 @@ func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command
 
 func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command string, signals <-chan os.Signal) error {
 	var summary bytes.Buffer
-	if err := writeObject(&summary, summaryJSON(c.Summary(), dir)); err != nil {
+	if err := say.Object(&summary, summaryJSON(c.Summary(), dir)); err != nil {
 		return err
 	}
 	late, cancelLate := context.WithTimeoutCause(context.Background(), mostEnd, fmt.Errorf("it took longer than %v, and was ended", mostEnd))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -46,7 +47,7 @@ func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want string
-	}{{errors.New("disk"), "1 a.crawl\n"}, {&exit{exitForced, nil}, ""}, {nil, "0 a.crawl\n"}} {
+	}{{errors.New("disk"), "1 a.crawl\n"}, {exit.With(exit.Forced, nil), ""}, {nil, "0 a.crawl\n"}} {
 		if said := atEnd(t, `grep -q '"dir":"a.crawl"' && echo "$PERMESSO_EXIT $PERMESSO_DIR" >`+file, test.err); said != "" {
 			t.Error(said)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -31,12 +32,12 @@ func optOut() (func(frontier.URL) string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usage("the opt-out list cannot be read: %v", err)
+		return nil, exit.Usagef("the opt-out list cannot be read: %v", err)
 	}
 	defer file.Close()
 	list, err := crawler.ReadOptOutList(file, path)
 	if err != nil {
-		return nil, usage("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil, exit.Usagef("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return list.Why, nil
 }
@@ -45,7 +46,7 @@ func optOut() (func(frontier.URL) string, error) {
 func optOutPath() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", usage("the opt-out list cannot be found: %v", err)
+		return "", exit.Usagef("the opt-out list cannot be found: %v", err)
 	}
 	return filepath.Join(dir, "permesso", optOutFile), nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 )
@@ -50,7 +52,7 @@ again. What was captured before stays: crawl optout purge removes it from a craw
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("crawl optout add needs a host, as example.org, or a URL, as https://example.org/~joe/")
+				return exit.Usagef("crawl optout add needs a host, as example.org, or a URL, as https://example.org/~joe/")
 			}
 			return p.optOutAdd(args, reason)
 		},
@@ -84,7 +86,7 @@ func (p *program) optOutAdd(places []string, reason string) error {
 		return err
 	}
 	if strings.ContainsAny(reason, "\r\n") {
-		return usage("--reason: give it in one line")
+		return exit.Usagef("--reason: give it in one line")
 	}
 	var text strings.Builder
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
@@ -112,7 +114,7 @@ func (p *program) optOutAdd(places []string, reason string) error {
 			return fmt.Errorf("the opt-out list: %w", err)
 		}
 	}
-	return p.say("%s added to %s: no run that begins from now on contacts it", plural(added, "place"), path)
+	return p.say("%s added to %s: no run that begins from now on contacts it", say.Plural(added, "place"), path)
 }
 
 // An optOutEntry is a line of crawl optout list --json. The names of its fields are never
@@ -156,11 +158,11 @@ func (p *program) optOutList(asJSON bool) error {
 func readOptOut(path string) ([]byte, *crawler.OptOutList, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, usage("the opt-out list cannot be read: %v", err)
+		return nil, nil, exit.Usagef("the opt-out list cannot be read: %v", err)
 	}
 	list, err := crawler.ReadOptOutList(bytes.NewReader(raw), path)
 	if err != nil {
-		return nil, nil, usage("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil, nil, exit.Usagef("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return raw, list, nil
 }

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -51,13 +53,13 @@ Of one owner, without a question:
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("crawl optout purge takes the directory of a crawl, as news.crawl, and hosts or URLs, if not all on the list")
+				return exit.Usagef("crawl optout purge takes the directory of a crawl, as news.crawl, and hosts or URLs, if not all on the list")
 			}
 			switch {
-			case !exists(args[0]):
-				return noDirectory(args[0])
-			case !exists(filepath.Join(args[0], storage.StateFile)):
-				return usage("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
+			case !crawldir.Exists(args[0]):
+				return crawldir.Missing(args[0])
+			case !crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
+				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
 			}
 			return p.optOutPurge(args[0], args[1:], f)
 		},
@@ -114,7 +116,7 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	}
 	if len(places) == 0 {
 		if known.Len() == 0 {
-			return nil, usage("the list %s is empty: crawl optout add adds to it, or name a host or URL after the directory", path)
+			return nil, exit.Usagef("the list %s is empty: crawl optout add adds to it, or name a host or URL after the directory", path)
 		}
 		return known, nil
 	}
@@ -148,22 +150,22 @@ func (p *program) finishPurge(purge *crawler.Purge) error {
 	if broken == nil || err != nil {
 		return err
 	}
-	p.note("crawl: a purge of %s that began at %s was interrupted, and is finished now: %s", strings.Join(broken.Places, ", "), stamp(broken.Time), optedOutNow(done.Entries))
+	p.note("crawl: a purge of %s that began at %s was interrupted, and is finished now: %s", strings.Join(broken.Places, ", "), say.Stamp(broken.Time), optedOutNow(done.Entries))
 	return nil
 }
 
 // allowed asks the user whether to go on with the purge.
 func (p *program) allowed(dir string, planned *storage.Purged) error {
 	if !p.interactive() {
-		return usage("this would remove %s from %s for good, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
+		return exit.Usagef("this would remove %s from %s for good, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
 	if lost := bodilessInWords(planned.Bodiless); lost != "" {
 		p.note("crawl: %s", lost)
 	}
-	fmt.Fprintf(p.err, "Remove %s from %s for good? [y/N] ", takenInWords(planned.Taken), printable(dir))
+	fmt.Fprintf(p.err, "Remove %s from %s for good? [y/N] ", takenInWords(planned.Taken), say.Printable(dir))
 	line, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return &exit{exitLater, errors.New("nothing was changed")}
+		return exit.With(exit.Later, errors.New("nothing was changed"))
 	}
 	return nil
 }
@@ -216,7 +218,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Pur
 		err = p.purgedText(dir, list, done, f.dryRun)
 	}
 	if err == nil && done.Problems > 0 {
-		err = &exit{exitCheck, errors.New(plural(done.Problems, "part") + " of the crawl cannot be read, and may still have something: crawl verify names all that is wrong")}
+		err = exit.With(exit.Check, errors.New(say.Plural(done.Problems, "part")+" of the crawl cannot be read, and may still have something: crawl verify names all that is wrong"))
 	}
 	return err
 }
@@ -227,14 +229,14 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))
 	}
 	for _, name := range slices.Sorted(maps.Keys(done.Moved)) {
-		text = append(text, fmt.Sprintf("%s was moved away; removed from the index: %s", name, plural(int(done.Moved[name]), "answer")))
+		text = append(text, fmt.Sprintf("%s was moved away; removed from the index: %s", name, say.Plural(int(done.Moved[name]), "answer")))
 	}
 	if lost := bodilessInWords(done.Bodiless); lost != "" {
 		text = append(text, lost)
 	}
 	switch {
 	case done.None():
-		text = append(text, fmt.Sprintf("%s: nothing was captured of %s", dir, plural(list.Len(), "place")))
+		text = append(text, fmt.Sprintf("%s: nothing was captured of %s", dir, say.Plural(list.Len(), "place")))
 	case dryRun:
 		text = append(text, fmt.Sprintf("%s: nothing was changed; this would be removed: %s", dir, takenInWords(done.Taken)))
 	default:
@@ -243,7 +245,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	if others := derived(dir); len(others) > 0 && !done.None() {
 		text = append(text, "may still have it, and must be made anew: "+strings.Join(others, ", "))
 	}
-	if told := filepath.Join(dir, provenance.File); exists(told) && !done.None() {
+	if told := filepath.Join(dir, provenance.File); crawldir.Exists(told) && !done.None() {
 		text = append(text, fmt.Sprintf("%s describes the crawl as it was: crawl provenance %s writes it again", told, dir))
 	}
 	if behind := storage.Behind(dir); len(behind) > 0 && !done.None() {
@@ -276,7 +278,7 @@ func bodilessInWords(hosts map[string]int64) string {
 		parts = append(parts, fmt.Sprintf("%s %d", name, hosts[name]))
 	}
 	if more := len(names) - len(parts); more > 0 {
-		parts = append(parts, "and "+plural(more, "host")+" more")
+		parts = append(parts, "and "+say.Plural(more, "host")+" more")
 	}
 	return fmt.Sprintf("records of other pages that lose their body, because it is the same as a removed one: %d (%s)", total, strings.Join(parts, ", "))
 }
@@ -289,19 +291,19 @@ func optedOutNow(urls int) string {
 }
 
 func takenInWords(t storage.Taken) string {
-	return fmt.Sprintf("%s of WARC files (%s), %s (%s), %s (%s)", plural(int(t.Records), "record"), size(t.RecordBytes),
-		plural(int(t.Pages), "page"), size(t.PageBytes), plural(int(t.Links), "link"), size(t.LinkBytes))
+	return fmt.Sprintf("%s of WARC files (%s), %s (%s), %s (%s)", say.Plural(int(t.Records), "record"), say.Size(t.RecordBytes),
+		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
 
 // onePlace returns the place that an argument names.
 func onePlace(text string) (entry crawler.OptOutEntry, err error) {
 	list, err := crawler.ReadOptOutList(strings.NewReader(text), "argument")
 	if err != nil {
-		return entry, usage("%v", err)
+		return entry, exit.Usagef("%v", err)
 	}
 	entries := list.Entries()
 	if len(entries) != 1 || entries[0].Comment != "" {
-		return entry, usage("%q is not a host or a URL: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
+		return entry, exit.Usagef("%q is not a host or a URL: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
 	}
 	return entries[0], nil
 }
@@ -321,6 +323,3 @@ func derived(dir string) (paths []string) {
 	}
 	return paths
 }
-
-// day returns a day as people read it.
-func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -175,7 +178,7 @@ func asks(by frontier.Clock) string {
 
 // resumed returns the state of the crawl in dir, or nil if there is none.
 func resumed(dir string) (*planResumed, error) {
-	if !exists(filepath.Join(dir, storage.StateFile)) {
+	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
 		return nil, nil
 	}
 	r, err := storage.OpenReader(dir)
@@ -198,9 +201,9 @@ func resumed(dir string) (*planResumed, error) {
 
 // showPlan prints a plan for people.
 func (p *program) showPlan(plan *plan) error {
-	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", plural(plan.Seeds, "seed"), plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
+	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", say.Plural(plan.Seeds, "seed"), say.Plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
 	if was := plan.Resumes; was != nil {
-		text := fmt.Sprintf("the crawl in the directory is continued: %s, %d left", plural(was.Pages, "budget page"), was.Left)
+		text := fmt.Sprintf("the crawl in the directory is continued: %s, %d left", say.Plural(was.Pages, "budget page"), was.Left)
 		if was.Again > 0 {
 			text += fmt.Sprintf(", %d to be fetched again", was.Again)
 		}
@@ -230,11 +233,11 @@ func (p *program) showPlan(plan *plan) error {
 
 // lines returns what is printed about a site.
 func (s *planSite) lines() []string {
-	lines := []string{"", fmt.Sprintf("%s  %s", s.Site, plural(s.Seeds, "seed"))}
+	lines := []string{"", fmt.Sprintf("%s  %s", s.Site, say.Plural(s.Seeds, "seed"))}
 	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
 	switch {
 	case s.Problem != "":
-		add("was not contacted: %s", s.Problem+permits(s.Problem))
+		add("was not contacted: %s", s.Problem+words.Permits(s.Problem))
 	case s.Access == robots.Defer.String():
 		add("robots.txt: %s: nothing of the site is fetched before it answers", s.Answered)
 	default:
@@ -251,10 +254,10 @@ func (s *planSite) lines() []string {
 		add("is left alone: %s (%s)", l.URL, l.Reason)
 	}
 	if s.Delay > 0 {
-		add("%s between two requests (%s): %s an hour at most", inSeconds(s.Delay), s.DelayBy, plural(s.PagesPerHour, "page"))
+		add("%s between two requests (%s): %s an hour at most", say.InSeconds(s.Delay), s.DelayBy, say.Plural(s.PagesPerHour, "page"))
 	}
 	if s.Sitemaps > 0 {
-		add("names %s", plural(s.Sitemaps, "sitemap"))
+		add("names %s", say.Plural(s.Sitemaps, "sitemap"))
 	}
 	if s.Better != "" {
 		add("better than crawling it: %s", s.Better)
@@ -265,9 +268,9 @@ func (s *planSite) lines() []string {
 // least returns how long the crawl takes at least.
 func (plan *plan) least() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "least time: %s for the seeds", inSeconds(plan.LeastForSeeds))
+	fmt.Fprintf(&b, "least time: %s for the seeds", say.InSeconds(plan.LeastForSeeds))
 	if plan.LeastForPages > 0 {
-		fmt.Fprintf(&b, ", %s where %s has %s", inSeconds(plan.LeastForPages), plan.SlowestSite, plural(plan.HostPages, "page"))
+		fmt.Fprintf(&b, ", %s where %s has %s", say.InSeconds(plan.LeastForPages), plan.SlowestSite, say.Plural(plan.HostPages, "page"))
 	}
 	return b.String()
 }

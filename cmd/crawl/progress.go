@@ -3,15 +3,17 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
-	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -26,7 +28,7 @@ func (p *program) paint(v *view, to screen) {
 	case p.events != nil:
 		p.events.progress(v)
 	case to.board != nil:
-		to.board.draw(v.block(to.board.width()))
+		to.board.Draw(v.block(to.board.Width()))
 	case to.width != nil:
 		fmt.Fprintln(p.err, v.line(to.width()))
 	default:
@@ -40,78 +42,78 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	if asJSON {
 		return p.object(summaryJSON(s, dir))
 	}
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	w.line("ended", "%s", strings.Replace(ending(s), sameCommand, cmp.Or(again, sameCommand), 1))
-	w.line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
-		s.Pages, plural(s.Frontier.Spent.Pages, "budget page"), plural(s.Fetched, "URL"), plural(s.Requests, "request"), s.Robots)
+	w := p.lines()
+	w.Line("ended", "%s", strings.Replace(ending(s), sameCommand, cmp.Or(again, sameCommand), 1))
+	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
+		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
-		w.line("rescanned", "links of %s in the archive", plural(s.Rescanned, "page"))
+		w.Line("rescanned", "links of %s in the archive", say.Plural(s.Rescanned, "page"))
 	}
 	changeLines(w, s.Changes, s.Unread)
-	w.line("sites", "%d", s.Sites)
-	w.line("bytes", "%s", size(s.Bytes))
+	w.Line("sites", "%d", s.Sites)
+	w.Line("bytes", "%s", say.Size(s.Bytes))
 	answerLines(w, s.Status, s.Errors)
 	skipLines(w, s.SkippedURLs, s.SkippedLinks)
 	sitemapLines(w, s.Sitemaps)
 	if s.Retries > 0 {
-		w.line("tried again", "%s, after an answer or a failure that may pass", times(s.Retries))
+		w.Line("tried again", "%s, after an answer or a failure that may pass", say.Often(s.Retries))
 	}
 	if s.Cut > 0 {
-		w.line("links", "of %s the first %d were taken", plural(s.Cut, "page"), extract.MaxLinks)
+		w.Line("links", "of %s the first %d were taken", say.Plural(s.Cut, "page"), extract.MaxLinks)
 	}
 	for _, r := range s.Repeats[:min(len(s.Repeats), 5)] {
-		w.line("one body", "%d pages under %s: a space without an end?", r.Pages, r.Under)
+		w.Line("one body", "%d pages under %s: a space without an end?", r.Pages, r.Under)
 	}
 	for _, t := range s.Traps[:min(len(s.Traps), 5)] {
-		w.line("trap", "%s of %s: %s", plural(t.URLs, "link"), t.Site, t.Pattern)
+		w.Line("trap", "%s of %s: %s", say.Plural(t.URLs, "link"), t.Site, t.Pattern)
 	}
 	polite := s.Frontier.Polite
-	w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
+	w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
 		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
 	p.waiting(w, s, time.Now())
 	look := dir + "/crawl.log (a line per request)"
-	if pages := filepath.Join(dir, storage.PagesFile); exists(pages) {
+	if pages := filepath.Join(dir, storage.PagesFile); crawldir.Exists(pages) {
 		look = pages + " (a JSON object per page), " + look
 	}
-	if archive := filepath.Join(dir, storage.ArchiveDir); exists(archive) {
+	if archive := filepath.Join(dir, storage.ArchiveDir); crawldir.Exists(archive) {
 		look = archive + " (what the servers sent), " + look
 	}
-	w.line("look at", "%s", look)
-	w.line("report", "crawl report %s makes one page with pictures of it", dir)
+	w.Line("look at", "%s", look)
+	w.Line("report", "crawl report %s makes one page with pictures of it", dir)
 	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
-		w.line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
+		w.Line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
 	}
-	return w.err
+	return w.Err
 }
 
 // answerLines prints the results of requests.
-func answerLines(w *lines, status map[int]int, errors map[string]int) {
+func answerLines(w *say.Lines, status map[int]int, errors map[string]int) {
 	if len(status) > 0 {
-		w.line("answers", "%d (%s)", sum(status), strings.Join(listed(status), ", "))
+		w.Line("answers", "%d (%s)", say.Sum(status), strings.Join(say.Listed(status), ", "))
 	}
 	if len(errors) > 0 {
-		w.line("failed", "%s: %s", plural(sum(errors), "request"), inList(inOrder(errors), stageInWords))
+		w.Line("failed", "%s: %s", say.Plural(say.Sum(errors), "request"), say.InList(say.InOrder(errors), words.Stage))
 	}
 }
 
 // skipLines prints which URLs were not fetched, and which links did not bring their URL
 // into the crawl.
-func skipLines(w *lines, urls, links map[crawler.Reason]int) {
-	w.words("not fetched", inOrder(urls), urlsInWords)
-	w.words("not followed", inOrder(links), linksInWords)
+func skipLines(w *say.Lines, urls, links map[crawler.Reason]int) {
+	w.Words("not fetched", say.InOrder(urls), words.URLs)
+	w.Words("not followed", say.InOrder(links), words.Links)
 }
 
 // sitemapLines prints the results of sitemaps, if any were named or read.
-func sitemapLines(w *lines, n crawler.SitemapCounts) {
+func sitemapLines(w *say.Lines, n crawler.SitemapCounts) {
 	if n.Named == 0 && n.Read == 0 {
 		return
 	}
-	w.line("sitemaps", "%d named, %d read, %d failed; %s listed", n.Named, n.Read, n.Failed, plural(n.URLs, "URL"))
+	w.Line("sitemaps", "%d named, %d read, %d failed; %s listed", n.Named, n.Read, n.Failed, say.Plural(n.URLs, "URL"))
 	for _, one := range n.FirstEmpty {
-		w.line("sitemap", "%s %s", one.URL, one.Reason)
+		w.Line("sitemap", "%s %s", one.URL, one.Reason)
 	}
 	if more := n.Empty - len(n.FirstEmpty); more > 0 {
-		w.line("sitemap", "answers that list nothing: %d more", more)
+		w.Line("sitemap", "answers that list nothing: %d more", more)
 	}
 }
 
@@ -139,16 +141,11 @@ func sitemapsJSON(n crawler.SitemapCounts) any {
 	}{n.Named, n.Read, n.Failed, n.URLs, n.Empty, first}
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // sameCommand is how a run that was not finished can be continued.
 const sameCommand = "the same command goes on"
 
 func ending(s crawler.Summary) string {
-	if nothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
+	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
 		return nothingInWords(s)
 	}
 	switch s.End {
@@ -169,16 +166,13 @@ func ending(s crawler.Summary) string {
 	return string(s.End) + "; the same command goes on"
 }
 
-// nothingFetched reports whether a crawl has no answer of any site.
-func nothingFetched(s crawler.Summary) bool { return s.Fetched == 0 && s.Frontier.Spent.Pages == 0 }
-
 // nothingInWords returns that nothing could be fetched, and what failed.
 func nothingInWords(s crawler.Summary) string {
 	text := "nothing could be fetched"
 	var parts []string
-	for _, c := range inOrder(s.Errors) {
-		words := c.words(stageInWords)
-		if c.of == string(fetch.StageDNS) {
+	for _, c := range say.InOrder(s.Errors) {
+		words := c.Words(words.Stage)
+		if c.Of == string(fetch.StageDNS) {
 			words = unresolved(s)
 		}
 		parts = append(parts, words)
@@ -204,7 +198,7 @@ func unresolved(s crawler.Summary) string {
 	case 1:
 		return "1 host name does not resolve"
 	}
-	return plural(len(names), "host name") + " do not resolve"
+	return say.Plural(len(names), "host name") + " do not resolve"
 }
 
 // hostName returns the host of a site, without its port.
@@ -216,18 +210,18 @@ func hostName(site frontier.Site) string {
 }
 
 // waiting prints how much is left, and the sites that it belongs to.
-func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
+func (p *program) waiting(w *say.Lines, s crawler.Summary, now time.Time) {
 	const most = 10
-	w.words("left", inOrder(s.Left), urlsInWords)
+	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
-		w.line("again", "%s", again)
+		w.Line("again", "%s", again)
 	}
 	left := slices.DeleteFunc(slices.Clone(s.Waiting), func(st frontier.SiteStatus) bool {
 		return st.Queued == 0 && st.Given.Code == frontier.Undecided && st.Excluded == "" && !st.Over // it is fetched again when it is due
 	})
 	var private, others []frontier.SiteStatus
 	for _, st := range left {
-		if permits(st.Given.Detail) != "" {
+		if words.Permits(st.Given.Detail) != "" {
 			private = append(private, st)
 		} else {
 			others = append(others, st)
@@ -240,22 +234,22 @@ func (p *program) waiting(w *lines, s crawler.Summary, now time.Time) {
 		for _, st := range private {
 			urls += st.Left()
 		}
-		w.line("", "%s and %s without a public address: %s, given up in this run%s",
-			private[0].Site, plural(len(private)-1, "more site"), plural(urls, "URL"), permits(private[0].Given.Detail))
+		w.Line("", "%s and %s without a public address: %s, given up in this run%s",
+			private[0].Site, say.Plural(len(private)-1, "more site"), say.Plural(urls, "URL"), words.Permits(private[0].Given.Detail))
 	}
 	for i, st := range others {
 		if i == most {
-			w.line("", "and %s", plural(len(others)-most, "more site"))
+			w.Line("", "and %s", say.Plural(len(others)-most, "more site"))
 			return
 		}
-		w.line("", "%s: %s, %s", st.Site, urlsOf(st.Queued, st.Again), why(st, now))
+		w.Line("", "%s: %s, %s", st.Site, urlsOf(st.Queued, st.Again), why(st, now))
 	}
 }
 
 // againInWords returns how much is to be fetched again, and from when on if that is known.
 // It returns "" if nothing is.
 func againInWords(n int, next, now time.Time) string {
-	text := plural(n, "URL") + " are to be fetched again"
+	text := say.Plural(n, "URL") + " are to be fetched again"
 	switch {
 	case n == 0:
 		return ""
@@ -266,7 +260,7 @@ func againInWords(n int, next, now time.Time) string {
 	case next.IsZero():
 		return text
 	case next.After(now):
-		return text + ", the next at " + stamp(next)
+		return text + ", the next at " + say.Stamp(next)
 	}
 	return text + ", the next is due"
 }
@@ -275,11 +269,11 @@ func againInWords(n int, next, now time.Time) string {
 func urlsOf(queued, again int) string {
 	switch {
 	case again == 0:
-		return plural(queued, "URL")
+		return say.Plural(queued, "URL")
 	case queued == 0:
-		return plural(again, "URL") + " to be fetched again"
+		return say.Plural(again, "URL") + " to be fetched again"
 	}
-	return fmt.Sprintf("%s and %d to be fetched again", plural(queued, "URL"), again)
+	return fmt.Sprintf("%s and %d to be fetched again", say.Plural(queued, "URL"), again)
 }
 
 // why returns what a site waits for.
@@ -290,7 +284,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 		if st.Given.Detail != "" {
 			detail = " (" + st.Given.Detail + ")"
 		}
-		return st.Given.Code.String() + detail + ": given up in this run" + permits(detail)
+		return st.Given.Code.String() + detail + ": given up in this run" + words.Permits(detail)
 	case st.Excluded != "":
 		return fmt.Sprintf("excluded (%s); --lift %s asks again", st.Excluded, st.Site.Host())
 	case st.Over:
@@ -301,128 +295,23 @@ func why(st frontier.SiteStatus, now time.Time) string {
 	return "due"
 }
 
-// lines prints labelled lines and keeps the first error.
-type lines struct {
-	w     io.Writer
-	width int // of the terminal that w is; 0 if it is not a terminal
-	err   error
-}
-
-func (l *lines) line(label, format string, args ...any) {
-	if l.err == nil {
-		text := printable(fmt.Sprintf("%-12s %s", label, fmt.Sprintf(format, args...)))
-		_, l.err = fmt.Fprintln(l.w, wrap(text, 13, l.width))
-	}
-}
+// lines returns labelled lines on standard output.
+func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
 
 // changeLines prints how pages have changed since the crawl before.
-func changeLines(w *lines, changes map[crawler.ChangeClass]int, unread int) {
+func changeLines(w *say.Lines, changes map[crawler.ChangeClass]int, unread int) {
 	var parts []string
 	for _, class := range crawler.ChangeClasses() {
 		if n := changes[class]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, changeWords[class]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, words.Changes[class]))
 		}
 	}
 	if len(parts) > 0 {
-		w.line("page changes", "%s", strings.Join(parts, ", "))
+		w.Line("page changes", "%s", strings.Join(parts, ", "))
 	}
 	if unread > 0 {
-		w.line("unread", "%s whose capture in the crawl before cannot be read: crawl verify names what is damaged", plural(unread, "page"))
+		w.Line("unread", "%s whose capture in the crawl before cannot be read: crawl verify names what is damaged", say.Plural(unread, "page"))
 	}
-}
-
-var changeWords = map[crawler.ChangeClass]string{
-	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
-}
-
-// words prints counts in words, the largest first.
-func (l *lines) words(label string, counts []count, in func(string) string) {
-	if len(counts) > 0 {
-		l.line(label, "%s", inList(counts, in))
-	}
-}
-
-// inList returns counts in words, with commas between them.
-func inList(counts []count, in func(string) string) string {
-	var parts []string
-	for _, c := range counts {
-		parts = append(parts, c.words(in))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// A count is how many there are of something.
-type count struct {
-	of string
-	n  int
-}
-
-// words returns a count in words, in the singular for one link.
-func (c count) words(in func(string) string) string {
-	words := in(c.of)
-	if c.n == 1 {
-		first, rest, ok := strings.Cut(words, " ")
-		words = strings.TrimSuffix(first, "s")
-		if ok {
-			words += " " + rest
-		}
-	}
-	return fmt.Sprintf("%d %s", c.n, words)
-}
-
-// inOrder returns the entries of m, the largest first.
-func inOrder[K ~string](m map[K]int) []count {
-	var all []count
-	for k, n := range m {
-		all = append(all, count{string(k), n})
-	}
-	slices.SortFunc(all, func(a, b count) int { return cmp.Or(b.n-a.n, cmp.Compare(a.of, b.of)) })
-	return all
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
-
-// listed returns the entries of m as "key: n", by key.
-func listed[K cmp.Ordered](m map[K]int) []string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%v: %d", k, m[k]))
-	}
-	return parts
-}
-
-func sum[K comparable](m map[K]int) int {
-	n := 0
-	for _, v := range m {
-		n += v
-	}
-	return n
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func size(n int64) string {
-	f := float64(n)
-	for _, unit := range []string{"B", "kB", "MB", "GB"} {
-		if f < 1000 {
-			if unit == "B" {
-				return fmt.Sprintf("%d B", n)
-			}
-			return fmt.Sprintf("%.1f %s", f, unit)
-		}
-		f /= 1000
-	}
-	return fmt.Sprintf("%.1f TB", f)
 }
 
 // summaryJSON returns the summary for programs. Its fields are never renamed.

@@ -7,7 +7,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -46,7 +49,7 @@ func (p *program) look(q query, dir string) error {
 }
 
 func (p *program) lookAt(q query, dir string) error {
-	r, _, err := openReader(dir)
+	r, _, err := crawldir.Open(dir)
 	var inUse *storage.InUseError
 	for try := 0; errors.As(err, &inUse) && try < 3; try++ {
 		text, jerr := json.Marshal(q)
@@ -61,7 +64,7 @@ func (p *program) lookAt(q query, dir string) error {
 		case !errors.Is(told, door.ErrNobody):
 			return p.looked(dir, told)
 		}
-		r, _, err = openReader(dir) // the run has just ended
+		r, _, err = crawldir.Open(dir) // the run has just ended
 	}
 	if err != nil {
 		return err
@@ -86,11 +89,11 @@ func (p *program) looked(dir string, err error) error {
 	var ended *door.QueryError
 	switch {
 	case errors.As(err, &ended) && ended.Reason == "":
-		return &exit{ended.Code, nil}
+		return exit.With(ended.Code, nil)
 	case errors.As(err, &ended):
-		return &exit{ended.Code, ended}
+		return exit.With(ended.Code, ended)
 	case errors.Is(err, door.ErrCut):
-		return &exit{exitInUse, errors.New("the run in " + dir + " has ended meanwhile, and the output above is not complete: run the same command again")}
+		return exit.With(exit.InUse, errors.New("the run in "+dir+" has ended meanwhile, and the output above is not complete: run the same command again"))
 	}
 	return shut(err)
 }
@@ -102,10 +105,10 @@ func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 		all[name] = func(raw json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error) {
 			ask, q := queryAsk{}, queries()[name]
 			if err := json.Unmarshal(raw, &ask); err != nil {
-				return exitUsage, err
+				return exit.Usage, err
 			}
 			if err := json.Unmarshal(ask.Query, q); err != nil {
-				return exitUsage, err
+				return exit.Usage, err
 			}
 			a, err := c.Account()
 			if err == nil {
@@ -115,7 +118,7 @@ func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 			if err == nil {
 				err = q.print(&program{out: out, err: errs, columns: ask.Columns}, a, true)
 			}
-			return exitCode(err), err
+			return exit.Code(err), err
 		}
 	}
 	return all
@@ -127,5 +130,5 @@ func (p *program) width() int {
 	if p.columns > 0 {
 		return p.columns
 	}
-	return terminalWidth(p.out)
+	return terminal.Width(p.out)
 }

@@ -5,6 +5,9 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 )
 
 // A counted writer counts what was written.
@@ -22,7 +25,7 @@ func (c *counted) Write(p []byte) (int, error) {
 // whileQuiet calls f, whose output goes to out. If it takes long, it prints what f reads,
 // unless lines of output are on a terminal already.
 func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.Writer) error) (err error) {
-	out, seen, before := &counted{Writer: p.out}, isTerminal(p.out), int64(0)
+	out, seen, before := &counted{Writer: p.out}, terminal.Is(p.out), int64(0)
 	p.meanwhile(func(took time.Duration) string {
 		if now := out.n.Load(); seen && now != before {
 			before = now
@@ -38,5 +41,5 @@ func readingLog(name string) func(time.Duration) string {
 	if name == "-" {
 		name = "standard input"
 	}
-	return func(took time.Duration) string { return fmt.Sprintf("audit: reading %s for %s", name, short(took)) }
+	return func(took time.Duration) string { return fmt.Sprintf("audit: reading %s for %s", name, say.Short(took)) }
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -52,7 +53,7 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 	}
 	var names []string
 	for _, name := range sealedFiles() {
-		if exists(filepath.Join(dir, name)) && !slices.Contains(r.Changed, name) {
+		if crawldir.Exists(filepath.Join(dir, name)) && !slices.Contains(r.Changed, name) {
 			names = append(names, name)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -30,7 +32,7 @@ type readFlags struct {
 
 func (f *readFlags) register(fs *pflag.FlagSet, agent string) {
 	fs.StringVar(&f.agent, "agent", "", agent)
-	borrow(fs, &f.as, "", "alias", "dialect")
+	settings.Borrow(fs, &f.as, "", "alias", "dialect")
 }
 
 // policy returns the policy that the flags set. The agent may still be missing.
@@ -38,12 +40,12 @@ func (f *readFlags) policy() (robots.Policy, error) {
 	dialect := f.as.Dialect
 	if f.agent != "" {
 		if err := dialect.CheckToken(f.agent); err != nil {
-			return robots.Policy{}, usage("--agent: %v", err)
+			return robots.Policy{}, exit.Usagef("--agent: %v", err)
 		}
 	}
 	for _, alias := range f.as.Aliases {
 		if err := dialect.CheckToken(alias); err != nil {
-			return robots.Policy{}, usage("--alias: %v", err)
+			return robots.Policy{}, exit.Usagef("--alias: %v", err)
 		}
 	}
 	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.as.Aliases}, nil
@@ -121,17 +123,17 @@ failed".`,
 // robotsTest prints the verdict for each URL or path.
 func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) error {
 	if f.agent == "" {
-		return usage("--agent: which product token? such as --agent mybot")
+		return exit.Usagef("--agent: which product token? such as --agent mybot")
 	}
 	policy, err := f.policy()
 	if err != nil {
 		return err
 	}
 	if (f.file == "") == (f.site == "") {
-		return usage("give either --file robots.txt or --site URL")
+		return exit.Usagef("give either --file robots.txt or --site URL")
 	}
 	if len(args) == 0 {
-		return usage("give at least one URL or path to test")
+		return exit.Usagef("give at least one URL or path to test")
 	}
 	targets := make([]string, len(args))
 	for i, arg := range args {
@@ -153,7 +155,7 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 		}
 	}
 	if !all {
-		return &exit{exitCheck, nil}
+		return exit.With(exit.Check, nil)
 	}
 	return nil
 }
@@ -164,15 +166,15 @@ func (f *testFlags) target(arg string) (string, error) {
 	if f.site != "" && !isPath(arg) {
 		site, err := seedURL(f.site)
 		if err != nil {
-			return "", usage("--site: %v", err)
+			return "", exit.Usagef("--site: %v", err)
 		}
 		u, err := site.Resolve(arg)
 		if err != nil {
-			return "", usage("%v", err)
+			return "", exit.Usagef("%v", err)
 		}
 		of, err := robots.Locate(u.String())
 		if own, owned := robots.Locate(site.String()); err != nil || owned != nil || of != own {
-			return "", usage("%s is of another site than --site %s, whose robots.txt says nothing about it: test it with --site %s/", arg, site.Site(), u.Site())
+			return "", exit.Usagef("%s is of another site than --site %s, whose robots.txt says nothing about it: test it with --site %s/", arg, site.Site(), u.Site())
 		}
 	}
 	if u, err := frontier.ParseURL(absolute(arg)); err == nil {
@@ -180,7 +182,7 @@ func (f *testFlags) target(arg string) (string, error) {
 	}
 	target, err := robots.Target(absolute(arg)) // no crawl requests it, but a rule may match
 	if err != nil {
-		return "", usage("%v", err)
+		return "", exit.Usagef("%v", err)
 	}
 	return target, nil
 }
@@ -191,7 +193,7 @@ func (p *program) groupToTest(ctx context.Context, f *testFlags, policy robots.P
 	if f.file != "" {
 		body, err := p.readFile(f.file)
 		if err != nil {
-			return nil, usage("--file: %v", err)
+			return nil, exit.Usagef("--file: %v", err)
 		}
 		return func(url string) *robots.Group {
 			return parseFor(url, body, policy.Dialect).Group(policy.Token, policy.Aliases...)
@@ -203,7 +205,7 @@ func (p *program) groupToTest(ctx context.Context, f *testFlags, policy robots.P
 	}
 	g := s.Group(policy, s.Fetched)
 	if g.Match("/").Access == robots.Defer {
-		return nil, &exit{exitNothing, fmt.Errorf("%s is unreachable: %s: a crawler must ask again later", s.URL, answered(s))}
+		return nil, exit.With(exit.Nothing, fmt.Errorf("%s is unreachable: %s: a crawler must ask again later", s.URL, answered(s)))
 	}
 	return func(string) *robots.Group { return g }, nil
 }

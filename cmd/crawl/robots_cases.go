@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -23,14 +24,14 @@ type testCase struct {
 // robotsCases runs a file of cases.
 func (p *program) robotsCases(f *testFlags, args []string) error {
 	if len(args) > 0 {
-		return usage("--cases takes its URLs from the file, not from %q", args[0])
+		return exit.Usagef("--cases takes its URLs from the file, not from %q", args[0])
 	}
 	if f.file != "" || f.site != "" {
-		return usage("--cases goes with neither --file nor --site")
+		return exit.Usagef("--cases goes with neither --file nor --site")
 	}
 	all, err := p.readFile(f.cases)
 	if err != nil {
-		return usage("--cases: %v", err)
+		return exit.Usagef("--cases: %v", err)
 	}
 	passed, failed, n := 0, 0, 0
 	for line := range bytes.Lines(bytes.TrimPrefix(all, []byte("\ufeff"))) {
@@ -57,7 +58,7 @@ func (p *program) robotsCases(f *testFlags, args []string) error {
 		return err
 	}
 	if failed > 0 {
-		return &exit{exitCheck, nil}
+		return exit.With(exit.Check, nil)
 	}
 	return nil
 }

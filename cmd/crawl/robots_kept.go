@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -51,7 +54,7 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	if err != nil {
 		return err
 	}
-	r, _, err := openReader(dir)
+	r, _, err := crawldir.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -79,7 +82,7 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	good := cmp.Or(c.Good(), c.Snapshot)
 	switch {
 	case f.raw && good.Status/100 != 2:
-		return &exit{exitNothing, fmt.Errorf("there is no file of %s: %s", c.URL, answered(c.Snapshot))}
+		return exit.With(exit.Nothing, fmt.Errorf("there is no file of %s: %s", c.URL, answered(c.Snapshot)))
 	case f.raw:
 		_, err := p.out.Write(good.Body)
 		return err
@@ -97,25 +100,25 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	if asJSON {
 		return p.object(out)
 	}
-	w := &lines{w: p.out}
-	w.kept(&out)
-	w.shown(&out.shown, v, c.Snapshot, policy, "with --raw, piped into crawl robots lint -, it")
-	w.file(out.Body)
-	return w.err
+	w := &say.Lines{W: p.out}
+	keptLines(w, &out)
+	robotsLines(w, &out.shown, v, c.Snapshot, policy, "with --raw, piped into crawl robots lint -, it")
+	fileLines(w, out.Body)
+	return w.Err
 }
 
-// kept prints which copy it is.
-func (w *lines) kept(out *keptShown) {
+// keptLines prints which copy it is.
+func keptLines(w *say.Lines, out *keptShown) {
 	until := "the last one"
 	if !out.InForce.IsZero() {
 		until = "in force until " + out.InForce.Format(time.RFC3339)
 	}
-	w.line("copy", "%d of %d, %s", out.Number, out.Of, until)
+	w.Line("copy", "%d of %d, %s", out.Number, out.Of, until)
 	if !out.Copy.IsZero() {
-		w.line("in force", "the copy of %s, %s, since there was no answer", out.Copy.Format(time.RFC3339), size(int64(out.Size)))
+		w.Line("in force", "the copy of %s, %s, since there was no answer", out.Copy.Format(time.RFC3339), say.Size(int64(out.Size)))
 	}
 	if out.Digest != "" {
-		w.line("digest", "%s", out.Digest)
+		w.Line("digest", "%s", out.Digest)
 	}
 }
 
@@ -129,7 +132,7 @@ func (f *keptFlags) time() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, f.at)
 	if err != nil {
-		return at, usage("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
+		return at, exit.Usagef("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
 	}
 	return at, nil
 }
@@ -154,7 +157,7 @@ func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, erro
 		}
 	}
 	if c.Snapshot == nil {
-		return c, usage("--at: no robots.txt of %s was in force by then: the first one was fetched at %s", site, first.UTC().Format(time.RFC3339))
+		return c, exit.Usagef("--at: no robots.txt of %s was in force by then: the first one was fetched at %s", site, first.UTC().Format(time.RFC3339))
 	}
 	return c, nil
 }
@@ -170,7 +173,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 	for _, scheme := range schemes {
 		u, err := frontier.ParseURL(scheme + name)
 		if err != nil {
-			return "", usage("%q is not a site: write it as https://example.org", name)
+			return "", exit.Usagef("%q is not a site: write it as https://example.org", name)
 		}
 		for _, err := range r.Snapshots(u.Site()) {
 			if err != nil {
@@ -181,11 +184,11 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 		}
 	}
 	if len(found) == 0 {
-		like, err := likeSite(r.Names(), name)
+		like, err := crawldir.LikeSite(r.Names(), name)
 		if err != nil {
 			return "", err
 		}
-		return "", usage("the crawl in %s never requested a robots.txt of %s%s", dir, name, like)
+		return "", exit.Usagef("the crawl in %s never requested a robots.txt of %s%s", dir, name, like)
 	}
 	if len(found) > 1 {
 		p.note("crawl: this is %s; %s has a robots.txt of its own: name it so", found[0], found[1])

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -70,7 +71,7 @@ func TestTheCopyThatWasInForceIsShown(t *testing.T) {
 		if c.at != "" {
 			args = append(args, "--at", c.at)
 		}
-		if code := run(args, nil, &out, &said); code != exitDone || !strings.Contains(out.String(), c.want) || said.Len() > 0 {
+		if code := run(args, nil, &out, &said); code != exit.Done || !strings.Contains(out.String(), c.want) || said.Len() > 0 {
 			t.Errorf("at %q: exit code %d, %s%s\nwant %s", c.at, code, &out, &said, c.want)
 		}
 	}
@@ -80,7 +81,7 @@ func TestTheCopyThatWasInForceIsShown(t *testing.T) {
 func TestTheFileInForceIsPrintedByteByByte(t *testing.T) {
 	dir := keptAt(t)
 	var out, said bytes.Buffer
-	if code := run([]string{"robots", "show", dir, "http://a.test/", "--raw"}, nil, &out, &said); code != exitDone || out.String() != "User-agent: *\nDisallow: /second/\n" {
+	if code := run([]string{"robots", "show", dir, "http://a.test/", "--raw"}, nil, &out, &said); code != exit.Done || out.String() != "User-agent: *\nDisallow: /second/\n" {
 		t.Errorf("exit code %d, %q, %s", code, &out, &said)
 	}
 }
@@ -95,7 +96,7 @@ func TestABareHostIsASiteThatWasAsked(t *testing.T) {
 	} {
 		var out, said bytes.Buffer
 		code := run([]string{"robots", "show", dir, host}, nil, &out, &said)
-		if code != exitDone || !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
+		if code != exit.Done || !strings.Contains(said.String(), want) || want == "" && said.Len() > 0 {
 			t.Errorf("%s: exit code %d, %s", host, code, &said)
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
 )
@@ -25,10 +27,10 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dialect, err := robots.ParseDialect(dialectName)
 			if err != nil {
-				return usage("--dialect: %v", err)
+				return exit.Usagef("--dialect: %v", err)
 			}
 			if (len(args) == 0) == (f.site == "") {
-				return usage("give either files (- for standard input) or --site URL")
+				return exit.Usagef("give either files (- for standard input) or --site URL")
 			}
 			found := 0
 			if f.site != "" {
@@ -37,7 +39,7 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 					return err
 				}
 				if s.Status/100 != 2 || s.Failure != "" {
-					return &exit{exitNothing, fmt.Errorf("%s: there is no file to check: %s", s.URL, answered(s))}
+					return exit.With(exit.Nothing, fmt.Errorf("%s: there is no file to check: %s", s.URL, answered(s)))
 				}
 				found, err = p.lint(s.URL, s.File(robots.RFC9309), dialect, asJSON)
 				if err != nil {
@@ -47,7 +49,7 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 			for _, name := range args {
 				body, err := p.readFile(name)
 				if err != nil {
-					return usage("%v", err)
+					return exit.Usagef("%v", err)
 				}
 				n, err := p.lint(name, robots.Parse(body, robots.RFC9309), dialect, asJSON)
 				if err != nil {
@@ -56,7 +58,7 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 				found += n
 			}
 			if found > 0 {
-				return &exit{exitCheck, nil}
+				return exit.With(exit.Check, nil)
 			}
 			return nil
 		},
@@ -65,7 +67,7 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 	f.register(fs)
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	dialectName = robots.RFC9309.String()
-	choose(fs, &dialectName, "dialect", "", "reader to compare with; rfc9309: no comparison", "rfc9309", "google", "koster1996")
+	settings.Choose(fs, &dialectName, "dialect", "", "reader to compare with; rfc9309: no comparison", "rfc9309", "google", "koster1996")
 	return cmd
 }
 

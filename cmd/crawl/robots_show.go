@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
 )
@@ -34,14 +36,14 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 					return err
 				}
 				if kept != (keptFlags{}) {
-					return usage("--at and --raw are for what a crawl has kept: give its directory and a site instead of --site")
+					return exit.Usagef("--at and --raw are for what a crawl has kept: give its directory and a site instead of --site")
 				}
 			case len(args) == 2:
 				return p.robotsKept(args[0], args[1], &kept, read.overrides(cmd.Flags()), asJSON)
 			case len(args) > 0:
-				return usage("give the directory of a crawl and one site, as news.crawl example.org; or --site URL to ask a site")
+				return exit.Usagef("give the directory of a crawl and one site, as news.crawl example.org; or --site URL to ask a site")
 			default:
-				return usage("--site: which site? such as --site https://example.org/")
+				return exit.Usagef("--site: which site? such as --site https://example.org/")
 			}
 			policy, err := read.policy()
 			if err != nil {
@@ -124,52 +126,52 @@ func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) er
 	if asJSON {
 		return p.object(out)
 	}
-	w := &lines{w: p.out}
-	w.shown(&out, v, s, policy, "crawl robots lint --site")
-	w.file(out.Body)
-	return w.err
+	w := &say.Lines{W: p.out}
+	robotsLines(w, &out, v, s, policy, "crawl robots lint --site")
+	fileLines(w, out.Body)
+	return w.Err
 }
 
-// shown prints everything except the file itself. lint is the command that names its
+// robotsLines prints everything except the file itself. lint is the command that names its
 // problems.
-func (w *lines) shown(out *shown, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
-	w.line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
+func robotsLines(w *say.Lines, out *shown, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
+	w.Line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
 	if out.Final != "" {
-		w.line("redirected", "to %s", out.Final)
+		w.Line("redirected", "to %s", out.Final)
 	}
-	w.line("answered", "%s, %s", answered(s), size(int64(len(s.Body))))
+	w.Line("answered", "%s, %s", answered(s), say.Size(int64(len(s.Body))))
 	switch {
 	case v.Access == robots.Defer:
-		w.line("means", "nothing of the site may be fetched before it answers")
+		w.Line("means", "nothing of the site may be fetched before it answers")
 	case len(out.Group) > 0:
-		w.line("group", "line %d: %s", out.GroupLine, strings.Join(out.Group, ", "))
+		w.Line("group", "line %d: %s", out.GroupLine, strings.Join(out.Group, ", "))
 	default:
-		w.line("means", "%s everything: %s", v.Access, out.Reason)
+		w.Line("means", "%s everything: %s", v.Access, out.Reason)
 	}
 	if policy.Dialect != robots.RFC9309 {
-		w.line("read by", "%s", policy.Dialect)
+		w.Line("read by", "%s", policy.Dialect)
 	}
 	if out.CrawlDelay > 0 {
-		w.line("crawl-delay", "%gs", out.CrawlDelay)
+		w.Line("crawl-delay", "%gs", out.CrawlDelay)
 	}
 	if out.Rate > 0 {
-		w.line("rate", "a request in %gs", out.Rate)
+		w.Line("rate", "a request in %gs", out.Rate)
 	}
 	if out.VisitTime != nil {
-		w.line("visit-time", "%s", strings.Join(out.VisitTime, ", "))
+		w.Line("visit-time", "%s", strings.Join(out.VisitTime, ", "))
 	}
 	for _, m := range out.Sitemaps {
-		w.line("sitemap", "%s", m)
+		w.Line("sitemap", "%s", m)
 	}
 	if out.Problems > 0 {
-		w.line("problems", "%d: %s names them", out.Problems, lint)
+		w.Line("problems", "%d: %s names them", out.Problems, lint)
 	}
-	w.line("asked again", "after %s", out.Expires.Format(time.RFC3339))
+	w.Line("asked again", "after %s", out.Expires.Format(time.RFC3339))
 }
 
-// file prints a robots.txt after a blank line.
-func (w *lines) file(body string) {
-	if body != "" && w.err == nil {
-		_, w.err = fmt.Fprintf(w.w, "\n%s\n", strings.TrimRight(printable(body), "\n"))
+// fileLines prints a robots.txt after a blank line.
+func fileLines(w *say.Lines, body string) {
+	if body != "" && w.Err == nil {
+		_, w.Err = fmt.Fprintf(w.W, "\n%s\n", strings.TrimRight(say.Printable(body), "\n"))
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -25,7 +28,7 @@ func (f *siteFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is to be fetched")
 	fs.StringVar(&f.name, "name", "", "with --site: product `token` of the request (or $CRAWL_NAME)")
 	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address of the request, or both (or $CRAWL_CONTACT)")
-	borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
+	settings.Borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
 }
 
 // snapshot fetches the robots.txt of a site as a crawl would, with the same client, clocks
@@ -37,11 +40,11 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	}
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
 	if err != nil || len(bad) > 0 || len(seeds) != 1 {
-		return nil, usage("--site: %q is not a URL: write it as https://example.org/", f.site)
+		return nil, exit.Usagef("--site: %q is not a URL: write it as https://example.org/", f.site)
 	}
 	u, err := seedURL(seeds[0])
 	if err != nil {
-		return nil, usage("--site: %v", err)
+		return nil, exit.Usagef("--site: %v", err)
 	}
 	never, err := optOut()
 	if err != nil {
@@ -73,7 +76,7 @@ func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, 
 	for {
 		turn, err := front.Next(ctx)
 		if errors.Is(err, frontier.ErrPatience) {
-			return nil, &exit{exitLater, fmt.Errorf("%s may not be contacted for some minutes: a crawl on this machine uses it, or it asks for a pause: try again later", u.Site())}
+			return nil, exit.With(exit.Later, fmt.Errorf("%s may not be contacted for some minutes: a crawl on this machine uses it, or it asks for a pause: try again later", u.Site()))
 		}
 		if err != nil {
 			return nil, err
@@ -92,7 +95,7 @@ func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, 
 			if res.Outcome.Fate.Code == frontier.OptedOut {
 				detail = "it is on the opt-out list, and is not contacted: " + detail
 			}
-			return nil, &exit{exitNothing, fmt.Errorf("%s: %s%s", u.Site(), detail, permits(detail))}
+			return nil, exit.With(exit.Nothing, fmt.Errorf("%s: %s%s", u.Site(), detail, words.Permits(detail)))
 		}
 	}
 }

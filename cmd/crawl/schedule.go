@@ -10,7 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -53,28 +56,28 @@ else is kept.`,
 
 // scheduleOf reads the schedule of the job of a series.
 func scheduleOf(dir string) (*schedule.Schedule, error) {
-	f := usualFlags()
-	f.job = filepath.Join(dir, series.JobFile)
+	f := settings.Usual()
+	f.Job = filepath.Join(dir, series.JobFile)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("there is no directory %s: make it, and crawl init %s writes a job file to begin with", dir, f.job)
+		return nil, exit.Usagef("there is no directory %s: make it, and crawl init %s writes a job file to begin with", dir, f.Job)
 	}
-	if _, err := os.Stat(f.job); err != nil {
-		return nil, usage("%s is not a series: %w: crawl init %s writes one to begin with", dir, err, f.job)
+	if _, err := os.Stat(f.Job); err != nil {
+		return nil, exit.Usagef("%s is not a series: %w: crawl init %s writes one to begin with", dir, err, f.Job)
 	}
 	j, err := readJob(f, func(string) bool { return false })
 	if err == nil {
 		err = j.err()
 	}
-	if err == nil && f.schedule == nil {
-		err = usage(`%s: it has no schedule: add one, as in "schedule: {every: "0 3 * * MON", zone: Europe/Rome}"`, f.job)
+	if err == nil && f.Schedule == nil {
+		err = exit.Usagef(`%s: it has no schedule: add one, as in "schedule: {every: "0 3 * * MON", zone: Europe/Rome}"`, f.Job)
 	}
-	return f.schedule, err
+	return f.Schedule, err
 }
 
 // allSeries returns the series in dirs, each of which must have a schedule.
 func allSeries(name string, dirs []string) (all []*scheduled, err error) {
 	if len(dirs) == 0 {
-		return nil, usage("crawl schedule %s takes directories of series, each with a job.yaml in it", name)
+		return nil, exit.Usagef("crawl schedule %s takes directories of series, each with a job.yaml in it", name)
 	}
 	known := map[string]string{}
 	for _, dir := range dirs {
@@ -83,7 +86,7 @@ func allSeries(name string, dirs []string) (all []*scheduled, err error) {
 			return nil, err
 		}
 		if other := known[whole]; other != "" {
-			return nil, usage("%s and %s are one directory: name it once", other, dir)
+			return nil, exit.Usagef("%s and %s are one directory: name it once", other, dir)
 		}
 		known[whole] = dir
 		s, err := scheduleOf(dir)
@@ -130,7 +133,7 @@ later, which is printed, too.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 1 || count > 10000 {
-				return usage("--count: %d: give a number from 1 to 10000", count)
+				return exit.Usagef("--count: %d: give a number from 1 to 10000", count)
 			}
 			all, err := allSeries("next", args)
 			if err != nil {
@@ -361,10 +364,10 @@ func (p *program) showScheduled(l *scheduleList, blank bool) error {
 		add("next", "%s", l.at(l.Next[0]))
 	}
 	if n := len(l.Missed); n > 0 {
-		add("missed", "%s, the last one that of %s (%s)", plural(n, "run"), l.at(l.Missed[n-1].Due), l.Missed[n-1].Why)
+		add("missed", "%s, the last one that of %s (%s)", say.Plural(n, "run"), l.at(l.Missed[n-1].Due), l.Missed[n-1].Why)
 	}
 	if n := len(l.Older); n > 0 {
-		add("keep", "%s older than the last %d:", plural(n, "snapshot"), l.Keep)
+		add("keep", "%s older than the last %d:", say.Plural(n, "snapshot"), l.Keep)
 		for _, dir := range l.Older {
 			add("", "  %s", dir)
 		}
@@ -401,7 +404,7 @@ func (l *listedLast) words() string {
 	case string(crawler.StateNoRoom):
 		text, mend = "stopped because the disk was full", "make room, and "
 	}
-	text += ", " + plural(l.Pages, "budget page")
+	text += ", " + say.Plural(l.Pages, "budget page")
 	if l.State == "not over" {
 		text += ": " + mend + "the next run continues it"
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/spf13/cobra"
 )
@@ -52,7 +54,7 @@ Without systemd, have cron start the scheduler with the machine:
 
 func (p *program) scheduleInstall(in installing, dirs []string) error {
 	if in.user && in.system {
-		return usage("--user and --system name two places for the unit: take one out")
+		return exit.Usagef("--user and --system name two places for the unit: take one out")
 	}
 	all, err := allSeries("install", dirs)
 	if err != nil {
@@ -63,7 +65,7 @@ func (p *program) scheduleInstall(in installing, dirs []string) error {
 			return err
 		}
 		if strings.ContainsFunc(all[i].dir, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return usage("%q: a unit cannot name a directory with control characters", all[i].dir)
+			return exit.Usagef("%q: a unit cannot name a directory with control characters", all[i].dir)
 		}
 	}
 	self, err := os.Executable()
@@ -94,7 +96,7 @@ func (in installing) unitsDir() (string, error) {
 func (p *program) writeUnit(in installing, text string) error {
 	dir, err := in.unitsDir()
 	if err != nil {
-		return usage("the directory for units: %v: - prints the unit", err)
+		return exit.Usagef("the directory for units: %v: - prints the unit", err)
 	}
 	path := filepath.Join(dir, unitName)
 	switch raw, err := os.ReadFile(path); {
@@ -102,7 +104,7 @@ func (p *program) writeUnit(in installing, text string) error {
 	case err != nil:
 		return err
 	case !strings.HasPrefix(string(raw), madeHere):
-		return usage("%s is there, and crawl schedule install has not made it: move it away, or print the unit with -", path)
+		return exit.Usagef("%s is there, and crawl schedule install has not made it: move it away, or print the unit with -", path)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -140,15 +142,15 @@ func owner() (name, home string, err error) {
 // writes returns the directories outside of the series that a job writes to, and whether it
 // runs a command of the user.
 func writes(dir string) (more []string, command bool) {
-	f := usualFlags()
-	f.job = filepath.Join(dir, series.JobFile)
+	f := settings.Usual()
+	f.Job = filepath.Join(dir, series.JobFile)
 	if _, err := readJob(f, func(string) bool { return false }); err != nil {
 		return nil, false
 	}
-	if f.logFile != "" {
-		if whole, err := filepath.Abs(cmp.Or(filepath.Dir(f.logFile), ".")); err == nil {
+	if f.LogFile != "" {
+		if whole, err := filepath.Abs(cmp.Or(filepath.Dir(f.LogFile), ".")); err == nil {
 			more = append(more, whole)
 		}
 	}
-	return more, f.onEnd != ""
+	return more, f.OnEnd != ""
 }

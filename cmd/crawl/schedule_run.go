@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -36,7 +37,7 @@ systemd starts it with the machine.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if atOnce < 1 {
-				return usage("--at-once: %d: give how many runs there may be at a time, 1 or more", atOnce)
+				return exit.Usagef("--at-once: %d: give how many runs there may be at a time, 1 or more", atOnce)
 			}
 			return p.scheduleRun(cmd.Context(), args, atOnce)
 		},
@@ -157,7 +158,7 @@ func (c *child) Wait() int {
 	err := c.cmd.Wait()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
-		return exitFatal
+		return exit.Fatal
 	}
 	return c.cmd.ProcessState.ExitCode()
 }

@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -31,10 +34,10 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		}
 		var bad *csv.ParseError
 		if errors.As(err, &bad) {
-			return nil, usage("%s:%d:%d: %v: correct the line, or put quotation marks around its value and double those inside", name, bad.Line, bad.Column, bad.Err)
+			return nil, exit.Usagef("%s:%d:%d: %v: correct the line, or put quotation marks around its value and double those inside", name, bad.Line, bad.Column, bad.Err)
 		}
 		if err != nil {
-			return nil, usage("%s: %v", name, err)
+			return nil, exit.Usagef("%s: %v", name, err)
 		}
 		header := false
 		if first {
@@ -56,7 +59,7 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		first = false
 	}
 	if wrong > maxBadSeeds {
-		return nil, usage("%s: column %s has no URL in %d more lines: is it the right one? --column names another", name, column, wrong-maxBadSeeds)
+		return nil, exit.Usagef("%s: column %s has no URL in %d more lines: is it the right one? --column names another", name, column, wrong-maxBadSeeds)
 	}
 	return seeds, nil
 }
@@ -82,7 +85,7 @@ func columnOf(row []string, name, column string) (at int, header bool, err error
 	}
 	if n, err := strconv.Atoi(column); err == nil {
 		if n < 1 || n > len(row) {
-			return 0, false, usage("--column: %s:1 has no column %d: it has %s", name, n, plural(len(row), "column"))
+			return 0, false, exit.Usagef("--column: %s:1 has no column %d: it has %s", name, n, say.Plural(len(row), "column"))
 		}
 		return n - 1, false, nil
 	}
@@ -90,7 +93,7 @@ func columnOf(row []string, name, column string) (at int, header bool, err error
 		at = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, column) })
 	}
 	if at < 0 {
-		return 0, false, usage("--column: %s:1 has no column %q%s: it has %s; a number counts from 1 on", name, column, meant(column, names), strings.Join(names, ", "))
+		return 0, false, exit.Usagef("--column: %s:1 has no column %q%s: it has %s; a number counts from 1 on", name, column, guess.Meant(column, names), strings.Join(names, ", "))
 	}
 	return at, true, nil
 }
@@ -98,7 +101,7 @@ func columnOf(row []string, name, column string) (at int, header bool, err error
 // seedIn returns the seed in a column of a line, or "" if there is none.
 func seedIn(row []string, at int) (string, error) {
 	if at >= len(row) {
-		return "", fmt.Errorf("it has %s, and no column %d", plural(len(row), "column"), at+1)
+		return "", fmt.Errorf("it has %s, and no column %d", say.Plural(len(row), "column"), at+1)
 	}
 	value := strings.TrimSpace(row[at])
 	if strings.ContainsAny(value, "\t\r\n") { // a tag follows a tab

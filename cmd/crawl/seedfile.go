@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -20,23 +21,23 @@ func (p *program) readSeeds(r io.Reader, name, column string) ([]string, error) 
 	in := bufio.NewReaderSize(r, 4096)
 	head, _ := in.Peek(4096) // the next read returns an error of the file again
 	if what := notText(head); what != "" {
-		return nil, usage("%s is %s: write one URL on each line, as UTF-8", name, what)
+		return nil, exit.Usagef("%s is %s: write one URL on each line, as UTF-8", name, what)
 	}
 	if column != "" {
 		return p.readColumn(in, name, column)
 	}
 	lines, bad, err := crawler.ReadSeeds(in, name)
 	if err != nil {
-		return nil, usage("%v", err)
+		return nil, exit.Usagef("%v", err)
 	}
 	for _, b := range bad[:min(len(bad), maxBadSeeds)] {
 		p.note("crawl: %v; this line is left out", b)
 	}
 	if len(bad) > maxBadSeeds {
-		return nil, usage("%s: %d more lines are not URLs: is it a list of URLs? Write one URL on each line%s", name, len(bad)-maxBadSeeds, columnsOf(head))
+		return nil, exit.Usagef("%s: %d more lines are not URLs: is it a list of URLs? Write one URL on each line%s", name, len(bad)-maxBadSeeds, columnsOf(head))
 	}
 	if table := columnsOf(head); table != "" && (len(lines) == 0 || commas(lines)) {
-		return nil, usage("%s looks like CSV: write one URL on each line%s", name, table)
+		return nil, exit.Usagef("%s looks like CSV: write one URL on each line%s", name, table)
 	}
 	return lines, nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 )
 
 // A file that is not a list of URLs is refused, with what it looks like, in a few lines.
@@ -49,7 +51,7 @@ func TestFilesThatAreNoSeedLists(t *testing.T) {
 	} {
 		var said bytes.Buffer
 		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", "")
-		if c.want == "" && (err != nil || len(seeds) != c.seeds) || c.want != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || len(seeds) != c.seeds) || c.want != "" && (exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %d seeds, %v", name, len(seeds), err)
 		}
 		if n := strings.Count(said.String(), "\n"); n > maxBadSeeds {
@@ -88,7 +90,7 @@ func TestSeedsOfATable(t *testing.T) {
 	} {
 		var said bytes.Buffer
 		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", c.column)
-		if c.err == "" && err != nil || c.err != "" && (exitCode(err) != exitUsage || !strings.Contains(err.Error(), c.err)) {
+		if c.err == "" && err != nil || c.err != "" && (exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)
 		}
 		if strings.Join(seeds, " ") != c.seeds || !strings.Contains(said.String(), c.said) || c.said == "" && said.Len() > 0 {

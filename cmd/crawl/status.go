@@ -10,7 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
@@ -69,10 +74,10 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 	}
 	s, err = crawler.ReadStatus(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		if newestIn(dir) != "" {
-			return s, noCrawlIn(dir)
+		if crawldir.Newest(dir) != "" {
+			return s, crawldir.NoCrawl(dir)
 		}
-		return s, usage("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
+		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
 	}
 	return s, err
 }
@@ -89,7 +94,7 @@ func brokenOff(s crawler.Status) bool {
 
 // watchStatus shows a status every two seconds: on a terminal in its place.
 func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) error {
-	b := boardFor(p.out)
+	b := terminal.BoardFor(p.out)
 	if asJSON {
 		b = nil
 	}
@@ -102,10 +107,10 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 		}
 		switch {
 		case b != nil && !over(s):
-			b.draw(statusBlock(s, b.width()))
+			b.Draw(statusBlock(s, b.Width()))
 		default:
 			if b != nil {
-				b.draw(nil)
+				b.Draw(nil)
 			}
 			if err := p.showStatus(s, asJSON); err != nil {
 				return err
@@ -125,10 +130,10 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 // statusBlock returns a status as lines of a board.
 func statusBlock(s crawler.Status, width int) []string {
 	var b bytes.Buffer
-	statusLines(&lines{w: &b}, s)
+	statusLines(&say.Lines{W: &b}, s)
 	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	for i := range all {
-		all[i] = fit(all[i], width)
+		all[i] = say.Fit(all[i], width)
 	}
 	return all
 }
@@ -137,39 +142,39 @@ func (p *program) showStatus(s crawler.Status, asJSON bool) error {
 	if asJSON {
 		return p.object(s)
 	}
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w := p.lines()
 	statusLines(w, s)
-	return w.err
+	return w.Err
 }
 
-func statusLines(w *lines, s crawler.Status) {
+func statusLines(w *say.Lines, s crawler.Status) {
 	if s.State == crawler.StateNotBegun {
-		w.line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
+		w.Line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
 		return
 	}
-	w.line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
+	w.Line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
 	if !brokenOff(s) {
 		runLines(w, s)
 	}
 	c := s.Crawl
 	been := c.Done + c.Again
-	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, plural(c.Known, "URL"), percent(been, c.Known), plural(c.BudgetPages, "budget page"), size(c.Bytes))
+	w.Line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes))
 	siteLines(w, s)
-	w.words("left", inOrder(s.Left), urlsInWords)
+	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
-		w.line("again", "%s", again)
+		w.Line("again", "%s", again)
 	}
 	if p := s.Polite; p.Requests > 0 {
-		w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
+		w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, say.Seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
 	}
 	if s.Memory.Total > 0 {
-		w.line("memory", "%s, of them %s in use", size(int64(s.Memory.Total)), size(int64(s.Memory.Heap)))
+		w.Line("memory", "%s, of them %s in use", say.Size(int64(s.Memory.Total)), say.Size(int64(s.Memory.Heap)))
 	}
 	if limits := limitWords(s.Limits); limits != "" {
-		w.line("limits", "%s", limits)
+		w.Line("limits", "%s", limits)
 	}
 	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
-		w.line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
+		w.Line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
 	}
 }
 
@@ -184,10 +189,10 @@ func statusHead(s crawler.Status) string {
 		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
 		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.BudgetPages, s.Crawl.Done, s.Run.Errors
 		end := ending(ended)
-		if isOver(s.Dir) {
+		if crawldir.Over(s.Dir) {
 			end = strings.Replace(end, sameCommand, snapshotOver, 1)
 		}
-		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), end)
+		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, say.Short(say.Seconds(s.Seconds)), end)
 	case crawler.StateKilled:
 		return fmt.Sprintf("not running; its last run was killed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateNoRoom:
@@ -195,33 +200,33 @@ func statusHead(s crawler.Status) string {
 	case crawler.StateUnknown:
 		return fmt.Sprintf("not running; its last run failed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateStopping:
-		return fmt.Sprintf("stopping (%s) after %s", s.End, short(seconds(s.Seconds)))
+		return fmt.Sprintf("stopping (%s) after %s", s.End, say.Short(say.Seconds(s.Seconds)))
 	}
-	took := seconds(s.Seconds)
+	took := say.Seconds(s.Seconds)
 	for _, o := range slices.Backward(s.Orders) {
 		if s.State == crawler.StatePaused && o.Do == crawler.OrderPause {
 			took = max(0, s.Time.Sub(o.Time))
 			break
 		}
 	}
-	return fmt.Sprintf("%s for %s", s.State, short(took))
+	return fmt.Sprintf("%s for %s", s.State, say.Short(took))
 }
 
-func runLines(w *lines, s crawler.Status) {
+func runLines(w *say.Lines, s crawler.Status) {
 	r := s.Run
 	rate := ""
 	if !over(s) && s.Rate.Seconds > 0 {
-		rate = fmt.Sprintf("; %.1f pages/s and %s/s in the last %.0f s", s.Rate.Pages, size(int64(s.Rate.Bytes)), s.Rate.Seconds)
+		rate = fmt.Sprintf("; %.1f pages/s and %s/s in the last %.0f s", s.Rate.Pages, say.Size(int64(s.Rate.Bytes)), s.Rate.Seconds)
 	}
-	w.line("pages", "%d in this run (2xx), %s%s", r.Pages, size(r.Bytes), rate)
-	w.line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
+	w.Line("pages", "%d in this run (2xx), %s%s", r.Pages, say.Size(r.Bytes), rate)
+	w.Line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
 	changeLines(w, r.Changes, r.Unread)
 	answerLines(w, r.Status, r.Errors)
 	skipLines(w, r.SkippedURLs, r.SkippedLinks)
 }
 
 // siteLines prints which sites are fetched from, and which are waited for.
-func siteLines(w *lines, s crawler.Status) {
+func siteLines(w *say.Lines, s crawler.Status) {
 	n := s.Sites
 	var parts []string
 	for _, part := range []struct {
@@ -242,24 +247,24 @@ func siteLines(w *lines, s crawler.Status) {
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
-	w.line("sites", "%s", text)
+	w.Line("sites", "%s", text)
 	for _, by := range clocksOf(n.Clocks) {
 		c := n.Clocks[by]
-		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockName(by), plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
-			short(max(0, c.First.Sub(s.Time))), short(max(0, c.Last.Sub(s.Time))))
+		w.Line("waits for", "%s: %s with %s, the first for %s, the last for %s", words.ShortClock(by), say.Plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
+			say.Short(max(0, c.First.Sub(s.Time))), say.Short(max(0, c.Last.Sub(s.Time))))
 	}
 	if one := n.Slowest; one != nil && one.Pause > 0 {
 		left := " left"
 		if one.Again > 0 {
 			left = ""
 		}
-		w.line("slowest", "%s: %s between two requests, %s%s", one.Site, short(seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
+		w.Line("slowest", "%s: %s between two requests, %s%s", one.Site, say.Short(say.Seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
 	}
 	if one := n.Longest; one != nil && one.Queued > 1 {
-		w.line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, plural(one.Queued, "URL"), short(seconds(one.Seconds)))
+		w.Line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, say.Plural(one.Queued, "URL"), say.Short(say.Seconds(one.Seconds)))
 	}
 	if one := n.Asking; one != nil {
-		w.line("asking", "%s for %s", one.Site, short(seconds(one.Seconds)))
+		w.Line("asking", "%s for %s", one.Site, say.Short(say.Seconds(one.Seconds)))
 	}
 }
 
@@ -270,23 +275,10 @@ func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 		n[by] = c.Sites
 	}
 	var all []frontier.Clock
-	for _, c := range inOrder(n) {
-		all = append(all, frontier.Clock(c.of))
+	for _, c := range say.InOrder(n) {
+		all = append(all, frontier.Clock(c.Of))
 	}
 	return all
-}
-
-// clockName returns a short name of a clock; clockWords are longer.
-func clockName(by frontier.Clock) string {
-	switch by {
-	case frontier.OwnClock:
-		return "own pause"
-	case frontier.RobotsClock:
-		return "robots.txt"
-	case frontier.AgainClock:
-		return "next visit"
-	}
-	return string(by)
 }
 
 // limitWords returns the limits that are set.
@@ -307,5 +299,3 @@ func percent(n, of int) string {
 	}
 	return fmt.Sprintf("%d%%", int(float64(n)/float64(of)*100))
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

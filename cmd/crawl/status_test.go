@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -30,7 +31,7 @@ func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 	} {
 		s.Dir, s.Name, s.Seconds, s.Time = "a.crawl", "testbot", 2, noon
 		var b bytes.Buffer
-		statusLines(&lines{w: &b}, s)
+		statusLines(&say.Lines{W: &b}, s)
 		first, rest, _ := strings.Cut(b.String(), "\n")
 		if first != "crawl        "+want {
 			t.Errorf("%s\nwant %s", first, want)

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -72,7 +75,7 @@ func tell(ctx context.Context, dir, do string, ask door.Ask, next string) error 
 	err := door.Tell(ctx, dir, do, ask)
 	var refused *door.RefusedError
 	if errors.Is(err, door.ErrNobody) || errors.As(err, &refused) && refused.Ended {
-		return usage("no process runs the crawl in %s: %s", dir, next)
+		return exit.Usagef("no process runs the crawl in %s: %s", dir, next)
 	}
 	return shut(err)
 }
@@ -114,7 +117,7 @@ It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
 		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 			if delay == "" {
-				return nil, usage("--delay is missing: say how long the pause is to be, as --delay 10s")
+				return nil, exit.Usagef("--delay is missing: say how long the pause is to be, as --delay 10s")
 			}
 			ask := door.Ask{Delay: delay}
 			if len(rest) > 0 {
@@ -144,10 +147,10 @@ required.
 It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 	ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 		if len(rest) == 0 {
-			return nil, usage("crawl exclude needs a site or a host, as https://example.org or example.org")
+			return nil, exit.Usagef("crawl exclude needs a site or a host, as https://example.org or example.org")
 		}
 		if reason := cmd.Flags().Lookup("reason"); strings.TrimSpace(reason.Value.String()) == "" {
-			return nil, usage("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
+			return nil, exit.Usagef("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
 		}
 		var asks []door.Ask
 		for _, of := range rest {
@@ -176,7 +179,7 @@ func (p *program) adding() steering {
 into scope. The crawl keeps them: another run need not name them again.`,
 		ask: func(cmd *cobra.Command, rest []string) (asks []door.Ask, err error) {
 			if len(rest) == 0 {
-				return nil, usage("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
+				return nil, exit.Usagef("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
 			}
 			seeds, err := p.seeds(rest, "")
 			for some := range slices.Chunk(seeds, mostSeeds) {
@@ -189,7 +192,7 @@ into scope. The crawl keeps them: another run need not name them again.`,
 			for _, a := range asks {
 				n += len(a.Seeds)
 			}
-			return plural(n, "seed") + " added; those already known are not fetched again"
+			return say.Plural(n, "seed") + " added; those already known are not fetched again"
 		},
 		next: "give the seeds to crawl run, with --dir",
 	}
@@ -214,11 +217,11 @@ func limiting() steering {
 the crawl has used already ends the run. They hold for this run: the next begins with its
 flags. --max-time counts from the start of the run, and --concurrency is at most what
 the run was begun with.`,
-		flags: func(fs *pflag.FlagSet) { borrow(fs, &o, "", limits...) },
+		flags: func(fs *pflag.FlagSet) { settings.Borrow(fs, &o, "", limits...) },
 		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
 			ask := door.Ask{Limits: given(cmd.Flags())}
 			if len(ask.Limits) == 0 {
-				return nil, usage("crawl limit needs a limit: --%s", strings.Join(limits, ", --"))
+				return nil, exit.Usagef("crawl limit needs a limit: --%s", strings.Join(limits, ", --"))
 			}
 			return []door.Ask{ask}, tooMany("limit", rest)
 		},

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -50,7 +52,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		p := &program{out: &out}
-		p.waiting(&lines{w: &out}, crawler.Summary{Waiting: c.waiting}, now)
+		p.waiting(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
 		if got := strings.ReplaceAll(out.String(), strings.Repeat(" ", 13), ""); got != c.want {
 			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
 		}
@@ -61,7 +63,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
 		}
 		var out bytes.Buffer
-		(&program{out: &out}).waiting(&lines{w: &out}, s, now)
+		(&program{out: &out}).waiting(&say.Lines{W: &out}, s, now)
 		all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if last := strings.TrimSpace(all[len(all)-1]); len(all) != min(n, 11) || !strings.HasPrefix(last, want) {
 			t.Errorf("%d sites: %d lines, the last is %q", n, len(all), last)
@@ -82,9 +84,9 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	status := crawler.Status{Time: now, Crawl: crawler.StatusCrawl{Done: 1, Queued: 2, Again: 3, Known: 6, NextAgain: next}}
 	status.Sites = crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.AgainClock: {Sites: 1, Again: 3, First: next, Last: next}},
 		Slowest: &crawler.StatusSite{Site: "http://a.test", Again: 3, Pause: 10}}
-	text := func(tell func(w *lines)) string {
+	text := func(tell func(w *say.Lines)) string {
 		var out bytes.Buffer
-		tell(&lines{w: &out})
+		tell(&say.Lines{W: &out})
 		return out.String()
 	}
 	object := func(of any) string {
@@ -95,13 +97,13 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		return string(raw)
 	}
 	told := map[string]string{
-		"summary":   text(func(w *lines) { (&program{}).waiting(w, s, now) }),
-		"by then":   text(func(w *lines) { (&program{}).waiting(w, s, next) }),
+		"summary":   text(func(w *say.Lines) { (&program{}).waiting(w, s, now) }),
+		"by then":   text(func(w *say.Lines) { (&program{}).waiting(w, s, next) }),
 		"object":    object(summaryJSON(s, "a.crawl")),
 		"board":     strings.Join(v.block(80), "\n"),
 		"line":      v.line(200),
 		"logfmt":    v.logfmt(),
-		"status":    text(func(w *lines) { statusLines(w, status) }),
+		"status":    text(func(w *say.Lines) { statusLines(w, status) }),
 		"of status": object(status),
 	}
 	var of bytes.Buffer
@@ -153,26 +155,6 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestSizesAndTimesAreWords(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "1.0 kB", 1_500_000: "1.5 MB", 2_000_000_000: "2.0 GB", 999_900_000_000: "999.9 GB", 3_200_000_000_000: "3.2 TB", 5_000_000_000_000_000: "5000.0 TB",
-	} {
-		if got := size(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-	for d, want := range map[time.Duration]string{0: "0.0s", 9940 * time.Millisecond: "9.9s", 10 * time.Second: "10s", 10499 * time.Millisecond: "10s", 61500 * time.Millisecond: "1m2s"} {
-		if got := short(d); got != want {
-			t.Errorf("%d: %s, want %s", d, got, want)
-		}
-	}
-	for n, want := range map[int]string{1: "once", 2: "2 times"} {
-		if got := times(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // A full is a writer that fails after some lines.
 type full struct{ lines int }
 
@@ -208,7 +190,7 @@ func TestAnOutputThatFailsIsSaid(t *testing.T) {
 			if out.lines >= 0 { // nothing failed
 				break
 			}
-			if said = b.String(); code != exitFatal || !strings.Contains(said, "crawl: ") || !strings.Contains(said, errFull.Error()) {
+			if said = b.String(); code != exit.Fatal || !strings.Contains(said, "crawl: ") || !strings.Contains(said, errFull.Error()) {
 				t.Errorf("crawl %q after %d lines: exit %d\n%s", args, after, code, said)
 			}
 		}

@@ -8,9 +8,6 @@ import (
 	"syscall"
 )
 
-// escapes reports whether the terminal f understands control sequences.
-func escapes(*os.File) bool { return true }
-
 // ownGroup gives a process a group of its own, so that signals of the terminal do not reach
 // it.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

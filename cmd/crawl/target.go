@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/wacz"
 	"golang.org/x/text/runes"
@@ -23,15 +26,15 @@ func (p *program) target(f *exportFlags, kind *format) (*target, error) {
 		t, err := createTarget(f.output, f.force)
 		if err == nil && f.check && t.file.InPlace() {
 			t.discard()
-			return nil, usage("--check reads the file again, and %s is not a regular file: give another --output", f.output)
+			return nil, exit.Usagef("--check reads the file again, and %s is not a regular file: give another --output", f.output)
 		}
 		return t, err
 	case f.check:
-		return nil, usage("--check reads the file again, and standard output is not a file: give --output FILE")
-	case kind.binary && isTerminal(p.out):
-		return nil, usage("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
-	case isTerminal(p.out): // a title may have control sequences; a file or a pipe gets every byte
-		return &target{w: transform.NewWriter(p.out, runes.Remove(runes.Predicate(steers)))}, nil
+		return nil, exit.Usagef("--check reads the file again, and standard output is not a file: give --output FILE")
+	case kind.binary && terminal.Is(p.out):
+		return nil, exit.Usagef("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	case terminal.Is(p.out): // a title may have control sequences; a file or a pipe gets every byte
+		return &target{w: transform.NewWriter(p.out, runes.Remove(runes.Predicate(say.Steers)))}, nil
 	}
 	return &target{w: p.out}, nil
 }
@@ -47,7 +50,7 @@ type target struct {
 
 func createTarget(path string, force bool) (*target, error) {
 	if info, err := os.Stat(path); err == nil && !force && keeps(info) {
-		return nil, usage("%s exists: give another --output, or --force to write over it", path)
+		return nil, exit.Usagef("%s exists: give another --output, or --force to write over it", path)
 	}
 	f, err := outfile.Create(path)
 	if err != nil {
@@ -67,13 +70,13 @@ func keeps(info fs.FileInfo) bool {
 func outputError(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
-		return usage("%s: %s is a directory: name a file", flag, path)
+		return exit.Usagef("%s: %s is a directory: name a file", flag, path)
 	case errors.Is(err, fs.ErrNotExist):
 		missing := filepath.Dir(path)
 		if at := new(fs.PathError); errors.As(err, &at) {
 			missing = at.Path // in a directory that a symbolic link leads to
 		}
-		return usage("%s: there is no directory %s: make it first", flag, missing)
+		return exit.Usagef("%s: there is no directory %s: make it first", flag, missing)
 	}
 	return err
 }
@@ -100,10 +103,10 @@ func (t *target) check(kind *format, n int64) error {
 		m, err = kind.check(t.file.File)
 	}
 	if err == nil && m != n {
-		err = fmt.Errorf("%s of %d can be read", plural(int(m), kind.unit), n)
+		err = fmt.Errorf("%s of %d can be read", say.Plural(int(m), kind.unit), n)
 	}
 	if err != nil {
-		return &exit{exitCheck, fmt.Errorf("%s differs from what was written, and is removed: %w", t.path, err)}
+		return exit.With(exit.Check, fmt.Errorf("%s differs from what was written, and is removed: %w", t.path, err))
 	}
 	return nil
 }
@@ -118,7 +121,7 @@ func (t *target) commit() error {
 	}
 	err := t.file.CommitNew()
 	if errors.Is(err, fs.ErrExist) {
-		return usage("%s exists by now: give another --output, or --force to write over it", t.path)
+		return exit.Usagef("%s exists by now: give another --output, or --force to write over it", t.path)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -63,7 +64,7 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 			var said bytes.Buffer
 			path := filepath.Join(to, "file")
 			code := run([]string{"export", dir, "--format", kind.name, "--output", path, "--check"}, nil, &said, &said)
-			if code != exitCheck || !strings.HasPrefix(said.String(), "crawl: "+path+" differs from what was written, and is removed: ") {
+			if code != exit.Check || !strings.HasPrefix(said.String(), "crawl: "+path+" differs from what was written, and is removed: ") {
 				t.Errorf("%s, %s: exit %d: %s", kind.name, name, code, said.String())
 			}
 			only(t, to)
@@ -80,8 +81,8 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 		code                            int
 		want                            string
 	}{
-		{false, false, false, false, exitDone, "new"}, {false, false, true, false, exitDone, "new"}, {true, false, true, false, exitDone, "new"},
-		{false, true, false, false, exitUsage, "old"}, {false, true, true, false, exitDone, "new"}, {true, false, true, true, exitDone, "old"},
+		{false, false, false, false, exit.Done, "new"}, {false, false, true, false, exit.Done, "new"}, {true, false, true, false, exit.Done, "new"},
+		{false, true, false, false, exit.Usage, "old"}, {false, true, true, false, exit.Done, "new"}, {true, false, true, true, exit.Done, "old"},
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "file.csv")
@@ -105,7 +106,7 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 			write()
 		}
 		if !c.fails {
-			if err := out.commit(); exitCode(err) != c.code || err != nil && !strings.Contains(err.Error(), "exists by now: give another --output, or --force") {
+			if err := out.commit(); exit.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), "exists by now: give another --output, or --force") {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}
@@ -137,13 +138,13 @@ func TestManyProblemsAreCounted(t *testing.T) {
 	}
 	var out, said bytes.Buffer
 	code := run([]string{"export", dir, "--format", "cdxj", "--output", filepath.Join(t.TempDir(), "a.cdxj")}, nil, &out, &said)
-	if n := strings.Count(said.String(), "this is left out\n"); code != exitCheck || n != maxProblems ||
+	if n := strings.Count(said.String(), "this is left out\n"); code != exit.Check || n != maxProblems ||
 		!strings.HasSuffix(said.String(), "crawl: and 5 more\ncrawl: 105 parts could not be read; everything else is exported (crawl verify says more)\n") {
 		t.Errorf("export: exit %d, %d lines, at the end %s", code, n, said.Bytes()[max(0, said.Len()-200):])
 	}
 	said.Reset()
 	code = run([]string{"index", dir}, nil, &out, &said)
-	if n := strings.Count(said.String(), "\n"); code != exitCheck || n != maxProblems+1 || !strings.Contains(said.String(), "\ncrawl: 105 parts of the archive cannot be read and is left out") {
+	if n := strings.Count(said.String(), "\n"); code != exit.Check || n != maxProblems+1 || !strings.Contains(said.String(), "\ncrawl: 105 parts of the archive cannot be read and is left out") {
 		t.Errorf("index: exit %d, %d lines, at the end %s", code, n, said.Bytes()[max(0, said.Len()-200):])
 	}
 	out.Reset()
@@ -155,12 +156,12 @@ func TestManyProblemsAreCounted(t *testing.T) {
 	}
 	_, err = fmt.Sscanf(all[maxProblems], "and %d more", &more)
 	_, text, _ := strings.Cut(all[maxProblems+1], " in WARC files: ")
-	if _, err2 := fmt.Sscanf(text, "%d problems", &problems); code != exitState || err != nil || err2 != nil || problems != more+maxProblems || problems < 105 {
+	if _, err2 := fmt.Sscanf(text, "%d problems", &problems); code != exit.State || err != nil || err2 != nil || problems != more+maxProblems || problems < 105 {
 		t.Errorf("verify: exit %d: %q", code, all[maxProblems:])
 	}
 	out.Reset()
 	code = run([]string{"verify", "--json", "--in-process", dir}, nil, &out, &said)
-	if list := strings.Count(out.String(), "warc.gz: state.db does not know") + strings.Count(out.String(), "warc.gz: WARC record") + strings.Count(out.String(), "bytes long where"); code != exitState || list != maxProblems || !strings.Contains(out.String(), fmt.Sprintf(`"problems":%d,"list":[`, problems)) {
+	if list := strings.Count(out.String(), "warc.gz: state.db does not know") + strings.Count(out.String(), "warc.gz: WARC record") + strings.Count(out.String(), "bytes long where"); code != exit.State || list != maxProblems || !strings.Contains(out.String(), fmt.Sprintf(`"problems":%d,"list":[`, problems)) {
 		t.Errorf("verify --json: exit %d: %d in the list; %.300s", code, list, out.String())
 	}
 }
@@ -191,7 +192,7 @@ func TestAnInterruptedExportLeavesNoFile(t *testing.T) {
 			to := t.TempDir()
 			var out, said bytes.Buffer
 			err := (&program{out: &out, err: &said}).export(ctx, &exportFlags{format: kind.name, output: filepath.Join(to, "file")}, dir)
-			if exitCode(err) != exitForced || !strings.Contains(err.Error(), "interrupted: the export is not whole") || strings.Contains(said.String(), " of "+kind.name+" in ") {
+			if exit.Code(err) != exit.Forced || !strings.Contains(err.Error(), "interrupted: the export is not whole") || strings.Contains(said.String(), " of "+kind.name+" in ") {
 				t.Errorf("%s, late: %v: %v; said %s", kind.name, late, err, said.String())
 			}
 			only(t, to)

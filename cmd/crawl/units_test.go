@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 )
 
 // timed makes a series with a schedule, and returns its directory.
@@ -32,7 +34,7 @@ func timed(t *testing.T, name, schedule string) string {
 func printed(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	var out, said bytes.Buffer
-	if code := run(append([]string{"schedule", "install", "-"}, args...), nil, &out, &said); code != exitDone {
+	if code := run(append([]string{"schedule", "install", "-"}, args...), nil, &out, &said); code != exit.Done {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
 	units := map[string]string{}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
@@ -101,7 +102,7 @@ func (s *sealCheck) orphans() {
 		return
 	}
 	for _, name := range writtenTogether {
-		if exists(filepath.Join(s.dir, name)) {
+		if crawldir.Exists(filepath.Join(s.dir, name)) {
 			err := fmt.Errorf("%s is missing, and %s was written with it", provenance.File, name)
 			s.broken = err.Error()
 			s.problem(&sealError{err})
@@ -125,7 +126,7 @@ func ownDifferences(dir string) (differs []provenance.Difference) {
 
 // away reports whether the file is a WARC file that was moved away.
 func (s *sealCheck) away(file string) bool {
-	return s.moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !exists(filepath.Join(s.dir, filepath.FromSlash(file)))
+	return s.moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.dir, filepath.FromSlash(file)))
 }
 
 // constant reports whether the difference is of a file that no later run would have

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -31,12 +31,12 @@ func (v *view) block(width int) []string {
 		rate += " " + line
 	}
 	lines := []string{
-		v.head(), rate + ", " + size(v.stats.Bytes), v.answers(),
+		v.head(), rate + ", " + say.Size(v.stats.Bytes), v.answers(),
 	}
 	if kept := v.kept(); kept != "" {
 		lines = append(lines, kept)
 	}
-	sites := plural(f.Sites, "site")
+	sites := say.Plural(f.Sites, "site")
 	if f.Out > 0 {
 		sites += fmt.Sprintf(", %d asked just now", f.Out)
 	}
@@ -48,7 +48,7 @@ func (v *view) block(width int) []string {
 		lines = append(lines, wait)
 	}
 	for i := range lines {
-		lines[i] = fit(lines[i], width)
+		lines[i] = say.Fit(lines[i], width)
 	}
 	return lines
 }
@@ -62,11 +62,11 @@ func (v *view) line(width int) string {
 	if wait := v.wait(); wait != "" {
 		text += "; " + wait
 	}
-	return fit(text, width)
+	return say.Fit(text, width)
 }
 
 func (v *view) head() string {
-	text := fmt.Sprintf("%s  %s, %d left", short(v.since), plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
+	text := fmt.Sprintf("%s  %s, %d left", say.Short(v.since), say.Plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
 	if n := v.stats.Frontier.Again; n > 0 {
 		text += fmt.Sprintf(", %d to be fetched again", n)
 	}
@@ -74,12 +74,12 @@ func (v *view) head() string {
 }
 
 func (v *view) answers() string {
-	parts := []string{plural(v.stats.Requests, "request")}
-	if codes := listed(v.stats.Status); len(codes) > 0 {
+	parts := []string{say.Plural(v.stats.Requests, "request")}
+	if codes := say.Listed(v.stats.Status); len(codes) > 0 {
 		parts = append(parts, "answers "+strings.Join(codes, ", "))
 	}
-	if n := sum(v.stats.Errors); n > 0 {
-		parts = append(parts, plural(n, "request")+" failed")
+	if n := say.Sum(v.stats.Errors); n > 0 {
+		parts = append(parts, say.Plural(n, "request")+" failed")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -87,10 +87,10 @@ func (v *view) answers() string {
 // kept returns what was kept out, URLs before links, the commonest reasons first.
 func (v *view) kept() string {
 	var parts []string
-	if urls := inList(inOrder(v.stats.SkippedURLs), urlsInWords); urls != "" {
+	if urls := say.InList(say.InOrder(v.stats.SkippedURLs), words.URLs); urls != "" {
 		parts = append(parts, urls)
 	}
-	if links := inList(inOrder(v.stats.SkippedLinks), linksInWords); links != "" {
+	if links := say.InList(say.InOrder(v.stats.SkippedLinks), words.Links); links != "" {
 		parts = append(parts, links)
 	}
 	if len(parts) == 0 {
@@ -124,21 +124,12 @@ func (v *view) oldest() string {
 		return ""
 	}
 	_, host, _ := strings.Cut(string(v.old), "://")
-	return fmt.Sprintf("%s for %s", host, short(v.asked))
+	return fmt.Sprintf("%s for %s", host, say.Short(v.asked))
 }
 
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	_, host, _ := strings.Cut(string(site), "://")
-	return fmt.Sprintf("%s: %s %s", host, clockName(by), short(wait))
-}
-
-// short returns a duration to the second, or to the tenth of a second if it is less than
-// ten.
-func short(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return d.Round(time.Second).String()
+	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))
 }
 
 // sparkline draws figures as blocks; the largest is a full block.
@@ -158,70 +149,6 @@ func sparkline(figures []float64) string {
 	return b.String()
 }
 
-// linkWords are, for people, the reasons why a link does not bring its URL into the crawl.
-var linkWords = map[crawler.Reason]string{
-	crawler.SkipScope:     "links out of scope",
-	crawler.SkipDepth:     "links beyond --depth",
-	crawler.SkipFilter:    "links excluded by --include, --exclude or --exclude-from",
-	crawler.SkipNoFollow:  "links marked nofollow",
-	crawler.SkipOptOut:    "links left alone by the opt-out list",
-	crawler.SkipRedirects: "redirects after too many others",
-	crawler.SkipTrap:      "links into traps",
-	crawler.SkipHook:      "links refused by the program",
-}
-
-// urlWords are, for people, the reasons why a URL of the crawl is not fetched.
-var urlWords = map[crawler.Reason]string{
-	crawler.SkipRobots:            "URLs forbidden by robots.txt",
-	crawler.SkipFailed:            "URLs failed every time",
-	crawler.SkipNarrowed:          "URLs put aside, as the scope is narrower now",
-	crawler.SkipOptOut:            "URLs left alone by the opt-out list",
-	crawler.SkipUse:               "URLs whose owner refuses the purpose of the crawl",
-	crawler.SkipSiteDead:          "URLs of sites that do not answer",
-	crawler.SkipRobotsUnreachable: "URLs of sites whose robots.txt cannot be had",
-	crawler.SkipBudget:            "URLs of sites whose budget is spent",
-	crawler.SkipExcluded:          "URLs of excluded sites",
-	crawler.SkipLimit:             "URLs beyond the limit",
-	crawler.SkipWaits:             "URLs waiting for a clock",
-	crawler.SkipQueued:            "URLs queued",
-}
-
-func urlsInWords(reason string) string {
-	return cmp.Or(urlWords[crawler.Reason(reason)], "URLs "+reason)
-}
-
-func linksInWords(reason string) string {
-	return cmp.Or(linkWords[crawler.Reason(reason)], "links "+reason)
-}
-
-// stageWords describe why a request was not answered.
-var stageWords = map[fetch.Stage]string{
-	fetch.StageDNS:            "names without an address",
-	fetch.StageDNSTimeout:     "names whose address was not found in time",
-	fetch.StageAddress:        "at private addresses (--allow-private permits them)",
-	fetch.StageProxy:          "no way through the proxy",
-	fetch.StageConnect:        "not connected",
-	fetch.StageConnectTimeout: "not connected in time",
-	fetch.StageTLS:            "no agreement on TLS (certificates, versions)",
-	fetch.StageTLSTimeout:     "no agreement on TLS in time",
-	fetch.StageStale:          "connections that the server had closed by then (asked again, costs nothing)",
-	fetch.StageCalm:           "asked for rest in the answer's place",
-	fetch.StageReset:          "connections broken before the answer",
-	fetch.StageAnswerTimeout:  "not answered in time",
-	fetch.StageProtocol:       "answers other than HTTP",
-	fetch.StageHeaderSize:     "answers with too large a header",
-	fetch.StageEncoding:       "answers in an encoding that cannot be read",
-	fetch.StageTruncated:      "answers cut by the server",
-	fetch.StageBodyTimeout:    "answers that stopped coming",
-	fetch.StageTotalTimeout:   "answers that took too long",
-	fetch.StageChallenge:      "asked for a browser in the page's place",
-	fetch.StageStopped:        "broken off by us",
-}
-
-func stageInWords(stage string) string {
-	return cmp.Or(stageWords[fetch.Stage(stage)], stage)
-}
-
 // logfmt returns the view for programs, in logfmt.
 func (v *view) logfmt() string {
 	s := v.stats
@@ -230,13 +157,13 @@ func (v *view) logfmt() string {
 	if n := s.Frontier.Again; n > 0 {
 		line += fmt.Sprintf(" again=%d", n)
 	}
-	if n := sum(s.SkippedURLs); n > 0 {
+	if n := say.Sum(s.SkippedURLs); n > 0 {
 		line += fmt.Sprintf(" skipped-urls=%d", n)
 	}
-	if n := sum(s.SkippedLinks); n > 0 {
+	if n := say.Sum(s.SkippedLinks); n > 0 {
 		line += fmt.Sprintf(" skipped-links=%d", n)
 	}
-	if n := sum(s.Errors); n > 0 {
+	if n := say.Sum(s.Errors); n > 0 {
 		line += fmt.Sprintf(" failed-requests=%d", n)
 	}
 	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
@@ -247,7 +174,7 @@ func (v *view) logfmt() string {
 	if v.asked >= longAsked {
 		line += fmt.Sprintf(" asking=%s since=%s", v.old, v.asked.Round(100*time.Millisecond))
 	}
-	return fit(line, len(line))
+	return say.Fit(line, len(line))
 }
 
 // rate returns the pages per second so far.

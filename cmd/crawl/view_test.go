@@ -2,21 +2,17 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/spf13/cobra"
 )
 
 // views returns views of a crawl that has just begun, one in progress, one that waits, and
@@ -124,127 +120,34 @@ func screenAfter(t *testing.T, text string, width int) []string {
 func TestABoardStaysInItsPlace(t *testing.T) {
 	var out bytes.Buffer
 	width := 20
-	b := &board{w: &out, width: func() int { return width }}
+	b := &terminal.Board{W: &out, Width: func() int { return width }}
 	fmt.Fprintln(b, "begin")
-	b.draw([]string{"one", "two", strings.Repeat("x", 20)})
-	b.draw([]string{"three"})
+	b.Draw([]string{"one", "two", strings.Repeat("x", 20)})
+	b.Draw([]string{"three"})
 	fmt.Fprintln(b, "a message")
 	fmt.Fprintln(b, "another")
-	b.draw([]string{"four", "five"})
+	b.Draw([]string{"four", "five"})
 	if diff := cmp.Diff([]string{"begin", "a message", "another", "four", "five", ""}, screenAfter(t, out.String(), width)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	b.draw(nil)
-	b.draw(nil)
+	b.Draw(nil)
+	b.Draw(nil)
 	if diff := cmp.Diff([]string{"begin", "a message", "another", ""}, screenAfter(t, out.String(), width)); diff != "" {
 		t.Errorf("taken away (-want +got)\n%s", diff)
 	}
 	// The window becomes narrower: the old lines take more rows.
 	out.Reset()
-	b.draw([]string{strings.Repeat("x", 20), "y"})
+	b.Draw([]string{strings.Repeat("x", 20), "y"})
 	width = 8
-	b.draw([]string{"z"})
+	b.Draw([]string{"z"})
 	if !strings.Contains(out.String(), "\x1b[4F\x1b[J") {
 		t.Errorf("narrower: %q", out.String())
 	}
 	// And wider: the new line takes one row.
 	out.Reset()
 	width = 40
-	b.draw([]string{"w"})
+	b.Draw([]string{"w"})
 	if !strings.HasPrefix(out.String(), "\x1b[1F\x1b[J") {
 		t.Errorf("wider: %q", out.String())
-	}
-}
-
-func TestWrap(t *testing.T) {
-	const line = "label        one two three-and-four five"
-	for width, want := range map[int]string{
-		0: line, 80: line, len(line): line, 10: line,
-		24: "label        one two\n             three-and-four\n             five",
-		20: "label        one two\n             three-and-four\n             five", // a line may be full: no blank follows it
-		5:  line,
-	} {
-		if got := wrap(line, 13, width); got != want {
-			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
-		}
-	}
-}
-
-// Each reason and each stage has words, also in the singular.
-func TestEveryReasonHasWords(t *testing.T) {
-	for _, r := range []crawler.Reason{crawler.SkipOptOut, crawler.SkipUse, crawler.SkipExcluded, crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipSiteDead, crawler.SkipRobotsUnreachable, crawler.SkipBudget, crawler.SkipLimit, crawler.SkipWaits, crawler.SkipQueued} {
-		if urlWords[r] == "" {
-			t.Errorf("%s has no words", r)
-		}
-	}
-	for _, r := range []crawler.Reason{crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipRedirects, crawler.SkipHook, crawler.SkipTrap} {
-		if linkWords[r] == "" {
-			t.Errorf("%s has no words", r)
-		}
-	}
-	for _, s := range allStages(t) {
-		if stageInWords(s) == s {
-			t.Errorf("%s has no words", s)
-		}
-	}
-	counts := inOrder(map[crawler.Reason]int{crawler.SkipScope: 1, crawler.SkipNoFollow: 7, "new": 7})
-	var got []string
-	for _, c := range counts {
-		got = append(got, c.words(linksInWords))
-	}
-	if want := []string{"7 links new", "7 links marked nofollow", "1 link out of scope"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// allStages returns the stages that the source of package fetch declares.
-func allStages(t *testing.T) (all []string) {
-	source, err := os.ReadFile("../../fetch/failure.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`(?m)^\tStage\w+ +Stage = "([^"]+)"`).FindAllSubmatch(source, -1) {
-		all = append(all, string(m[1]))
-	}
-	if len(all) < 20 || !slices.Contains(all, string(fetch.StageCalm)) {
-		t.Fatalf("stages %q", all)
-	}
-	return all
-}
-
-func TestDidYouMean(t *testing.T) {
-	known := []string{"--delay", "--depth", "--domain-delay", "--max-host-pages", "--dir"}
-	for name, want := range map[string]string{
-		"--delya": "--delay", "--Delay": "--delay", "--dely": "--delay", "--max-host-page": "--max-host-pages", "--max": "--max-host-pages",
-		"--user-agent": "", "--x": "", "--dirs": "--dir",
-	} {
-		if want != "" {
-			want = "did you mean " + want + "? "
-		}
-		if got := didYouMean(name, known); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
-	if got := flagError(&cobra.Command{Use: "crawl"}, errors.New("odd")).Error(); got != "odd: crawl --help lists the flags" {
-		t.Error(got)
-	}
-}
-
-// Words for counts are right for one, too.
-func TestWordsFitOne(t *testing.T) {
-	plural := regexp.MustCompile(`\b(are|were|have)\b|^1 \w+s\b|^1 kept `)
-	see := func(of string, in func(string) string) {
-		if words := (count{of, 1}).words(in); plural.MatchString(words) {
-			t.Errorf("%s: %q", of, words)
-		}
-	}
-	for stage := range stageWords {
-		see(string(stage), stageInWords)
-	}
-	for reason := range urlWords {
-		see(string(reason), urlsInWords)
-	}
-	for reason := range linkWords {
-		see(string(reason), linksInWords)
 	}
 }

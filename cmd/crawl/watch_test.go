@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -100,7 +102,7 @@ func TestLinesForPeople(t *testing.T) {
 func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		out, said := watched(t, func(p *program, said *bytes.Buffer) screen {
-			b := &board{w: said, width: func() int { return width }}
+			b := &terminal.Board{W: said, Width: func() int { return width }}
 			p.err = b
 			return screen{every: 250 * time.Millisecond, board: b, json: true}
 		})
@@ -143,7 +145,7 @@ func TestWaitingNamesTheWish(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := fit("abc", -1); got != "" {
+	if got := say.Fit("abc", -1); got != "" {
 		t.Errorf("a terminal without columns shows %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -16,7 +17,7 @@ import (
 func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage("--exclude-from: %v", err)
+		return nil, exit.Usagef("--exclude-from: %v", err)
 	}
 	var all, problems []string
 	if already != nil {
@@ -37,14 +38,14 @@ func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 		all = append(all, expr)
 	}
 	if len(problems) > 0 {
-		return nil, usage("--exclude-from: %s", strings.Join(problems, "; "))
+		return nil, exit.Usagef("--exclude-from: %s", strings.Join(problems, "; "))
 	}
 	if len(all) == 0 {
 		return nil, nil
 	}
 	r, err := regexp.Compile(strings.Join(all, "|"))
 	if err != nil {
-		return nil, usage("--exclude-from: %s: all lines together: %v", name, err)
+		return nil, exit.Usagef("--exclude-from: %s: all lines together: %v", name, err)
 	}
 	return r, nil
 }
