@@ -40,8 +40,8 @@ func TestEventsTellOfARun(t *testing.T) {
 		return of.screen("json", false)
 	})
 	var last bytes.Buffer
-	p.events.w = &last
-	p.events.last(exit.Done)
+	p.events.W = &last
+	p.events.Last(exit.Done)
 	all := eventsOf(t, said)
 	if len(all) != 3 || all[0]["event"] != "start" || all[0]["token"] != "testbot" || all[0]["seeds"] != 1.0 {
 		t.Fatalf("%v", all)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/crawler"
 )
 
 // The help and docs/reference/exit-codes.md have the exit codes in the same words.
@@ -52,42 +51,5 @@ This page is made from the table in cmd/crawl/internal/exit/codes.go.
 	}
 	if !slices.IsSortedFunc(exit.Codes, func(a, b exit.Meaning) int { return a.Code - b.Code }) {
 		t.Error("the exit codes are not in order")
-	}
-}
-
-// Each way in which a crawl ends has its exit code, and its text in the summary.
-func TestEachEndHasItsExitCode(t *testing.T) {
-	fetched, before, none := crawler.Summary{}, crawler.Summary{}, crawler.Summary{}
-	fetched.Fetched, before.Frontier.Spent.Pages = 1, 1
-	for end, c := range map[crawler.End]struct {
-		code, empty int // empty: if nothing could be fetched
-		words       string
-	}{
-		crawler.EndDone:     {exit.Done, exit.Nothing, "done: nothing is left"},
-		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"},
-		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: the limit is reached"},
-		crawler.EndPatience: {exit.Later, exit.Later, "what is left is not due within the patience; the same command goes on"},
-		crawler.EndTime:     {exit.Later, exit.Later, "stopped: the time is up; the same command goes on"},
-		crawler.EndStopped:  {exit.Later, exit.Later, "stopped; the same command goes on"},
-		crawler.EndBroken:   {exit.Forced, exit.Forced, "stopped at once; the same command goes on"},
-	} {
-		for _, s := range []struct {
-			crawler.Summary
-			code int
-		}{{fetched, c.code}, {before, c.code}, {none, c.empty}} {
-			s.End = end
-			err := exit.OfRun(s.Summary)
-			words := c.words
-			if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 && (end == crawler.EndDone || end == crawler.EndUnasked) {
-				words = "nothing could be fetched"
-			}
-			if exit.Code(err) != s.code || ending(s.Summary) != words {
-				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exit.Code(err), s.code, ending(s.Summary))
-			}
-			// The summary has everything, except why nothing could be fetched.
-			if err != nil && (err.Error() != "") != (s.code == exit.Nothing) {
-				t.Errorf("%s: says %q", end, err)
-			}
-		}
 	}
 }

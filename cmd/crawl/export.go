@@ -387,36 +387,3 @@ func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64
 	}, func() { n, err = f() })
 	return n, err
 }
-
-// meanwhile calls f, and prints the text of far now and then if it takes long, unless that
-// is "".
-func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
-	ended, done := make(chan struct{}), make(chan struct{})
-	begin := time.Now()
-	// Prints the progress. It ends when f has returned.
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(p.screen("plain", false).every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case now := <-tick.C:
-				if text := far(now.Sub(begin)); text != "" {
-					p.note("crawl: %s", text)
-				}
-			}
-		}
-	}()
-	f()
-	close(ended)
-	<-done
-}
-
-// reading returns the text that is printed while dir is read.
-func reading(what, dir string) func(time.Duration) string {
-	return func(took time.Duration) string {
-		return fmt.Sprintf("%s: reading %s for %s", what, dir, say.Short(took))
-	}
-}

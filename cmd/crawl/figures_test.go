@@ -18,6 +18,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -447,12 +448,12 @@ func (f *figureTable) progress(raw string) {
 		f.t.Fatal(err)
 	}
 	r := &s.Run
-	v := &view{now: s.Time, since: time.Hour}
-	v.stats.Counts = crawler.Counts{
+	v := &progress.View{Now: s.Time, Since: time.Hour}
+	v.Stats.Counts = crawler.Counts{
 		Requests: r.Requests, Robots: r.Robots, Fetched: r.Fetched, Pages: r.Pages, Bytes: r.Bytes, Status: r.Status, Errors: r.Errors, SkippedLinks: r.SkippedLinks, SkippedURLs: r.SkippedURLs,
 	}
-	v.stats.Frontier.Entries, v.stats.Frontier.Again, v.stats.Frontier.Sites = s.Crawl.Queued, s.Crawl.Again, s.Sites.Known
-	for _, line := range v.block(1000) {
+	v.Stats.Frontier.Entries, v.Stats.Frontier.Again, v.Stats.Frontier.Sites = s.Crawl.Queued, s.Crawl.Again, s.Sites.Known
+	for _, line := range v.Block(1000) {
 		for _, m := range statusIn.FindAllStringSubmatch(line, -1) {
 			f.is("answers of a status: "+m[1], "progress: "+line, number(m[2]))
 		}
@@ -465,9 +466,9 @@ func (f *figureTable) progress(raw string) {
 		}
 		f.line("progress", line)
 	}
-	f.line("progress", v.logfmt())
+	f.line("progress", v.Logfmt())
 	var said bytes.Buffer
-	(&events{w: &said}).progress(v)
+	(&progress.Events{W: &said}).Progress(v)
 	answer := httptest.NewRecorder()
 	door.Looks(func() crawler.Status { return s }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for _, m := range regexp.MustCompile(`(?m)^(permesso_\w+)(?:\{\w+="([^"]*)"\})? (\S+)$`).FindAllStringSubmatch(answer.Body.String(), -1) {

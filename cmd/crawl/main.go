@@ -18,7 +18,9 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -36,11 +38,11 @@ func main() {
 type program struct {
 	in       io.Reader
 	out, err io.Writer
-	exit     func(code int) // ends the process at once, even if a goroutine hangs in the kernel
-	network  fetch.Network  // nil means this machine's
-	events   *events        // nil if messages are for people
-	columns  int            // width of another process's terminal that shows the output; 0: that of out
-	control  bool           // a crawl has a control socket; false if time is virtual
+	exit     func(code int)   // ends the process at once, even if a goroutine hangs in the kernel
+	network  fetch.Network    // nil means this machine's
+	events   *progress.Events // nil if messages are for people
+	columns  int              // width of another process's terminal that shows the output; 0: that of out
+	control  bool             // a crawl has a control socket; false if time is virtual
 }
 
 // run is main without ending the process: it returns the exit code.
@@ -63,7 +65,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		fmt.Fprintln(p.err, "crawl: "+exit.MendLimit(err, cmd.Name() == "run"))
 	}
 	if p.events != nil {
-		p.events.last(code)
+		p.events.Last(code)
 	}
 	return code
 }
@@ -139,3 +141,21 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 		}
 	}
 }
+
+// lines returns labelled lines on standard output.
+func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
+
+// say prints a line on standard output.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(p.out, say.OneLine(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// note prints a line on standard error.
+func (p *program) note(format string, args ...any) {
+	fmt.Fprintln(p.err, say.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// object prints a line of JSON. Characters that could control a terminal are escaped;
+// programs read the same texts.
+func (p *program) object(v any) error { return say.Object(p.out, v) }

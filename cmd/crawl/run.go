@@ -17,9 +17,11 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/logfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/machine"
 	"github.com/spf13/cobra"
 )
 
@@ -307,4 +309,34 @@ func (u undos) all() (err error) {
 		err = errors.Join(err, undo())
 	}
 	return err
+}
+
+// sharedClocks opens the clocks that all crawls of this user share. It returns nil if that
+// fails: each crawl is then polite by itself.
+func sharedClocks(log *slog.Logger) *machine.Table {
+	path, err := machine.DefaultPath()
+	if err == nil {
+		var t *machine.Table
+		if t, err = machine.Open(path); err == nil {
+			return t
+		}
+	}
+	log.Info("clocks are not shared with other crawls of this machine", "error", err)
+	return nil
+}
+
+// logTo returns the writer for log lines: a file, or standard error. undo removes the file
+// if it was made and is empty; it is nil if no file was made.
+func (p *program) logTo(path string) (to io.Writer, undo func() error, err error) {
+	if path == "" {
+		return p.err, nil, nil
+	}
+	l, made, err := logfile.Open(path)
+	if err != nil {
+		return nil, nil, exit.Usagef("--log-file: %v", err)
+	}
+	if made {
+		undo = l.RemoveEmpty
+	}
+	return l, undo, nil
 }

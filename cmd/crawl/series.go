@@ -13,9 +13,6 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// snapshotOver replaces sameCommand for a snapshot that no run continues.
-const snapshotOver = "the snapshot is over: the same command makes the next one"
-
 // checkSeries returns an error for flags that make no sense with --series, and the default
 // directory of the crawl that begins now.
 func checkSeries(f *settings.Flags) (dir string, err error) {

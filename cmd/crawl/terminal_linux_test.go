@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/demoweb"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -255,7 +256,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TERM", "xterm")
-	site := httptest.NewServer(demoWeb(false, 0))
+	site := httptest.NewServer(demoweb.Handler(false, 0))
 	defer site.Close()
 	for _, columns := range []uint16{40, 80, 120} {
 		term := newTerminal(t, columns, "")

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -21,29 +20,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// paint shows a view: as an event, on a board, as a line for people, or as a line in
-// logfmt.
-func (p *program) paint(v *view, to screen) {
-	switch {
-	case p.events != nil:
-		p.events.progress(v)
-	case to.board != nil:
-		to.board.Draw(v.block(to.board.Width()))
-	case to.width != nil:
-		fmt.Fprintln(p.err, v.line(to.width()))
-	default:
-		fmt.Fprintln(p.err, v.logfmt())
-	}
-}
-
-// summary prints the summary of a run. again says how to continue the crawl; if it is
-// empty, the same command does.
-func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) error {
-	if asJSON {
-		return p.object(summaryJSON(s, dir))
-	}
-	w := p.lines()
-	w.Line("ended", "%s", strings.Replace(ending(s), sameCommand, cmp.Or(again, sameCommand), 1))
+// Summary prints the summary of a run of the crawl in dir. again says how to continue it;
+// if it is empty, the same command does.
+func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
+	w.Line("ended", "%s", strings.Replace(ending(s), SameCommand, cmp.Or(again, SameCommand), 1))
 	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
 		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
@@ -70,7 +50,7 @@ func (p *program) summary(s crawler.Summary, dir, again string, asJSON bool) err
 	polite := s.Frontier.Polite
 	w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
 		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
-	p.waiting(w, s, time.Now())
+	waitingLines(w, s, time.Now())
 	look := dir + "/crawl.log (a line per request)"
 	if pages := filepath.Join(dir, storage.PagesFile); crawldir.Exists(pages) {
 		look = pages + " (a JSON object per page), " + look
@@ -141,8 +121,8 @@ func sitemapsJSON(n crawler.SitemapCounts) any {
 	}{n.Named, n.Read, n.Failed, n.URLs, n.Empty, first}
 }
 
-// sameCommand is how a run that was not finished can be continued.
-const sameCommand = "the same command goes on"
+// SameCommand is how a run that was not finished can be continued.
+const SameCommand = "the same command goes on"
 
 func ending(s crawler.Summary) string {
 	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
@@ -209,8 +189,8 @@ func hostName(site frontier.Site) string {
 	return site.Host()
 }
 
-// waiting prints how much is left, and the sites that it belongs to.
-func (p *program) waiting(w *say.Lines, s crawler.Summary, now time.Time) {
+// waitingLines prints how much is left, and the sites that it belongs to.
+func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	const most = 10
 	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
@@ -295,9 +275,6 @@ func why(st frontier.SiteStatus, now time.Time) string {
 	return "due"
 }
 
-// lines returns labelled lines on standard output.
-func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
-
 // changeLines prints how pages have changed since the crawl before.
 func changeLines(w *say.Lines, changes map[crawler.ChangeClass]int, unread int) {
 	var parts []string
@@ -314,8 +291,8 @@ func changeLines(w *say.Lines, changes map[crawler.ChangeClass]int, unread int) 
 	}
 }
 
-// summaryJSON returns the summary for programs. Its fields are never renamed.
-func summaryJSON(s crawler.Summary, dir string) any {
+// SummaryJSON returns the summary for programs. Its fields are never renamed.
+func SummaryJSON(s crawler.Summary, dir string) any {
 	type waiting struct {
 		Site   string     `json:"site"`
 		Queued int        `json:"queued"`
@@ -388,3 +365,6 @@ func summaryJSON(s crawler.Summary, dir string) any {
 		s.Status, s.Errors, s.SkippedLinks, s.SkippedURLs, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps, sitemapsJSON(s.Sitemaps),
 	}
 }
+
+// SnapshotOver replaces sameCommand for a snapshot that no run continues.
+const SnapshotOver = "the snapshot is over: the same command makes the next one"

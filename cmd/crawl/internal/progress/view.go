@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -12,26 +12,26 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A view is a moment of a running crawl, to be shown.
-type view struct {
-	stats crawler.Stats
-	since time.Duration // since the start of the run
-	now   time.Time
+// A View is a moment of a running crawl, to be shown.
+type View struct {
+	Stats crawler.Stats
+	Since time.Duration // since the start of the run
+	Now   time.Time
 	rates []float64            // pages per second, the newest last
 	slow  *frontier.SiteStatus // the site with the longest wait
 	old   frontier.Site        // the site with the longest request under way; "" if none
 	asked time.Duration        // for how long that request has run
 }
 
-// block returns the lines of a view for a terminal of the given width.
-func (v *view) block(width int) []string {
-	f := v.stats.Frontier
+// Block returns the lines of a view for a terminal of the given width.
+func (v *View) Block(width int) []string {
+	f := v.Stats.Frontier
 	rate := fmt.Sprintf("%.1f pages/s", v.rate())
 	if line := sparkline(v.rates); line != "" {
 		rate += " " + line
 	}
 	lines := []string{
-		v.head(), rate + ", " + say.Size(v.stats.Bytes), v.answers(),
+		v.head(), rate + ", " + say.Size(v.Stats.Bytes), v.answers(),
 	}
 	if kept := v.kept(); kept != "" {
 		lines = append(lines, kept)
@@ -53,8 +53,8 @@ func (v *view) block(width int) []string {
 	return lines
 }
 
-// line returns the view as a sentence, for terminals that cannot be drawn on.
-func (v *view) line(width int) string {
+// Line returns the view as a sentence, for terminals that cannot be drawn on.
+func (v *View) Line(width int) string {
 	text := v.head()
 	if old := v.oldest(); old != "" {
 		text += "; asking " + old
@@ -65,32 +65,32 @@ func (v *view) line(width int) string {
 	return say.Fit(text, width)
 }
 
-func (v *view) head() string {
-	text := fmt.Sprintf("%s  %s, %d left", say.Short(v.since), say.Plural(v.stats.Pages, "page"), v.stats.Frontier.Entries)
-	if n := v.stats.Frontier.Again; n > 0 {
+func (v *View) head() string {
+	text := fmt.Sprintf("%s  %s, %d left", say.Short(v.Since), say.Plural(v.Stats.Pages, "page"), v.Stats.Frontier.Entries)
+	if n := v.Stats.Frontier.Again; n > 0 {
 		text += fmt.Sprintf(", %d to be fetched again", n)
 	}
 	return text
 }
 
-func (v *view) answers() string {
-	parts := []string{say.Plural(v.stats.Requests, "request")}
-	if codes := say.Listed(v.stats.Status); len(codes) > 0 {
+func (v *View) answers() string {
+	parts := []string{say.Plural(v.Stats.Requests, "request")}
+	if codes := say.Listed(v.Stats.Status); len(codes) > 0 {
 		parts = append(parts, "answers "+strings.Join(codes, ", "))
 	}
-	if n := say.Sum(v.stats.Errors); n > 0 {
+	if n := say.Sum(v.Stats.Errors); n > 0 {
 		parts = append(parts, say.Plural(n, "request")+" failed")
 	}
 	return strings.Join(parts, "; ")
 }
 
 // kept returns what was kept out, URLs before links, the commonest reasons first.
-func (v *view) kept() string {
+func (v *View) kept() string {
 	var parts []string
-	if urls := say.InList(say.InOrder(v.stats.SkippedURLs), words.URLs); urls != "" {
+	if urls := say.InList(say.InOrder(v.Stats.SkippedURLs), words.URLs); urls != "" {
 		parts = append(parts, urls)
 	}
-	if links := say.InList(say.InOrder(v.stats.SkippedLinks), words.Links); links != "" {
+	if links := say.InList(say.InOrder(v.Stats.SkippedLinks), words.Links); links != "" {
 		parts = append(parts, links)
 	}
 	if len(parts) == 0 {
@@ -104,13 +104,13 @@ const leastWait = time.Second
 
 // wait returns the site that is waited for, for how long, and why. It returns "" while a
 // request is under way and no site has to wait.
-func (v *view) wait() string {
-	f := v.stats.Frontier
-	if wait := f.NextDue.Sub(v.now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
+func (v *View) wait() string {
+	f := v.Stats.Frontier
+	if wait := f.NextDue.Sub(v.Now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
 		return waiting(f.NextSite, wait, f.NextBy)
 	}
-	if v.slow != nil && v.slow.Due.Sub(v.now) >= leastWait {
-		return waiting(v.slow.Site, v.slow.Due.Sub(v.now), v.slow.By)
+	if v.slow != nil && v.slow.Due.Sub(v.Now) >= leastWait {
+		return waiting(v.slow.Site, v.slow.Due.Sub(v.Now), v.slow.By)
 	}
 	return ""
 }
@@ -119,7 +119,7 @@ func (v *view) wait() string {
 const longAsked = 2 * time.Second
 
 // oldest returns the site that takes long to answer, or "".
-func (v *view) oldest() string {
+func (v *View) oldest() string {
 	if v.old == "" || v.asked < longAsked {
 		return ""
 	}
@@ -127,6 +127,7 @@ func (v *view) oldest() string {
 	return fmt.Sprintf("%s for %s", host, say.Short(v.asked))
 }
 
+// waiting returns which site is waited for, by which clock, and for how long.
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	_, host, _ := strings.Cut(string(site), "://")
 	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))
@@ -149,11 +150,11 @@ func sparkline(figures []float64) string {
 	return b.String()
 }
 
-// logfmt returns the view for programs, in logfmt.
-func (v *view) logfmt() string {
-	s := v.stats
+// Logfmt returns the view for programs, in logfmt.
+func (v *View) Logfmt() string {
+	s := v.Stats
 	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%d requests=%d queued=%d busy=%d",
-		v.since.Round(time.Second), s.Pages, v.rate(), s.Bytes, s.Requests, s.Frontier.Entries, s.Frontier.Out)
+		v.Since.Round(time.Second), s.Pages, v.rate(), s.Bytes, s.Requests, s.Frontier.Entries, s.Frontier.Out)
 	if n := s.Frontier.Again; n > 0 {
 		line += fmt.Sprintf(" again=%d", n)
 	}
@@ -166,10 +167,10 @@ func (v *view) logfmt() string {
 	if n := say.Sum(s.Errors); n > 0 {
 		line += fmt.Sprintf(" failed-requests=%d", n)
 	}
-	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+	if wait := s.Frontier.NextDue.Sub(v.Now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)
 	} else if v.slow != nil {
-		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", v.slow.Site, v.slow.By, v.slow.Due.Sub(v.now).Round(100*time.Millisecond))
+		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", v.slow.Site, v.slow.By, v.slow.Due.Sub(v.Now).Round(100*time.Millisecond))
 	}
 	if v.asked >= longAsked {
 		line += fmt.Sprintf(" asking=%s since=%s", v.old, v.asked.Round(100*time.Millisecond))
@@ -178,10 +179,10 @@ func (v *view) logfmt() string {
 }
 
 // rate returns the pages per second so far.
-func (v *view) rate() float64 { return float64(v.stats.Pages) / max(v.since.Seconds(), 0.001) }
+func (v *View) rate() float64 { return float64(v.Stats.Pages) / max(v.Since.Seconds(), 0.001) }
 
-// A looker makes views of a crawl, and remembers earlier ones.
-type looker struct {
+// A Looker makes views of a crawl, and remembers earlier ones.
+type Looker struct {
 	crawler *crawler.Crawler
 	begin   time.Time
 
@@ -200,7 +201,11 @@ const (
 	slowEvery   = 2 * time.Second
 )
 
-func (l *looker) at(now time.Time) *view {
+// NewLooker returns a looker at a crawl that began at some time.
+func NewLooker(c *crawler.Crawler, began time.Time) *Looker { return &Looker{crawler: c, begin: began} }
+
+// At returns the view at a moment, which must not be before that of the last call.
+func (l *Looker) At(now time.Time) *View {
 	s := l.crawler.Stats()
 	if l.sampled.IsZero() {
 		l.sampled = l.begin
@@ -216,7 +221,7 @@ func (l *looker) at(now time.Time) *view {
 			l.slow = &slow
 		}
 	}
-	v := &view{stats: s, since: now.Sub(l.begin), now: now, rates: slices.Clone(l.rates), slow: l.slow}
+	v := &View{Stats: s, Since: now.Sub(l.begin), Now: now, rates: slices.Clone(l.rates), slow: l.slow}
 	if site, since, ok := l.crawler.Oldest(); ok {
 		v.old, v.asked = site, now.Sub(since)
 	}

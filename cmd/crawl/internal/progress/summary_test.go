@@ -1,11 +1,9 @@
-package main
+package progress
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -51,8 +49,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			"http://a.test: 1 URL to be fetched again, excluded (asked to); --lift a.test asks again\n"},
 	} {
 		var out bytes.Buffer
-		p := &program{out: &out}
-		p.waiting(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
+		waitingLines(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
 		if got := strings.ReplaceAll(out.String(), strings.Repeat(" ", 13), ""); got != c.want {
 			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
 		}
@@ -63,7 +60,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
 		}
 		var out bytes.Buffer
-		(&program{out: &out}).waiting(&say.Lines{W: &out}, s, now)
+		waitingLines(&say.Lines{W: &out}, s, now)
 		all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if last := strings.TrimSpace(all[len(all)-1]); len(all) != min(n, 11) || !strings.HasPrefix(last, want) {
 			t.Errorf("%d sites: %d lines, the last is %q", n, len(all), last)
@@ -80,7 +77,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	s.Pages, s.Frontier = 5, frontier.Stats{Entries: 2, Again: 3, NextDue: next, NextSite: "http://a.test", NextBy: frontier.AgainClock}
 	s.Left, s.NextAgain = map[crawler.Reason]int{crawler.SkipQueued: 2}, next
 	s.Waiting = []frontier.SiteStatus{{Site: "http://a.test", Again: 3, Due: next, By: frontier.AgainClock}}
-	v := &view{stats: s.Stats, since: time.Minute, now: now}
+	v := &View{Stats: s.Stats, Since: time.Minute, Now: now}
 	status := crawler.Status{Time: now, Crawl: crawler.StatusCrawl{Done: 1, Queued: 2, Again: 3, Known: 6, NextAgain: next}}
 	status.Sites = crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.AgainClock: {Sites: 1, Again: 3, First: next, Last: next}},
 		Slowest: &crawler.StatusSite{Site: "http://a.test", Again: 3, Pause: 10}}
@@ -97,20 +94,20 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		return string(raw)
 	}
 	told := map[string]string{
-		"summary":   text(func(w *say.Lines) { (&program{}).waiting(w, s, now) }),
-		"by then":   text(func(w *say.Lines) { (&program{}).waiting(w, s, next) }),
-		"object":    object(summaryJSON(s, "a.crawl")),
-		"board":     strings.Join(v.block(80), "\n"),
-		"line":      v.line(200),
-		"logfmt":    v.logfmt(),
-		"status":    text(func(w *say.Lines) { statusLines(w, status) }),
+		"summary":   text(func(w *say.Lines) { waitingLines(w, s, now) }),
+		"by then":   text(func(w *say.Lines) { waitingLines(w, s, next) }),
+		"object":    object(SummaryJSON(s, "a.crawl")),
+		"board":     strings.Join(v.Block(80), "\n"),
+		"line":      v.Line(200),
+		"logfmt":    v.Logfmt(),
+		"status":    text(func(w *say.Lines) { StatusLines(w, status) }),
 		"of status": object(status),
 	}
 	var of bytes.Buffer
-	e := &events{w: &of}
-	e.progress(v)
-	e.ended(s)
-	e.last(10)
+	e := &Events{W: &of}
+	e.Progress(v)
+	e.Ended(s)
+	e.Last(10)
 	told["events"] = of.String()
 	for output, wants := range map[string][]string{
 		"summary":   {"left         2 URLs queued\nagain        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
@@ -144,7 +141,7 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 		{Site: "http://b.test", Queued: 2, Given: frontier.Fate{Code: frontier.SiteDead, Detail: "connect"}},
 		{Site: "http://c.test", Queued: 3, Over: true},
 	}}
-	raw, err := json.Marshal(summaryJSON(s, "a.crawl"))
+	raw, err := json.Marshal(SummaryJSON(s, "a.crawl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,51 +149,6 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 		`{"site":"http://b.test","queued":2,"given_up":"site dead"},{"site":"http://c.test","queued":3,"budget_spent":true}]`
 	if !strings.Contains(string(raw), want) {
 		t.Errorf("%s\nwant %s", raw, want)
-	}
-}
-
-// A full is a writer that fails after some lines.
-type full struct{ lines int }
-
-var errFull = errors.New("no room")
-
-func (f *full) Write(p []byte) (int, error) {
-	if f.lines--; f.lines < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
-// An error of an output, such as a closed pipe or a full disk, is reported wherever it
-// occurs.
-func TestAnOutputThatFailsIsSaid(t *testing.T) {
-	hostile(t)
-	for _, args := range [][]string{
-		{"version"}, {"robots", "test", "--agent", "testbot", "--file", "robots.txt", "/x", "/y"}, {"robots", "test", "--json", "--agent", "testbot", "--file", "robots.txt", "/x", "/y"},
-		{"robots", "test", "--cases", "cases.jsonl"}, {"robots", "test", "--json", "--cases", "cases.jsonl"}, {"robots", "test", "--cases", "lacking.jsonl"},
-		{"robots", "lint", "robots.txt"}, {"robots", "lint", "--json", "robots.txt"}, {"robots", "lint", "good.txt"}, {"index", "a.crawl"}, {"export", "a.crawl", "--format", "jsonl"},
-		{"export", "a.crawl", "--format", "csv"}, {"export", "a.crawl", "--format", "cdxj"},
-	} {
-		if args[len(args)-1] == "good.txt" {
-			if err := os.WriteFile("good.txt", []byte("User-agent: *\nDisallow: /x\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		said := "no end"
-		for after := 0; ; after++ {
-			var b bytes.Buffer
-			out := &full{after}
-			code := run(args, nil, out, &b)
-			if out.lines >= 0 { // nothing failed
-				break
-			}
-			if said = b.String(); code != exit.Fatal || !strings.Contains(said, "crawl: ") || !strings.Contains(said, errFull.Error()) {
-				t.Errorf("crawl %q after %d lines: exit %d\n%s", args, after, code, said)
-			}
-		}
-		if said == "no end" {
-			t.Errorf("crawl %q writes nothing", args)
-		}
 	}
 }
 
@@ -215,6 +167,114 @@ func TestHostNamesThatDoNotResolveAreCountedOnce(t *testing.T) {
 		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(want.site), Queued: 1, Given: frontier.Fate{Code: frontier.SiteDead, Detail: want.detail}})
 		if got := ending(s); got != "nothing could be fetched: "+want.text {
 			t.Errorf("with %s: %q, want %q", want.site, got, want.text)
+		}
+	}
+}
+
+// Each way in which a crawl ends has its exit code, and its text in the summary.
+func TestEachEndHasItsExitCode(t *testing.T) {
+	fetched, before, none := crawler.Summary{}, crawler.Summary{}, crawler.Summary{}
+	fetched.Fetched, before.Frontier.Spent.Pages = 1, 1
+	for end, c := range map[crawler.End]struct {
+		code, empty int // empty: if nothing could be fetched
+		words       string
+	}{
+		crawler.EndDone:     {exit.Done, exit.Nothing, "done: nothing is left"},
+		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"},
+		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: the limit is reached"},
+		crawler.EndPatience: {exit.Later, exit.Later, "what is left is not due within the patience; the same command goes on"},
+		crawler.EndTime:     {exit.Later, exit.Later, "stopped: the time is up; the same command goes on"},
+		crawler.EndStopped:  {exit.Later, exit.Later, "stopped; the same command goes on"},
+		crawler.EndBroken:   {exit.Forced, exit.Forced, "stopped at once; the same command goes on"},
+	} {
+		for _, s := range []struct {
+			crawler.Summary
+			code int
+		}{{fetched, c.code}, {before, c.code}, {none, c.empty}} {
+			s.End = end
+			err := exit.OfRun(s.Summary)
+			words := c.words
+			if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 && (end == crawler.EndDone || end == crawler.EndUnasked) {
+				words = "nothing could be fetched"
+			}
+			if exit.Code(err) != s.code || ending(s.Summary) != words {
+				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exit.Code(err), s.code, ending(s.Summary))
+			}
+			// The summary has everything, except why nothing could be fetched.
+			if err != nil && (err.Error() != "") != (s.code == exit.Nothing) {
+				t.Errorf("%s: says %q", end, err)
+			}
+		}
+	}
+}
+
+// Both summaries have what is odd about a crawl.
+func TestSummariesTellWhatIsOdd(t *testing.T) {
+	var out bytes.Buffer
+	s := crawler.Summary{End: crawler.EndDone, Repeats: []crawler.Repeat{{Under: "http://a.test/cycle/", Pages: 498}},
+		Traps: []crawler.Trap{{Site: "http://a.test", Pattern: "the path repeats /a", URLs: 7}}}
+	s.Cut = 1
+	s.Sitemaps = crawler.SitemapCounts{Named: 7, Read: 6, Failed: 1, URLs: 3, Empty: 5, FirstEmpty: []crawler.EmptySitemap{
+		{URL: "http://a.test/empty.xml", Reason: crawler.EmptyList}, {URL: "http://a.test/page.xml", Reason: crawler.EmptyOther},
+	}}
+	if err := Summary(&say.Lines{W: &out}, s, "a.crawl", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"trap         7 links of http://a.test: the path repeats /a\n",
+		"one body     498 pages under http://a.test/cycle/: a space without an end?\n", "links        of 1 page the first 20000 were taken\n",
+		"sitemaps     7 named, 6 read, 1 failed; 3 URLs listed\nsitemap      http://a.test/empty.xml lists no URL\n" +
+			"sitemap      http://a.test/page.xml is no sitemap\nsitemap      answers that list nothing: 3 more\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the summary does not say %q:\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if err := say.Object(&out, SummaryJSON(s, "a.crawl")); err != nil {
+		t.Fatal(err)
+	}
+	var said struct {
+		Cut int `json:"pages_with_links_cut"`
+		One []struct {
+			Under string
+			Pages int
+		} `json:"one_body"`
+		Traps []struct {
+			Site, Pattern string
+			Links         int
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &said); err != nil || said.Cut != 1 || len(said.One) != 1 || said.One[0].Pages != 498 ||
+		len(said.Traps) != 1 || said.Traps[0].Links != 7 || said.Traps[0].Site != "http://a.test" || said.Traps[0].Pattern != "the path repeats /a" {
+		t.Errorf("%v: %s", err, out.Bytes())
+	}
+	if want := `"sitemaps":{"named":7,"read":6,"failed":1,"urls":3,"empty":5,"first_empty":[{"url":"http://a.test/empty.xml","reason":"lists no URL"},` +
+		`{"url":"http://a.test/page.xml","reason":"is no sitemap"}]}`; !strings.Contains(out.String(), want) {
+		t.Errorf("want %s in %s", want, out.String())
+	}
+}
+
+// A summary has a row of sitemaps only if some were named or read.
+func TestSummaryWithoutSitemaps(t *testing.T) {
+	for row, n := range map[string]crawler.SitemapCounts{
+		"": {}, "1 named, 0 read, 0 failed; 0 URLs listed": {Named: 1}, "0 named, 1 read, 0 failed; 1 URL listed": {Read: 1, URLs: 1},
+	} {
+		for _, asJSON := range []bool{false, true} {
+			var out bytes.Buffer
+			s := crawler.Summary{End: crawler.EndDone}
+			s.Sitemaps = n
+			err := Summary(&say.Lines{W: &out}, s, "a.crawl", "")
+			if asJSON {
+				out.Reset()
+				err = say.Object(&out, SummaryJSON(s, "a.crawl"))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := strings.Contains(out.String(), "sitemap"); said != (row != "") || !asJSON && !strings.Contains(out.String(), row) {
+				t.Errorf("%+v:\n%s", n, out.String())
+			}
 		}
 	}
 }

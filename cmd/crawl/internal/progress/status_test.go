@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func TestAStatusBeginsWithWhetherTheCrawlGoesOn(t *testing.T) {
 	} {
 		s.Dir, s.Name, s.Seconds, s.Time = "a.crawl", "testbot", 2, noon
 		var b bytes.Buffer
-		statusLines(&say.Lines{W: &b}, s)
+		StatusLines(&say.Lines{W: &b}, s)
 		first, rest, _ := strings.Cut(b.String(), "\n")
 		if first != "crawl        "+want {
 			t.Errorf("%s\nwant %s", first, want)
@@ -58,13 +58,13 @@ func TestAStatusFitsTheTerminal(t *testing.T) {
 		Orders: []crawler.Order{{Time: now, Do: crawler.OrderPause, Reason: "a\x1b[2Jcall" + strings.Repeat(" for a long time", 20)}},
 	}
 	for _, width := range []int{80, 40, 20} {
-		for _, line := range statusBlock(s, width) {
+		for _, line := range StatusBlock(s, width) {
 			if utf8.RuneCountInString(line) > width || strings.ContainsRune(line, '\x1b') {
 				t.Errorf("%d columns: %q", width, line)
 			}
 		}
 	}
-	text := strings.Join(statusBlock(s, 200), "\n")
+	text := strings.Join(StatusBlock(s, 200), "\n")
 	for _, want := range []string{
 		"pages        0 in this run (2xx), 0 B; 1.2 pages/s and 2.5 kB/s in the last 30 s", "how far      1 of 3 URLs known by now (33%); ",
 		"sites        5, 4 with something left: 1 asked just now, 2 waiting, 1 excluded", "waits for    robots.txt: 2 sites with 9 URLs, the first for 5.0s, the last for 1m0s",

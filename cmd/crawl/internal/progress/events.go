@@ -1,24 +1,23 @@
-package main
+package progress
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// events is standard error with --progress json: an object on each line. Other output
-// becomes a note, so that a program need not tell lines apart.
-type events struct {
-	w     io.Writer
-	every time.Duration // between two events of progress
+// Events writes the events of a run, an object on each line, as standard error has them with
+// --progress json. What is written to it becomes a note, so that a program need not tell
+// lines apart. It is safe for concurrent use.
+type Events struct {
+	W     io.Writer
+	Every time.Duration // between two events of progress
 
-	mu   sync.Mutex // guards all below, and w, so that lines do not mix
+	mu   sync.Mutex // guards all below, and W, so that lines do not mix
 	note []byte     // the beginning of an unfinished line
 	end  endEvent   // the last event, as far as it is known
 }
@@ -83,27 +82,15 @@ type endEvent struct {
 	Early    int    `json:"early_requests"`
 }
 
-// beginEvents turns all further output on standard error into events.
-func (p *program) beginEvents() {
-	if p.events != nil {
-		return
-	}
-	p.events = &events{w: p.err, every: 30 * time.Second}
-	if file, ok := p.err.(*os.File); ok && terminal.Is(file) {
-		p.events.every = 2 * time.Second
-	}
-	p.err = p.events
-}
-
 // put writes an event.
-func (e *events) put(of any) {
+func (e *Events) put(of any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = say.Object(e.w, of) // a reader that has left does not stop the crawl
+	_ = say.Object(e.W, of) // a reader that has left does not stop the crawl
 }
 
 // Write writes each complete line as a note.
-func (e *events) Write(text []byte) (int, error) {
+func (e *Events) Write(text []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.note = append(e.note, text...); !strings.HasSuffix(string(text), "\n") {
@@ -114,20 +101,22 @@ func (e *events) Write(text []byte) (int, error) {
 	if note == "" {
 		return len(text), nil
 	}
-	return len(text), say.Object(e.w, noteEvent{newEvent("note"), note})
+	return len(text), say.Object(e.W, noteEvent{newEvent("note"), note})
 }
 
-func (e *events) start(opts crawler.Options) {
+// Start writes the first event of a run with these options.
+func (e *Events) Start(opts crawler.Options) {
 	e.put(startEvent{newEvent("start"), opts.Dir, opts.Identity.Token, len(opts.Seeds)})
 }
 
-func (e *events) progress(v *view) {
-	s := v.stats
+// Progress writes a view.
+func (e *Events) Progress(v *View) {
+	s := v.Stats
 	of := progressEvent{
-		event: newEvent("progress"), Seconds: v.since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
+		event: newEvent("progress"), Seconds: v.Since.Seconds(), Pages: s.Pages, Rate: v.rate(), Bytes: s.Bytes, Requests: s.Requests,
 		Queued: s.Frontier.Entries, Again: s.Frontier.Again, Busy: s.Frontier.Out, Failed: say.Sum(s.Errors), Links: say.Sum(s.SkippedLinks), URLs: say.Sum(s.SkippedURLs),
 	}
-	if wait := s.Frontier.NextDue.Sub(v.now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+	if wait := s.Frontier.NextDue.Sub(v.Now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		of.Waiting = &eventOfSite{string(s.Frontier.NextSite), string(s.Frontier.NextBy), wait.Seconds()}
 	}
 	if v.asked >= longAsked {
@@ -136,15 +125,15 @@ func (e *events) progress(v *view) {
 	e.put(of)
 }
 
-// ended keeps the result of a run for the last event.
-func (e *events) ended(s crawler.Summary) {
+// Ended keeps the result of a run for Last.
+func (e *Events) Ended(s crawler.Summary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.end = endEvent{End: string(s.End), Pages: s.Pages, Requests: s.Requests, Bytes: s.Bytes, Queued: s.Frontier.Entries, Again: s.Frontier.Again, Early: s.Frontier.Polite.Early}
 }
 
-// last writes the last event.
-func (e *events) last(code int) {
+// Last writes the last event, with the exit code of the command.
+func (e *Events) Last(code int) {
 	e.mu.Lock()
 	end := e.end
 	e.mu.Unlock()
