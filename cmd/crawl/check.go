@@ -13,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -64,8 +65,8 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.F
 		return err
 	}
 	if f.Schedule != nil {
-		plan.Schedule = planTheSchedule(f.Schedule, time.Now(), planTimes)
-		plan.Schedule.started = startedBy(f.Job, f.Series)
+		plan.Schedule = timetable.PlanOf(f.Schedule, time.Now(), planTimes)
+		plan.started = timetable.StartedBy(f.Job, f.Series)
 	}
 	if f.JSON {
 		err = p.object(plan)
@@ -139,7 +140,9 @@ type plan struct {
 
 	Revisit string `json:"revisit,omitempty"` // the policy by which pages are fetched again
 
-	Schedule *planSchedule `json:"schedule,omitempty"`
+	Schedule *timetable.Plan `json:"schedule,omitempty"`
+
+	started []string // lines about what starts the runs, for people
 }
 
 // planResumed describes the crawl that is already in the directory.
@@ -319,11 +322,11 @@ func (p *program) showPlan(plan *plan) error {
 		lines = append(lines, "it does not end by itself: pages are fetched again (--revisit "+plan.Revisit+")")
 	}
 	if s := plan.Schedule; s != nil {
-		lines = append(lines, "", "schedule: "+s.words())
+		lines = append(lines, "", "schedule: "+s.Words())
 		for _, at := range s.Next {
-			lines = append(lines, "  "+s.at(at))
+			lines = append(lines, "  "+s.At(at))
 		}
-		lines = append(lines, s.started...)
+		lines = append(lines, plan.started...)
 	}
 	for _, line := range lines {
 		if err := p.say("%s", line); err != nil {
@@ -376,3 +379,6 @@ func (plan *plan) least() string {
 	}
 	return b.String()
 }
+
+// planTimes is how many times a plan shows.
+const planTimes = 3

@@ -12,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -78,7 +79,7 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 		if !strings.Contains(arg, "://") && crawldir.Exists(arg) {
 			return "", exit.Usagef("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
 		}
-		u, err := seedURL(arg)
+		u, err := seeds.URL(arg)
 		if err != nil {
 			return "", exit.Usagef("%v: write it as https://example.org/", err)
 		}
@@ -112,7 +113,7 @@ func (p *program) explain(f *explainFlags, args []string) error {
 // print prints what is known of each URL, or the body of one.
 func (v *explainQuery) print(p *program, account *crawler.Account, live bool) error {
 	for i, text := range v.URLs {
-		u, err := seedURL(text)
+		u, err := seeds.URL(text)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -76,7 +77,7 @@ func allSettings() string {
 	var b strings.Builder
 	var group crawler.Group
 	for _, s := range settings.Usual().All() {
-		if notInJob[s.Name] != "" {
+		if !jobfile.Has(s) {
 			continue
 		}
 		if s.Group != group {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 )
 
 func nothingGiven(string) bool { return false }
@@ -74,7 +75,7 @@ func TestTheDocumentedScheduleIsOne(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduleOf(dir)
+		s, err := timetable.ScheduleOf(dir)
 		if err != nil || s.Spec().Every != "0 3 * * MON" || s.Spec().Jitter != 30*time.Minute {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}

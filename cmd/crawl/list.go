@@ -11,6 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -305,7 +306,7 @@ func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 	var sites []frontier.Site
 	var hosts []string
 	for _, name := range f.Sites {
-		u, err := seedURL(name)
+		u, err := seeds.URL(name)
 		switch {
 		case err != nil:
 			return nil, exit.Usagef("--site: %q is not a site: write it as https://example.org", name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -164,7 +165,7 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 // that site.
 func (f *testFlags) target(arg string) (string, error) {
 	if f.site != "" && !isPath(arg) {
-		site, err := seedURL(f.site)
+		site, err := seeds.URL(f.site)
 		if err != nil {
 			return "", exit.Usagef("--site: %v", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -38,11 +39,11 @@ func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
-	if err != nil || len(bad) > 0 || len(seeds) != 1 {
+	urls, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
+	if err != nil || len(bad) > 0 || len(urls) != 1 {
 		return nil, exit.Usagef("--site: %q is not a URL: write it as https://example.org/", f.site)
 	}
-	u, err := seedURL(seeds[0])
+	u, err := seeds.URL(urls[0])
 	if err != nil {
 		return nil, exit.Usagef("--site: %v", err)
 	}
@@ -113,14 +114,6 @@ func (f *siteFlags) fetcher(id crawler.Identity, network fetch.Network, never fu
 		Policy: robots.Policy{Token: id.Token}, UserAgent: id.UserAgent(), From: id.From(), Network: network,
 		AllowPrivate: f.way.AllowPrivate, ConnectTo: f.way.ConnectTo,
 	})
-}
-
-func seedURL(seed string) (frontier.URL, error) {
-	u, err := frontier.ParseURL(seed)
-	if err != nil && !strings.Contains(seed, "://") {
-		u, err = frontier.ParseURL("https://" + seed)
-	}
-	return u, err
 }
 
 // answered returns what a site answered, in a few words.

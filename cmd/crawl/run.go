@@ -17,7 +17,9 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/logfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
@@ -135,7 +137,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 // runOptions returns the options of the crawl that the command line, and the job file that
 // it names, describe.
 func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
-	var seeds []string
+	var urls []string
 	var dir string
 	snapshot, err := checkSeries(f)
 	if err != nil {
@@ -143,12 +145,12 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 	}
 	switch {
 	case f.Job != "":
-		seeds, dir, err = p.job(f, given, args)
+		urls, dir, err = p.job(f, given, args)
 	case len(args) == 0:
 		err = exit.Usagef("no seeds: give a URL, a file with one URL per line, - for standard input, or --job FILE")
 	default:
-		seeds, err = p.seeds(args, f.Column)
-		dir = defaultDir(args[0])
+		urls, err = p.seedReader().All(args, f.Column)
+		dir = seeds.Dir(args[0])
 	}
 	if err != nil {
 		return opts, err
@@ -159,83 +161,28 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 	if opts.OptOut, err = optOut(); err != nil {
 		return opts, err
 	}
-	opts.Seeds, opts.Network, opts.Dir = seeds, p.network, cmp.Or(snapshot, f.Dir, dir)
+	opts.Seeds, opts.Network, opts.Dir = urls, p.network, cmp.Or(snapshot, f.Dir, dir)
 	opts.Identity, err = p.identity(f.Name, f.Contact)
 	return opts, err
 }
 
+// seedReader returns what reads the seeds that arguments name.
+func (p *program) seedReader() seeds.Reader { return seeds.Reader{In: p.in, Note: p.note} }
+
 // job reads a job file and sets its settings in f. Seeds on the command line replace those
 // of the file.
-func (p *program) job(f *settings.Flags, given func(flag string) bool, args []string) (seeds []string, dir string, err error) {
-	j, err := readJob(f, given)
+func (p *program) job(f *settings.Flags, given func(flag string) bool, args []string) (urls []string, dir string, err error) {
+	j, err := jobfile.Read(f, given)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(args) == 0 {
-		seeds = j.openSeeds(p)
-	} else if seeds, err = p.seeds(args, f.Column); err != nil {
+		urls = j.OpenSeeds(p.seedReader())
+	} else if urls, err = p.seedReader().All(args, f.Column); err != nil {
 		return nil, "", err
 	}
-	j.settle(&f.Crawl)
-	return seeds, j.dir(), j.err()
-}
-
-// seeds reads the seeds that args name: files that exist, standard input, URLs and hosts.
-// column is the value of --column.
-func (p *program) seeds(args []string, column string) ([]string, error) {
-	if column != "" && !slices.ContainsFunc(args, func(arg string) bool { return arg == "-" || crawldir.Exists(arg) }) {
-		return nil, exit.Usagef("--column names a column of seed files, and none is given: give a file, or leave --column out")
-	}
-	var seeds []string
-	for _, arg := range args {
-		some, err := p.seedsOf(arg, column)
-		if err != nil {
-			return nil, err
-		}
-		seeds = append(seeds, some...)
-	}
-	if len(seeds) == 0 {
-		return nil, exit.Usagef("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
-	}
-	return seeds, nil
-}
-
-func (p *program) seedsOf(arg, column string) ([]string, error) {
-	var r io.Reader
-	name := arg
-	switch info, err := os.Stat(arg); {
-	case arg == "-":
-		r, name = p.in, "standard input"
-	case err == nil && !info.IsDir():
-		file, err := os.Open(arg)
-		if err != nil {
-			return nil, exit.Usagef("%v", err)
-		}
-		defer file.Close()
-		r = file
-	case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
-		return nil, exit.Usagef("there is no file %s: a site of that name is written as https://%s/", arg, arg)
-	case err == nil && crawldir.Exists(filepath.Join(arg, storage.StateFile)):
-		return nil, exit.Usagef("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
-	case err == nil && info.IsDir():
-		return nil, exit.Usagef("%s is a directory: give a file with one URL per line, or a URL", arg)
-	default:
-		one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
-		if err != nil || len(bad) > 0 || len(one) == 0 {
-			return nil, exit.Usagef("%q is neither a file nor a URL: write a URL as https://example.org/", arg)
-		}
-		return one, nil
-	}
-	return p.readSeeds(r, name, column)
-}
-
-// isFileName reports whether the extension of name is that of a text file or table.
-func isFileName(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".txt", ".csv", ".tsv", ".lst", ".list", ".seeds", ".urls", ".json", ".jsonl", ".yaml", ".yml", ".md":
-		return true
-	}
-	return false
+	j.Settle(&f.Crawl)
+	return urls, j.Dir(), j.Err()
 }
 
 func logger(to io.Writer, level string) (*slog.Logger, error) {
@@ -245,23 +192,6 @@ func logger(to io.Writer, level string) (*slog.Logger, error) {
 		return nil, exit.Usagef("--log-level: %q is not one of %s%s", level, strings.Join(of, ", "), guess.Meant(level, of))
 	}
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
-}
-
-// defaultDir returns the directory named after the first seed: a file, a host, or standard
-// input.
-func defaultDir(seed string) string {
-	if seed == "-" {
-		return "stdin.crawl"
-	}
-	if _, err := os.Stat(seed); err == nil {
-		base := filepath.Base(seed)
-		return strings.TrimSuffix(base, filepath.Ext(base)) + ".crawl"
-	}
-	u, err := seedURL(seed)
-	if err != nil {
-		return "seeds.crawl"
-	}
-	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
 // moveAside renames dir to make room for a new crawl. Nothing is deleted. back renames it

@@ -181,7 +181,7 @@ into scope. The crawl keeps them: another run need not name them again.`,
 			if len(rest) == 0 {
 				return nil, exit.Usagef("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
 			}
-			seeds, err := p.seeds(rest, "")
+			seeds, err := p.seedReader().All(rest, "")
 			for some := range slices.Chunk(seeds, mostSeeds) {
 				asks = append(asks, door.Ask{Seeds: some})
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/systemd"
 )
 
 // timed makes a series with a schedule, and returns its directory.
@@ -103,7 +104,7 @@ func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
 		spoilt := map[string]string{}
 		for of, text := range units {
 			spoilt[of] = strings.ReplaceAll(text, "[Service]\n", "[Service]\nRestrat=no\n")
-			if !strings.HasPrefix(text, madeHere) {
+			if !strings.HasPrefix(text, systemd.Made) {
 				t.Errorf("%s: %s does not say what has made it", name, of)
 			}
 		}

@@ -1,7 +1,9 @@
-package main
+package seeds
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -50,7 +52,7 @@ func TestFilesThatAreNoSeedLists(t *testing.T) {
 		"a letter that is cut": {"# " + strings.Repeat("é", 3000) + "\nhttps://example.org/\n", "", 1},
 	} {
 		var said bytes.Buffer
-		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", "")
+		seeds, err := Reader{Note: noteTo(&said)}.file(strings.NewReader(c.text), "file", "")
 		if c.want == "" && (err != nil || len(seeds) != c.seeds) || c.want != "" && (exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %d seeds, %v", name, len(seeds), err)
 		}
@@ -89,7 +91,7 @@ func TestSeedsOfATable(t *testing.T) {
 		"nothing but a line": {"url\n", "url", "", "", ""},
 	} {
 		var said bytes.Buffer
-		seeds, err := (&program{err: &said}).readSeeds(strings.NewReader(c.text), "file", c.column)
+		seeds, err := Reader{Note: noteTo(&said)}.file(strings.NewReader(c.text), "file", c.column)
 		if c.err == "" && err != nil || c.err != "" && (exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)
 		}
@@ -97,4 +99,9 @@ func TestSeedsOfATable(t *testing.T) {
 			t.Errorf("%s: %q, said %q", name, seeds, &said)
 		}
 	}
+}
+
+// noteTo returns a function that writes lines to w.
+func noteTo(w io.Writer) func(format string, args ...any) {
+	return func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 }

@@ -1,4 +1,4 @@
-package main
+package jobfile
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ type jobSites struct {
 }
 
 // readSites reads the settings of single sites, by host or site.
-func (j *jobFile) readSites(n *yaml.Node) {
+func (j *File) readSites(n *yaml.Node) {
 	j.sites = jobSites{map[string]crawler.SiteOptions{}, map[string]*yaml.Node{}}
 	j.mapping(n, keySites, func(key, value *yaml.Node) {
 		j.sites.table[key.Value], j.sites.at[key.Value] = j.site(value), key
@@ -41,7 +41,7 @@ func (j *jobFile) readSites(n *yaml.Node) {
 }
 
 // site reads the settings of one site.
-func (j *jobFile) site(n *yaml.Node) (s crawler.SiteOptions) {
+func (j *File) site(n *yaml.Node) (s crawler.SiteOptions) {
 	var own crawler.Options // set by the names of these settings for a whole crawl
 	given := map[string]bool{}
 	j.mapping(n, "a site", func(key, value *yaml.Node) {
@@ -87,8 +87,8 @@ func within(include, exclude *regexp.Regexp) crawler.Scope {
 	})
 }
 
-// settle sets the sites in o, after everything else of it is set.
-func (j *jobFile) settle(o *crawler.Options) {
+// Settle sets the settings of single sites in o. Everything else of o must be set before.
+func (j *File) Settle(o *crawler.Options) {
 	if len(j.sites.table) == 0 {
 		return
 	}

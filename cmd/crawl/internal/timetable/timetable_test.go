@@ -1,4 +1,4 @@
-package main
+package timetable
 
 import (
 	"path/filepath"
@@ -12,7 +12,7 @@ import (
 // crawl schedule list prints how the last snapshot ended, and whether the next run
 // continues it.
 func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
-	for want, last := range map[string]listedLast{
+	for want, last := range map[string]Last{
 		"done, 2 budget pages":                                                                        {State: "over", End: string(crawler.EndDone), Pages: 2},
 		"stopped, 1 budget page: the next run continues it":                                           {State: "not over", End: string(crawler.EndStopped), Pages: 1},
 		"killed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateKilled), Pages: 2},
@@ -45,7 +45,7 @@ func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
 			want = append(want, "  which looks for the job in the directory of its snapshots: mkdir -p "+c.made)
 		}
 		want = append(want, "  one of them now, by hand: crawl run --job "+c.once)
-		if got := startedBy(filepath.FromSlash(c.job), filepath.FromSlash(c.dir)); runtime.GOOS != "windows" && !slices.Equal(got, want) {
+		if got := StartedBy(filepath.FromSlash(c.job), filepath.FromSlash(c.dir)); runtime.GOOS != "windows" && !slices.Equal(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", c.job, got, want)
 		}
 	}

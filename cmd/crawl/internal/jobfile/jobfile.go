@@ -1,4 +1,7 @@
-package main
+// Package jobfile reads job files: crawls that are described in YAML, by the names of the
+// settings of crawl run. All mistakes of a file are reported together, each with its line and
+// column, and have the exit code of a mistake of the user.
+package jobfile
 
 import (
 	"cmp"
@@ -15,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"go.yaml.in/yaml/v3"
@@ -24,9 +28,9 @@ import (
 // into a file of their own.
 const maxJobFile = 1 << 20
 
-// A jobFile is a crawl described in YAML: settings by the names of their flags, the
+// A File is a crawl described in YAML: settings by the names of their flags, the
 // identity, and the seeds. All problems are collected, so that they are reported together.
-type jobFile struct {
+type File struct {
 	name     string
 	flags    *settings.Flags        // the settings that it sets
 	aside    *settings.Flags        // settings of flags on the command line, which win
@@ -63,10 +67,11 @@ var notInJob = map[string]string{
 	"contact": "it belongs in identity: {contact: https://example.org/mybot}",
 }
 
-// readJob sets in f the settings of a job file, except those that are given on the command
-// line.
-func readJob(f *settings.Flags, given func(flag string) bool) (*jobFile, error) {
-	j := &jobFile{name: f.Job, flags: f, aside: settings.Usual(), given: given}
+// Read reads the job file that f names, and sets its settings in f, except those that are
+// given on the command line. Mistakes in it are in File.Err, which is complete after OpenSeeds
+// and Settle.
+func Read(f *settings.Flags, given func(flag string) bool) (*File, error) {
+	j := &File{name: f.Job, flags: f, aside: settings.Usual(), given: given}
 	root, raw, err := parseJob(f.Job)
 	if err != nil {
 		return nil, err
@@ -122,12 +127,12 @@ func syntaxError(name string, err error) error {
 }
 
 // wrong adds a problem at a place.
-func (j *jobFile) wrong(at *yaml.Node, format string, args ...any) {
+func (j *File) wrong(at *yaml.Node, format string, args ...any) {
 	j.problems = append(j.problems, problem{at.Line, at.Column, fmt.Sprintf(format, args...)})
 }
 
-// err returns all problems as one error, in the order of the file.
-func (j *jobFile) err() error {
+// Err returns all problems as one error, in the order of the file.
+func (j *File) Err() error {
 	if len(j.problems) == 0 {
 		return nil
 	}
@@ -141,7 +146,7 @@ func (j *jobFile) err() error {
 	return exit.Usagef("%s", strings.Join(lines, "\n"))
 }
 
-func (j *jobFile) read(root *yaml.Node) {
+func (j *File) read(root *yaml.Node) {
 	if root == nil {
 		j.problems = append(j.problems, problem{1, 1, "the file is empty: crawl init writes one to begin with"})
 		return
@@ -163,7 +168,7 @@ func (j *jobFile) read(root *yaml.Node) {
 }
 
 // mapping calls f for each key of a mapping and its value.
-func (j *jobFile) mapping(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
+func (j *File) mapping(n *yaml.Node, what string, f func(key, value *yaml.Node)) {
 	n = follow(n)
 	if n.Kind != yaml.MappingNode {
 		j.wrong(n, "%s is a list of names, each with a value after a colon, as in \"delay: 2s\"", what)
@@ -190,7 +195,7 @@ func follow(n *yaml.Node) *yaml.Node {
 }
 
 // texts returns the items of a list, or a single value as a list of one.
-func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
+func (j *File) texts(of string, n *yaml.Node) []*yaml.Node {
 	n = follow(n)
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -210,7 +215,7 @@ func (j *jobFile) texts(of string, n *yaml.Node) []*yaml.Node {
 }
 
 // identity reads the name and contact of the crawler.
-func (j *jobFile) identity(n *yaml.Node) {
+func (j *File) identity(n *yaml.Node) {
 	j.mapping(n, keyIdentity, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "name", "contact":
@@ -223,7 +228,7 @@ func (j *jobFile) identity(n *yaml.Node) {
 
 // readSeeds keeps the seeds with their places: whether one is wrong is known only when it
 // is opened.
-func (j *jobFile) readSeeds(n *yaml.Node) {
+func (j *File) readSeeds(n *yaml.Node) {
 	for _, item := range j.texts(keySeeds, n) {
 		if item.Value == "-" {
 			j.wrong(item, "seeds: standard input is for the command line: name a file")
@@ -234,7 +239,7 @@ func (j *jobFile) readSeeds(n *yaml.Node) {
 }
 
 // setting reads the value of a setting that has a flag.
-func (j *jobFile) setting(key, value *yaml.Node) {
+func (j *File) setting(key, value *yaml.Node) {
 	s := j.flags.Setting(key.Value)
 	switch why, refused := notInJob[key.Value]; {
 	case refused:
@@ -247,14 +252,14 @@ func (j *jobFile) setting(key, value *yaml.Node) {
 }
 
 // set sets a setting to a value, or a list setting to each of its items.
-func (j *jobFile) set(s crawler.Setting, value *yaml.Node) {
+func (j *File) set(s crawler.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
 		s = j.aside.Setting(s.Name)
 	}
 	j.assign(s, value)
 }
 
-func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
+func (j *File) assign(s crawler.Setting, value *yaml.Node) {
 	value = follow(value)
 	if value.Kind != yaml.ScalarNode && !s.IsList() {
 		j.wrong(value, "%s has one value, as in \"%s: %s\"", s.Name, s.Name, cmp.Or(s.String(), "..."))
@@ -271,39 +276,42 @@ func (j *jobFile) assign(s crawler.Setting, value *yaml.Node) {
 	}
 }
 
+// Has reports whether a job file may have a setting.
+func Has(s crawler.Setting) bool { return notInJob[s.Name] == "" }
+
 // keys returns the names that a job file may have.
-func (j *jobFile) keys() []string {
+func (j *File) keys() []string {
 	keys := []string{keyIdentity, keySeeds, keySites, keySchedule}
 	for _, s := range j.flags.All() {
-		if notInJob[s.Name] == "" {
+		if Has(s) {
 			keys = append(keys, s.Name)
 		}
 	}
 	return keys
 }
 
-// dir returns the default directory of the crawl of a job: beside the file.
-func (j *jobFile) dir() string {
+// Dir returns the default directory of the crawl of a job: beside the file.
+func (j *File) Dir() string {
 	return strings.TrimSuffix(j.name, filepath.Ext(j.name)) + ".crawl"
 }
 
-// openSeeds reads the seeds: URLs, and files whose names are relative to the job file.
-func (j *jobFile) openSeeds(p *program) (seeds []string) {
+// OpenSeeds reads the seeds: URLs, and files whose names are relative to the job file.
+func (j *File) OpenSeeds(r seeds.Reader) (all []string) {
 	for _, at := range j.seeds {
 		arg := at.Value
 		if file := filepath.Join(filepath.Dir(j.name), arg); !filepath.IsAbs(arg) && crawldir.Exists(file) {
 			arg = file
 		}
-		some, err := p.seedsOf(arg, j.flags.Column)
+		some, err := r.Of(arg, j.flags.Column)
 		if err != nil {
 			j.wrong(at, "seeds: %v", err)
 		} else if len(some) == 0 {
 			j.wrong(at, "seeds: no valid seed in %s: write one URL on each line, as https://example.org/", arg)
 		}
-		seeds = append(seeds, some...)
+		all = append(all, some...)
 	}
 	if len(j.seeds) == 0 && len(j.problems) == 0 {
 		j.problems = append(j.problems, problem{1, 1, "no seeds: add them as in \"seeds: [https://example.org/, more-seeds.txt]\", or give them on the command line"})
 	}
-	return seeds
+	return all
 }

@@ -1,4 +1,4 @@
-package main
+package seeds
 
 import (
 	"bufio"
@@ -17,9 +17,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// readColumn reads the seeds of a table (RFC 4180, or separated by tabs or semicolons),
+// table reads the seeds of a table (RFC 4180, or separated by tabs or semicolons),
 // from the column that --column names. Values that are not seeds are named and left out.
-func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []string, err error) {
+func (s Reader) table(in *bufio.Reader, name, column string) (seeds []string, err error) {
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		in.Discard(len(mark))
 	}
@@ -51,7 +51,7 @@ func (p *program) readColumn(in *bufio.Reader, name, column string) (seeds []str
 		case header, first && why != nil: // a line of column names
 		case why != nil:
 			if wrong++; wrong <= maxBadSeeds {
-				p.note("crawl: %s:%d: %v; this line is left out", name, line, why)
+				s.Note("crawl: %s:%d: %v; this line is left out", name, line, why)
 			}
 		case seed != "":
 			seeds = append(seeds, seed)
