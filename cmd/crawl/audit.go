@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
 )
 
@@ -193,93 +197,7 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 		p.note("crawl: no certificate was written: %v; --out names another file", err)
 		return "", nil
 	}
-	return path, outputError("--out", path, err)
-}
-
-// audited prints a report.
-func (p *program) audited(dir, out string, r *audit.Report) error {
-	w := p.lines()
-	killed := ""
-	if r.Killed > 0 {
-		killed = fmt.Sprintf(", %d of them killed", r.Killed)
-	}
-	w.Told("audited", "%s of %s: %s, %s, to %s in %s%s", dir, r.Token, say.Plural(int(r.Requests), "request"), ofThem(int(r.RobotsRequests), int(r.UseRequests)), say.Plural(int(r.Sites), "site"), say.Plural(r.Runs, "run"), killed)
-	if r.Requests > 0 {
-		w.Told("from", "%s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
-	}
-	w.Told("evidence", "%s, %s, sha256 %s", r.Log, say.Plural(int(r.LogLines), "line"), r.LogSHA256)
-	w.Told("", "%s of robots.txt, sha256 %s", copies(int(r.Copies)), r.CopiesSHA256)
-	if r.Server != nil {
-		besideLine(w, r.Server)
-	}
-	checkLines(w, r.Checks)
-	for _, m := range r.Margins {
-		w.Told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, say.InSeconds(m.Least), say.Plural(int(m.Requests), "request"), m.Line)
-	}
-	for i, u := range r.Unproven {
-		if i == maxProblems {
-			w.Told("", "and %d more", r.UnprovenLines-maxProblems)
-			break
-		}
-		w.Told("unproven", "line %d: %s", u.Line, u.Why)
-	}
-	for _, text := range r.Remarks {
-		w.Told("remark", "%s", text)
-	}
-	violationLines(w, r.Log, r.Violations, r.Violated)
-	resultLine(w, r.Violated)
-	if out != "" {
-		w.Told("certificate", "%s", out)
-	}
-	return w.Err
-}
-
-// ofThem returns how many requests were for files that are read before pages.
-func ofThem(robots, use int) string {
-	text := fmt.Sprintf("%d of them for robots.txt", robots)
-	if use > 0 {
-		text += fmt.Sprintf(", %d for tdmrep.json and licenses", use)
-	}
-	return text
-}
-
-// checkLines prints what each rule was checked against.
-func checkLines(l *say.Lines, all []audit.Check) {
-	for _, c := range all {
-		text := "nothing to hold it against"
-		switch {
-		case c.Violations > 0:
-			text = fmt.Sprintf("broken %s of %d", say.Often(c.Violations), c.Checked)
-		case c.Checked > 0:
-			text = "kept " + say.Often(c.Checked)
-		}
-		l.Told(string(c.Code), "%s: %s", c.Rule, text)
-	}
-}
-
-// violationLines tells the first of them.
-func violationLines(l *say.Lines, log string, list []audit.Violation, all int64) {
-	for i := range list {
-		if i == maxProblems {
-			break
-		}
-		text := list[i].String()
-		if len(list[i].Lines) > 0 {
-			text = log + ":" + text
-		}
-		l.Told("VIOLATION", "%s", text)
-	}
-	if more := all - int64(min(len(list), maxProblems)); more > 0 {
-		l.Told("", "and %d more", more)
-	}
-}
-
-func resultLine(l *say.Lines, violated int64) {
-	if violated == 0 {
-		l.Told("result", "no rule was broken")
-		return
-	}
-	l.Told("result", "%s", say.Plural(int(violated), "violation"))
+	return path, output.Error("--out", path, err)
 }
 
 // hostOf is the host name that a flag means, which may be a URL.
@@ -293,4 +211,194 @@ func hostOf(flag, text string) (string, error) {
 		return "", exit.Usagef("--%s: %v", flag, err)
 	}
 	return u.Host(), nil
+}
+
+// auditDirs audits the crawls in directories: one, perhaps with the log of a server, or
+// several of one machine, each by itself and all together.
+func (p *program) auditDirs(f *auditFlags, dirs []string) error {
+	if f.out != "" && f.out != "none" {
+		if err := output.Check("--out", f.out); err != nil {
+			return err
+		}
+	}
+	o := audit.Options{Temp: f.temp}
+	if f.accessLog != "" {
+		done, err := p.serverLog(f, &o)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	if len(dirs) == 1 {
+		var r *audit.Report
+		var err error
+		p.meanwhile(reading("audit", dirs[0]), func() { r, err = audit.Dir(dirs[0], o) })
+		if err != nil {
+			return auditError(f, dirs[0], err)
+		}
+		return errors.Join(p.judged(f, dirs[0], r), broken(r.Violated))
+	}
+	var all []*audit.Report
+	var joint *audit.Joint
+	var err error
+	p.meanwhile(reading("audit", strings.Join(dirs, ", ")), func() { all, joint, err = audit.Together(dirs, o) })
+	var of *audit.DirError
+	if errors.As(err, &of) {
+		return auditError(f, of.Dir, err)
+	}
+	if err != nil {
+		return err
+	}
+	violated := joint.Violated
+	for i, r := range all {
+		if err := p.judged(f, dirs[i], r); err != nil {
+			return err
+		}
+		violated += r.Violated
+	}
+	return errors.Join(p.together(f, joint), broken(violated))
+}
+
+// serverLog opens the log of a server for the audit of a directory. The caller must call
+// done after the audit.
+func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err error) {
+	o.Server = &audit.ServerLog{Name: filepath.Base(f.accessLog), Log: p.in}
+	if f.host != "" {
+		if o.Server.Host, err = hostOf("host", f.host); err != nil {
+			return nil, err
+		}
+	}
+	if f.accessLog == "-" {
+		return func() {}, nil
+	}
+	file, err := os.Open(f.accessLog)
+	if err != nil {
+		return nil, exit.Usagef("%v", err)
+	}
+	o.Server.Log = file
+	return func() { file.Close() }, nil
+}
+
+// judged writes the certificate of a crawl, and prints what was found.
+func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
+	out, err := p.certify(f, dir, r)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return p.object(certificateOf(r))
+	}
+	return show.Audit(p.lines(), dir, out, r)
+}
+
+// together prints what was found between crawls.
+func (p *program) together(f *auditFlags, joint *audit.Joint) error {
+	if f.json {
+		return p.object(struct {
+			Together *audit.Joint `json:"together"`
+		}{joint})
+	}
+	return show.Together(p.lines(), joint)
+}
+
+// auditLog audits any crawler by the log of a server.
+func (p *program) auditLog(f *auditFlags) error {
+	v, err := p.visitor(f)
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(f.accessLog, f.heritrixLog)
+	in := p.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return exit.Usagef("%v", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	read := func(name string, in io.Reader) (*audit.Visited, error) { return v.Access(name, in) }
+	if f.heritrixLog != "" {
+		read = v.Heritrix
+	}
+	var r *audit.Visited
+	p.meanwhile(readingLog(name), func() { r, err = read(name, in) })
+	var line *audit.LineError
+	if errors.As(err, &line) {
+		return exit.Usagef("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = p.object(r)
+	} else {
+		err = show.Visited(p.lines(), r)
+	}
+	return errors.Join(err, broken(r.Violated))
+}
+
+// visitor returns the crawler to audit, and the rules that were set for it.
+func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
+	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
+	if f.given("agent") && v.Agent == "" {
+		return v, exit.Usagef("--agent: the name is empty")
+	}
+	if f.host != "" {
+		host, err := hostOf("host", f.host)
+		if err != nil {
+			return v, err
+		}
+		v.Host = host
+	}
+	if f.delay != "" {
+		var o crawler.Options
+		for _, s := range o.Settings() {
+			if s.Name == "delay" {
+				if err := s.Set(f.delay); err != nil {
+					return v, exit.Usagef("--delay: %v", err)
+				}
+			}
+		}
+		v.Delay = max(0, o.Delay)
+	}
+	if f.robots != "" {
+		body, err := p.readFile(f.robots)
+		if err != nil {
+			return v, exit.Usagef("--robots: %v", err)
+		}
+		v.Robots = robots.Parse(body, f.as.Dialect)
+		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
+			p.note("crawl: %q is no product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
+		}
+	}
+	return v, nil
+}
+
+// tokenOf returns the longest product token that a name begins with, as "MJ" of "MJ12bot".
+// A robots.txt is read in the same way.
+func tokenOf(name string, d robots.Dialect) string {
+	for len(name) > 0 && d.CheckToken(name) != nil {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+// auditSite prints all requests to one host.
+func (p *program) auditSite(f *auditFlags, dir string) error {
+	host, err := hostOf("site", f.site)
+	if err != nil {
+		return err
+	}
+	s := show.NewSite(p.lines(), host, f.json)
+	var r *audit.Report
+	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
+		s.W.W = out
+		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.Request, Copy: s.Copy, Violation: s.Violation})
+		return err
+	})
+	if err != nil {
+		return auditError(f, dir, err)
+	}
+	return errors.Join(s.End(r), broken(s.Violations()))
 }

@@ -238,7 +238,7 @@ func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
 	if s.Rules == nil {
 		return out
 	}
-	out.Answered = answered(s.Rules)
+	out.Answered = words.Answered(s.Rules)
 	if f := s.Rules.File(dialect); f != nil && s.Rules.Status/100 == 2 {
 		out.Sitemaps = len(f.Sitemaps())
 	}
@@ -258,7 +258,7 @@ func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
 		out.Refused = nil // each seed is refused, for one reason
 		return out
 	}
-	out.Delay, out.DelayBy = s.Delay.Seconds(), asks(s.DelayBy)
+	out.Delay, out.DelayBy = s.Delay.Seconds(), words.Asks(s.DelayBy)
 	if s.Delay > 0 {
 		out.PagesPerHour = int(time.Hour / s.Delay)
 	}
@@ -271,14 +271,6 @@ func refusalOf(u frontier.URL, v robots.Verdict) planRefusal {
 		r.Line, r.Rule = v.Rule.Line, "Disallow: "+v.Rule.Pattern
 	}
 	return r
-}
-
-// asks returns what sets a pause.
-func asks(by frontier.Clock) string {
-	if by == frontier.OwnClock {
-		return "--delay"
-	}
-	return string(by) + " of robots.txt"
 }
 
 // resumed returns the state of the crawl in dir, or nil if there is none.

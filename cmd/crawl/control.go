@@ -12,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
@@ -170,7 +171,7 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	if err != nil {
 		return err
 	}
-	if a.OptOut, err = optOut(); err != nil {
+	if a.OptOut, err = optout.Why(); err != nil {
 		return err
 	}
 	return q.print(p, a, false)
@@ -205,7 +206,7 @@ func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
 			a, err := c.Account()
 			if err == nil {
 				a.Quit = quit
-				a.OptOut, err = optOut()
+				a.OptOut, err = optout.Why()
 			}
 			if err == nil {
 				err = q.print(&program{out: out, err: errs, columns: ask.Columns}, a, true)

@@ -15,6 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -30,12 +31,6 @@ type diffFlags struct {
 	most           int
 	unread         int // snapshots of a series that could not be read
 }
-
-// The lists that are about robots.txt, and are not a diff.Kind.
-const (
-	listDisallowed = "newly-disallowed"
-	listAllowed    = "newly-allowed"
-)
 
 func (p *program) diffCommand() *cobra.Command {
 	var f diffFlags
@@ -94,8 +89,8 @@ func diffLists() (all []diffList) {
 			all = append(all, diffList{string(k), k.Words()})
 		}
 	}
-	return append(all, diffList{listDisallowed, "robots.txt forbids it now, whether it was fetched or not"},
-		diffList{listAllowed, "robots.txt no longer forbids it"})
+	return append(all, diffList{show.ListDisallowed, "robots.txt forbids it now, whether it was fetched or not"},
+		diffList{show.ListAllowed, "robots.txt no longer forbids it"})
 }
 
 func diffListNames() (names []string) {
@@ -290,7 +285,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 	case f.json:
 		return p.diffEnd(r)
 	}
-	return (&diffText{say.Lines{W: p.out, Width: width}, r, f.most}).print()
+	return show.Diff(&say.Lines{W: p.out, Width: width}, r)
 }
 
 // print makes o print changes as they are found, if the flags choose that.
@@ -335,9 +330,9 @@ func (f *diffFlags) print(p *program, o *diff.Options) {
 // effectList returns the list of a URL whose robots.txt decides differently now.
 func effectList(e *diff.Effect) string {
 	if e.Allowed {
-		return listAllowed
+		return show.ListAllowed
 	}
-	return listDisallowed
+	return show.ListDisallowed
 }
 
 // The lines of crawl diff --json. The names of their fields are never changed.

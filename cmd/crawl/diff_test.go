@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/diff"
@@ -164,7 +165,7 @@ func TestEachKindOfChangeStandsInTheDocument(t *testing.T) {
 			t.Errorf("docs/reference/diff.md has no row for %s", name)
 		}
 	}
-	for _, name := range []string{listDisallowed, listAllowed, diff.Format} {
+	for _, name := range []string{show.ListDisallowed, show.ListAllowed, diff.Format} {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/reference/diff.md does not name %s", name)
 		}

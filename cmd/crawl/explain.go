@@ -13,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -129,9 +130,13 @@ func (v *explainQuery) print(p *program, account *crawler.Account, live bool) er
 		switch {
 		case err != nil:
 		case v.JSON:
-			err = p.object(explainedJSON(x))
+			err = p.object(show.ExplanationJSON(x))
 		default:
-			err = p.explained(x, i > 0, time.Now())
+			w := &say.Lines{W: p.out, Width: p.width()}
+			if i > 0 {
+				_, w.Err = fmt.Fprintln(p.out)
+			}
+			err = show.Explanation(w, x, time.Now())
 		}
 		if err != nil {
 			return err

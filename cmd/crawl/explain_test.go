@@ -8,80 +8,12 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
-
-// Each state of a URL has a sentence of its own.
-func TestEachStandingIsToldInASentence(t *testing.T) {
-	said := map[string]crawler.Standing{}
-	now := time.Now()
-	for _, s := range append(crawler.Standings(), crawler.StandsOut, crawler.StandsUnknown) {
-		x := &crawler.Explanation{Listed: crawler.Listed{Standing: s, Reason: "because", Until: now.Add(time.Minute)}}
-		text := fateOf(x, now)
-		if other, twice := said[text]; twice {
-			t.Errorf("%s and %s are both %q", s, other, text)
-		}
-		said[text] = s
-	}
-	for _, c := range []struct {
-		x    crawler.Explanation
-		want string
-	}{
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsQueued}, Ahead: crawler.MostAhead}, "; 100000 URLs of its site or more come first"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
-			", in 1m30s, for Retry-After in its last answer"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
-			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, Links: make([]crawler.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
-		{crawler.Explanation{Listed: crawler.Listed{Standing: crawler.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
-	} {
-		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-}
-
-// Each reason for refusing a link has words of its own.
-func TestEachRefusalIsToldInWords(t *testing.T) {
-	said := map[string]bool{}
-	for _, r := range []crawler.Reason{
-		crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipTrap,
-		crawler.SkipRedirects, crawler.SkipUse, crawler.SkipShown, crawler.SkipSitemaps, crawler.SkipLinks,
-	} {
-		text := refusalInWords(crawler.Refusal{Reason: r, Detail: "depth 3"})
-		if said[text] || text == (crawler.Refusal{Reason: r, Detail: "depth 3"}).String() {
-			t.Errorf("%s: %q", r, text)
-		}
-		said[text] = true
-	}
-}
-
-// Endless chains, tries and links are cut, and the number of the rest is printed.
-func TestALongExplanationIsCut(t *testing.T) {
-	var out bytes.Buffer
-	p := &program{out: &out}
-	x := &crawler.Explanation{Links: make([]crawler.LinkFact, shownLinks+2), Tries: make([]crawler.Try, shownTries+4)}
-	for range 3 * shownSteps {
-		x.Found = append(x.Found, crawler.Step{URL: "http://a.test/", Hop: frontier.HopLink})
-	}
-	x.Found = append(x.Found, crawler.Step{URL: "http://a.test/"})
-	if err := p.explained(x, false, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	for text, n := range map[string]int{
-		"by a link on http://a.test/ (L)\n": shownSteps, "and so on, by 40 more\n": 1, "which is a seed\n": 1, "tries        4 earlier ones\n": 1,
-		"ended without a request": shownTries, "and more\n": 1,
-	} {
-		if got := strings.Count(out.String(), text); got != n {
-			t.Errorf("%q %d times, want %d", text, got, n)
-		}
-	}
-}
 
 // Text of sites, seeds and files does not control a terminal, and does not look like a line
 // of the command.
@@ -103,13 +35,12 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	p := &program{out: &out}
 	x := &crawler.Explanation{
 		Known: true, Listed: crawler.Listed{Kept: storage.Kept{Fate: frontier.Fate{Detail: evil, Digest: evil, Answer: frontier.Place{File: evil}}}, Standing: crawler.StandsFailed, Reason: evil},
 		Found: []crawler.Step{{URL: evil, Hop: frontier.HopLink}, {URL: evil, Tag: evil}}, Lost: evil, Links: []crawler.LinkFact{{LinkRecord: storage.LinkRecord{From: evil, Where: evil}, Refusal: crawler.Refusal{Reason: crawler.Reason(evil)}}},
 		Robots: &crawler.Rules{Agent: []string{evil}, Failure: evil, Against: robots.Rule{Line: 1, Pattern: evil}, Nearest: robots.Rule{Line: 1, Pattern: evil}, Verdict: robots.Verdict{Access: robots.Disallow, Rule: robots.Rule{Line: 1, Pattern: evil}}},
 	}
-	if err := p.explained(x, false, time.Now()); err != nil {
+	if err := show.Explanation(&say.Lines{W: &out}, x, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if strings.IndexFunc(out.String(), say.Steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {

@@ -17,8 +17,10 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
@@ -27,6 +29,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 )
 
 // exportFlags are the flags of crawl export, as they were given.
@@ -223,12 +227,12 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
 			if errors.As(d, new(*storage.AwayError)) { // all of them are counted in Missing
-				if away++; away <= maxProblems {
+				if away++; away <= say.MaxProblems {
 					p.note("crawl: %v", d)
 				}
 				return nil
 			}
-			if damaged++; damaged <= maxProblems {
+			if damaged++; damaged <= say.MaxProblems {
 				p.note("crawl: %v; this is left out", d)
 			}
 			return nil
@@ -239,7 +243,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	defer out.discard()
+	defer out.Discard()
 
 	// Until here an interrupt ends the process, also while a named pipe waits for its reader.
 	// From here on the first interrupt ends the export, and removes what is written; a
@@ -249,10 +253,10 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	defer context.AfterFunc(ctx, stop)()
 	n, err := p.tell(source, out, func() (int64, error) { return kind.write(ctx, source, out, f) })
 	if err == nil && f.check {
-		err = out.check(kind, n)
+		err = out.Check(n, kind.unit, kind.check)
 	}
 	if err == nil && ctx.Err() == nil {
-		err = out.commit()
+		err = out.Commit()
 	}
 	switch {
 	case err == nil && ctx.Err() == nil:
@@ -270,7 +274,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 
 // exportedTo prints the result of an export. The error names damaged parts, and what a
 // package lacks.
-func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int, missing export.Missing) error {
+func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -279,9 +283,9 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if name == "-" {
 		name = "standard output"
 	}
-	p.note("crawl: %s and %s of %s in %s%s", say.Plural(int(n), kind.unit), say.Size(out.written.Load()), kind.name, name, checked)
-	if damaged > maxProblems {
-		p.note("crawl: and %d more", damaged-maxProblems)
+	p.note("crawl: %s and %s of %s in %s%s", say.Plural(int(n), kind.unit), say.Size(out.Size()), kind.name, name, checked)
+	if damaged > say.MaxProblems {
+		p.note("crawl: and %d more", damaged-say.MaxProblems)
 	}
 	var lacks []string
 	if damaged > 0 {
@@ -376,14 +380,34 @@ func exportError(dir string, err error) error {
 }
 
 // tell runs f, and prints how far it is if it takes long.
-func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64, error) {
+func (p *program) tell(s *exported, out *output.Target, f func() (int64, error)) (int64, error) {
 	whole, err := s.size()
 	if err != nil {
 		return 0, err
 	}
 	var n int64
 	p.meanwhile(func(time.Duration) string {
-		return fmt.Sprintf("export: %s read of %s, %s written", say.Size(s.read()), say.Size(whole), say.Size(out.written.Load()))
+		return fmt.Sprintf("export: %s read of %s, %s written", say.Size(s.read()), say.Size(whole), say.Size(out.Size()))
 	}, func() { n, err = f() })
 	return n, err
+}
+
+// target returns the file or output that the flags name.
+func (p *program) target(f *exportFlags, kind *format) (*output.Target, error) {
+	switch {
+	case f.output != "-":
+		t, err := output.Create(f.output, f.force)
+		if err == nil && f.check && t.InPlace() {
+			t.Discard()
+			return nil, exit.Usagef("--check reads the file again, and %s is not a regular file: give another --output", f.output)
+		}
+		return t, err
+	case f.check:
+		return nil, exit.Usagef("--check reads the file again, and standard output is not a file: give --output FILE")
+	case kind.binary && terminal.Is(p.out):
+		return nil, exit.Usagef("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	case terminal.Is(p.out): // a title may have control sequences; a file or a pipe gets every byte
+		return output.Stdout(transform.NewWriter(p.out, runes.Remove(runes.Predicate(say.Steers)))), nil
+	}
+	return output.Stdout(p.out), nil
 }

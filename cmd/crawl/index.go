@@ -39,7 +39,7 @@ func (p *program) index(dir string) error {
 	var err error
 	p.meanwhile(reading("index", dir), func() {
 		done, err = storage.MakeIndex(dir, func(problem error) {
-			if damaged++; damaged <= maxProblems {
+			if damaged++; damaged <= say.MaxProblems {
 				p.note("%v", problem)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -102,7 +103,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 		return err
 	}
 	o := provenance.Options{Key: key, NoAudit: f.noAudit, Temp: f.temp}
-	if o.OptOut, err = optOut(); err != nil {
+	if o.OptOut, err = optout.Why(); err != nil {
 		return err
 	}
 	var res *provenance.Result
@@ -196,7 +197,7 @@ func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.
 		w.Told("signature", "not looked at: --key names who must have signed")
 	}
 	for i, d := range v.Differences {
-		if i == maxProblems {
+		if i == say.MaxProblems {
 			w.Told("", "and %d more", len(v.Differences)-i)
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -78,10 +79,10 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 	p.meanwhile(reading("repair", dir), func() {
 		r, err = storage.NewRepair(dir, storage.RepairOptions{
 			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
-			Beside: sealedFiles(),
+			Beside: seal.Files(),
 		})
 		if err == nil && r.Sound {
-			if err = p.mendSeal(dir, f, r); err != nil {
+			if err = seal.Mend(dir, f.moved, r); err != nil {
 				err = errors.Join(err, r.Discard())
 			}
 		}
@@ -130,7 +131,7 @@ func repairLines(r *storage.Repair) (text []string) {
 	if r.Again > 0 {
 		text = append(text, fmt.Sprintf("again   the next run fetches %s whose page or answer is lost: %s", say.Plural(r.Again, "URL"), strings.Join(r.Examples, ", ")))
 	}
-	for _, line := range r.Left[:min(len(r.Left), maxProblems)] {
+	for _, line := range r.Left[:min(len(r.Left), say.MaxProblems)] {
 		text = append(text, "stays   "+line)
 	}
 	return text

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/report"
@@ -74,7 +75,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
 	}
 	if f.out != "" && f.out != "-" {
-		if err := checkOutput("--out", f.out); err != nil {
+		if err := output.Check("--out", f.out); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	if path == "" {
 		path = filepath.Join(dir, reportFile)
 	}
-	if err := outputError("--out", path, outfile.Write(path, text.Bytes())); err != nil {
+	if err := output.Error("--out", path, outfile.Write(path, text.Bytes())); err != nil {
 		return err
 	}
 	w := p.lines()

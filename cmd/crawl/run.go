@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/logfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -158,7 +159,7 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 	if opts, err = f.Options(); err != nil {
 		return opts, err
 	}
-	if opts.OptOut, err = optOut(); err != nil {
+	if opts.OptOut, err = optout.Why(); err != nil {
 		return opts, err
 	}
 	opts.Seeds, opts.Network, opts.Dir = urls, p.network, cmp.Or(snapshot, f.Dir, dir)

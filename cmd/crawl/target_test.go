@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -94,23 +96,23 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 		if c.before {
 			write()
 		}
-		out, err := createTarget(path, c.force)
+		out, err := output.Create(path, c.force)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprint(out, "new")
-		if out.written.Load() != 3 {
-			t.Errorf("%d bytes are written", out.written.Load())
+		if out.Size() != 3 {
+			t.Errorf("%d bytes are written", out.Size())
 		}
 		if c.meanwhile {
 			write()
 		}
 		if !c.fails {
-			if err := out.commit(); exit.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), "exists by now: give another --output, or --force") {
+			if err := out.Commit(); exit.Code(err) != c.code || err != nil && !strings.Contains(err.Error(), "exists by now: give another --output, or --force") {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}
-		out.discard()
+		out.Discard()
 		if got, err := os.ReadFile(path); string(got) != c.want {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
@@ -138,30 +140,30 @@ func TestManyProblemsAreCounted(t *testing.T) {
 	}
 	var out, said bytes.Buffer
 	code := run([]string{"export", dir, "--format", "cdxj", "--output", filepath.Join(t.TempDir(), "a.cdxj")}, nil, &out, &said)
-	if n := strings.Count(said.String(), "this is left out\n"); code != exit.Check || n != maxProblems ||
+	if n := strings.Count(said.String(), "this is left out\n"); code != exit.Check || n != say.MaxProblems ||
 		!strings.HasSuffix(said.String(), "crawl: and 5 more\ncrawl: 105 parts could not be read; everything else is exported (crawl verify says more)\n") {
 		t.Errorf("export: exit %d, %d lines, at the end %s", code, n, said.Bytes()[max(0, said.Len()-200):])
 	}
 	said.Reset()
 	code = run([]string{"index", dir}, nil, &out, &said)
-	if n := strings.Count(said.String(), "\n"); code != exit.Check || n != maxProblems+1 || !strings.Contains(said.String(), "\ncrawl: 105 parts of the archive cannot be read and is left out") {
+	if n := strings.Count(said.String(), "\n"); code != exit.Check || n != say.MaxProblems+1 || !strings.Contains(said.String(), "\ncrawl: 105 parts of the archive cannot be read and is left out") {
 		t.Errorf("index: exit %d, %d lines, at the end %s", code, n, said.Bytes()[max(0, said.Len()-200):])
 	}
 	out.Reset()
 	code = run([]string{"verify", "--in-process", dir}, nil, &out, &said)
 	all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	var more, problems int
-	if len(all) != maxProblems+2 {
+	if len(all) != say.MaxProblems+2 {
 		t.Fatalf("verify: exit %d, %d lines", code, len(all))
 	}
-	_, err = fmt.Sscanf(all[maxProblems], "and %d more", &more)
-	_, text, _ := strings.Cut(all[maxProblems+1], " in WARC files: ")
-	if _, err2 := fmt.Sscanf(text, "%d problems", &problems); code != exit.State || err != nil || err2 != nil || problems != more+maxProblems || problems < 105 {
-		t.Errorf("verify: exit %d: %q", code, all[maxProblems:])
+	_, err = fmt.Sscanf(all[say.MaxProblems], "and %d more", &more)
+	_, text, _ := strings.Cut(all[say.MaxProblems+1], " in WARC files: ")
+	if _, err2 := fmt.Sscanf(text, "%d problems", &problems); code != exit.State || err != nil || err2 != nil || problems != more+say.MaxProblems || problems < 105 {
+		t.Errorf("verify: exit %d: %q", code, all[say.MaxProblems:])
 	}
 	out.Reset()
 	code = run([]string{"verify", "--json", "--in-process", dir}, nil, &out, &said)
-	if list := strings.Count(out.String(), "warc.gz: state.db does not know") + strings.Count(out.String(), "warc.gz: WARC record") + strings.Count(out.String(), "bytes long where"); code != exit.State || list != maxProblems || !strings.Contains(out.String(), fmt.Sprintf(`"problems":%d,"list":[`, problems)) {
+	if list := strings.Count(out.String(), "warc.gz: state.db does not know") + strings.Count(out.String(), "warc.gz: WARC record") + strings.Count(out.String(), "bytes long where"); code != exit.State || list != say.MaxProblems || !strings.Contains(out.String(), fmt.Sprintf(`"problems":%d,"list":[`, problems)) {
 		t.Errorf("verify --json: exit %d: %d in the list; %.300s", code, list, out.String())
 	}
 }

@@ -19,13 +19,11 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
-
-// maxProblems is the maximum number of problems that are listed; all are counted.
-const maxProblems = 100
 
 // verifyFlags are the flags of crawl verify.
 type verifyFlags struct {
@@ -181,14 +179,14 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		if end := strings.IndexAny(text, ": "); end > 0 {
 			named[text[:end]] = true
 		}
-		if len(problems) < maxProblems {
+		if len(problems) < say.MaxProblems {
 			problems = append(problems, problem.Error())
 		}
 		var index *storage.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
 		var away *storage.AwayError
 		onlyAway = onlyAway && errors.As(problem, &away)
-		var seal *sealError
+		var seal *seal.Error
 		onlySeal = onlySeal && errors.As(problem, &seal)
 		errors.As(problem, &purge)
 	}
@@ -198,11 +196,11 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	}
 	var before time.Time
 	if purge == nil {
-		seal := sealCheck{dir: dir, moved: f.moved, purged: v.Purged > 0, named: named, problem: func(problem error) {
+		seal := seal.Check{Dir: dir, Moved: f.moved, Purged: v.Purged > 0, Named: named, Problem: func(problem error) {
 			v.Problems++
 			found(problem)
 		}}
-		if before, err = seal.run(); err != nil {
+		if before, err = seal.Run(); err != nil {
 			return err
 		}
 	}
@@ -330,13 +328,6 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 		said = say.Plural(v.Problems, "problem")
 	}
 	return p.say("%s: %s in %s, %s of robots.txt, %s of pages.jsonl, %s of crawl.log, %s in WARC files: %s", dir,
-		say.Plural(v.Entries, "URL"), say.Plural(v.Sites, "site"), copies(v.Snapshots),
+		say.Plural(v.Entries, "URL"), say.Plural(v.Sites, "site"), say.Copies(v.Snapshots),
 		say.Plural(v.Pages, "line"), say.Plural(v.LogLines, "line"), say.Plural(v.Records, "record"), said)
-}
-
-func copies(n int) string {
-	if n == 1 {
-		return "1 copy"
-	}
-	return fmt.Sprintf("%d copies", n)
 }

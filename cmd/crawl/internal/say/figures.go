@@ -124,3 +124,11 @@ func Short(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Copies returns a number of copies.
+func Copies(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", n)
+}

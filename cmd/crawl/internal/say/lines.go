@@ -5,6 +5,9 @@ import (
 	"io"
 )
 
+// MaxProblems is the maximum number of problems that a command lists; all are counted.
+const MaxProblems = 100
+
 // A Lines prints lines, each after a label. After the first error it prints nothing.
 type Lines struct {
 	W     io.Writer

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"time"
@@ -83,7 +83,8 @@ type (
 	}
 )
 
-func explainedJSON(x *crawler.Explanation) explainedLine {
+// ExplanationJSON returns an explanation as crawl explain --json prints it.
+func ExplanationJSON(x *crawler.Explanation) any {
 	f := &x.Fate
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),

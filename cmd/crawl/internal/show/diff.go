@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -10,6 +10,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
+// The values of crawl diff --list that are about robots.txt, and are not a diff.Kind.
+const (
+	ListDisallowed = "newly-disallowed"
+	ListAllowed    = "newly-allowed"
+)
+
 // shownSites is the maximum number of sites whose figures are shown.
 const shownSites = 20
 
@@ -17,8 +23,10 @@ const shownSites = 20
 type diffText struct {
 	say.Lines
 	*diff.Result
-	most int // URLs of each kind
 }
+
+// Diff prints for people what has changed between two crawls.
+func Diff(w *say.Lines, r *diff.Result) error { return (&diffText{*w, r}).print() }
 
 func (t *diffText) print() error {
 	t.crawl("was", t.Was)
@@ -160,6 +168,6 @@ func (t *diffText) robots(r *diff.Robots) {
 		t.row(8, "%s; was: %s", e.Is, e.Was)
 	}
 	if more := r.Disallowed + r.Allowed - int64(len(r.First)); more > 0 {
-		t.row(4, "and %d more: --list %s,%s has all", more, listDisallowed, listAllowed)
+		t.row(4, "and %d more: --list %s,%s has all", more, ListDisallowed, ListAllowed)
 	}
 }

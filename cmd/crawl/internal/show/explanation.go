@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -20,12 +20,8 @@ const (
 	shownLinks = 5
 )
 
-// explained prints an explanation for people, after an empty line if there was one before.
-func (p *program) explained(x *crawler.Explanation, blank bool, now time.Time) error {
-	w := &say.Lines{W: p.out, Width: p.width()}
-	if blank {
-		_, w.Err = fmt.Fprintln(p.out)
-	}
+// Explanation prints an explanation for people.
+func Explanation(w *say.Lines, x *crawler.Explanation, now time.Time) error {
 	w.Told("url", "%s", x.Asked)
 	if x.Known && x.URL.String() != x.Asked.String() {
 		w.Told("queued as", "%s", x.URL)

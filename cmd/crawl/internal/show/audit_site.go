@@ -1,9 +1,7 @@
-package main
+package show
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -31,45 +29,27 @@ type siteAnswer struct {
 	Violations int64     `json:"violations"`
 }
 
-// auditSite prints all requests to one host.
-func (p *program) auditSite(f *auditFlags, dir string) error {
-	host, err := hostOf("site", f.site)
-	if err != nil {
-		return err
-	}
-	s := &siteTeller{p: p, w: p.lines(), json: f.json}
-	s.answer.Site = host
-	var r *audit.Report
-	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
-		to := *p
-		to.out = out
-		s.p, s.w.W = &to, out
-		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.request, Copy: s.copy, Violation: s.violation})
-		return err
-	})
-	if err != nil {
-		return auditError(f, dir, err)
-	}
-	s.answer.Token, s.answer.Contact = r.Token, r.Contact
-	return errors.Join(s.end(r), broken(s.answer.Violations))
-}
-
-// A siteTeller prints requests as the audit reads them.
-type siteTeller struct {
-	p      *program
-	w      *say.Lines
+// A Site prints the requests to one host as an audit reads them.
+type Site struct {
+	W      *say.Lines
 	json   bool
 	answer siteAnswer
 	pauses []float64
 	broken []audit.Violation
 }
 
-func (s *siteTeller) request(r audit.Request) error {
+// NewSite returns a Site that prints the requests to one host to w: as JSON, or for people.
+func NewSite(w *say.Lines, host string, json bool) *Site {
+	return &Site{W: w, json: json, answer: siteAnswer{Site: host}}
+}
+
+// Request prints a request.
+func (s *Site) Request(r audit.Request) error {
 	a := &s.answer
 	if a.Requests++; a.Requests == 1 {
 		a.First = r.Time.UTC()
 		if !s.json {
-			s.w.Line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
+			s.W.Line("requests", "line, time, status, bytes, seconds since the last answer (asked, by which clock), URL, rule")
 		}
 	}
 	switch r.For {
@@ -84,7 +64,7 @@ func (s *siteTeller) request(r audit.Request) error {
 		s.pauses = append(s.pauses, *r.Kept)
 	}
 	if s.json {
-		return s.p.object(struct {
+		return say.Object(s.W.W, struct {
 			Request audit.Request `json:"request"`
 		}{r})
 	}
@@ -98,13 +78,14 @@ func (s *siteTeller) request(r audit.Request) error {
 	if r.Robots != "" {
 		rule = " robots.txt of " + r.Robots + ", " + r.Rule
 	}
-	s.w.Told("", "%d %s %d %d %s%s %s%s", r.Line, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Status, r.Bytes, kept, asked, r.URL, rule)
-	return s.w.Err
+	s.W.Told("", "%d %s %d %d %s%s %s%s", r.Line, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Status, r.Bytes, kept, asked, r.URL, rule)
+	return s.W.Err
 }
 
-func (s *siteTeller) copy(c audit.Copy) error {
+// Copy prints that a robots.txt was fetched.
+func (s *Site) Copy(c audit.Copy) error {
 	if s.json {
-		return s.p.object(struct {
+		return say.Object(s.W.W, struct {
 			Robots audit.Copy `json:"robots"`
 		}{c})
 	}
@@ -116,40 +97,42 @@ func (s *siteTeller) copy(c audit.Copy) error {
 	if c.Delay > 0 {
 		asks = fmt.Sprintf(", asks for %s between two requests", say.InSeconds(c.Delay))
 	}
-	s.w.Told("robots.txt", "of %s at %s: %s, %s%s, sha256 %s", c.Site, c.Fetched.Format(time.RFC3339), came, say.Size(int64(c.Bytes)), asks, c.SHA256)
-	return s.w.Err
+	s.W.Told("robots.txt", "of %s at %s: %s, %s%s, sha256 %s", c.Site, c.Fetched.Format(time.RFC3339), came, say.Size(int64(c.Bytes)), asks, c.SHA256)
+	return s.W.Err
 }
 
-// violation keeps violations that are about the host. Those of an address or a domain may
+// Violation keeps violations that are about the host. Those of an address or a domain may
 // be about other hosts.
-func (s *siteTeller) violation(v *audit.Violation) error {
+func (s *Site) Violation(v *audit.Violation) error {
 	if u, err := frontier.ParseURL(v.URL); v.URL != "" && (err != nil || u.Host() != s.answer.Site) {
 		return nil
 	}
 	s.answer.Violations++
 	if s.json {
-		return s.p.object(struct {
+		return say.Object(s.W.W, struct {
 			Violation *audit.Violation `json:"violation"`
 		}{v})
 	}
-	if len(s.broken) < maxProblems {
+	if len(s.broken) < say.MaxProblems {
 		s.broken = append(s.broken, *v)
 	}
 	return nil
 }
 
-func (s *siteTeller) end(r *audit.Report) error {
+// End prints the summary.
+func (s *Site) End(r *audit.Report) error {
 	a := &s.answer
+	a.Token, a.Contact = r.Token, r.Contact
 	slices.Sort(s.pauses)
 	if a.Pauses = len(s.pauses); a.Pauses > 0 {
 		a.Least, a.Median, a.Most = s.pauses[0], s.pauses[a.Pauses/2], s.pauses[a.Pauses-1]
 	}
 	if s.json {
-		return s.p.object(struct {
+		return say.Object(s.W.W, struct {
 			Answer siteAnswer `json:"answer"`
 		}{*a})
 	}
-	w := s.w
+	w := s.W
 	if a.Requests == 0 {
 		w.Told("result", "this crawl sent no request to %s", a.Site)
 		return w.Err
@@ -162,3 +145,6 @@ func (s *siteTeller) end(r *audit.Report) error {
 	resultLine(w, a.Violations)
 	return w.Err
 }
+
+// Violations returns how many violations are about the host.
+func (s *Site) Violations() int64 { return s.answer.Violations }

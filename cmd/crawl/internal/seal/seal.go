@@ -1,4 +1,6 @@
-package main
+// Package seal compares the files of a crawl with its provenance.json, which has the digest of
+// each, and makes a repair restore those that differ.
+package seal
 
 import (
 	"context"
@@ -21,27 +23,27 @@ import (
 // otherwise. DATASHEET.md is not one of them: people write in it.
 var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, provenance.SeedsFile}
 
-// A sealCheck compares a crawl that storage.Check has read with its provenance.json.
-type sealCheck struct {
-	dir     string
-	moved   bool            // missing WARC files were moved away on purpose
-	purged  bool            // records were taken out of WARC files
-	named   map[string]bool // files that storage.Check has found damaged
-	problem func(error)
+// A Check compares a crawl that storage.Check has read with its provenance.json.
+type Check struct {
+	Dir     string
+	Moved   bool            // missing WARC files were moved away on purpose
+	Purged  bool            // records were taken out of WARC files
+	Named   map[string]bool // files that storage.Check has found damaged
+	Problem func(error)
 
 	differs []provenance.Difference // those that problem was called with
 	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
 }
 
-// run calls problem with each file that differs from provenance.json. If the crawl has
+// Run calls Problem with each file that differs from provenance.json. If the crawl has
 // changed since, by a run, a purge or crawl index, it returns the time of provenance.json,
 // and compares only the files that these do not change.
-func (s *sealCheck) run() (before time.Time, err error) {
-	if info, err := os.Stat(filepath.Join(s.dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
+func (s *Check) Run() (before time.Time, err error) {
+	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there
 		return before, nil
 	}
-	of, err := provenance.Verify(context.Background(), s.dir, provenance.Check{})
+	of, err := provenance.Verify(context.Background(), s.Dir, provenance.Check{})
 	var begun *storage.NotBegunError
 	var used *storage.InUseError
 	var system *fs.PathError
@@ -53,10 +55,10 @@ func (s *sealCheck) run() (before time.Time, err error) {
 		return before, err
 	case err != nil:
 		s.broken = err.Error()
-		s.problem(err)
+		s.Problem(err)
 		return before, nil
 	}
-	state, err := storage.OpenReader(s.dir)
+	state, err := storage.OpenReader(s.Dir)
 	if err != nil {
 		return before, err
 	}
@@ -68,7 +70,7 @@ func (s *sealCheck) run() (before time.Time, err error) {
 		before = of.Provenance.Written
 	}
 	for _, d := range of.Differences {
-		if s.named[d.File] || s.away(d.File) || since && !s.constant(of.Provenance, d) {
+		if s.Named[d.File] || s.away(d.File) || since && !s.constant(of.Provenance, d) {
 			continue
 		}
 		s.differs = append(s.differs, d)
@@ -76,7 +78,7 @@ func (s *sealCheck) run() (before time.Time, err error) {
 		if d.File == storage.IndexFile || d.File == indexPart {
 			err = &storage.IndexError{Err: err}
 		}
-		s.problem(&sealError{err})
+		s.Problem(&Error{err})
 	}
 	return before, nil
 }
@@ -84,12 +86,12 @@ func (s *sealCheck) run() (before time.Time, err error) {
 // rewritten reports whether a sound state file differs from the one that provenance.json
 // describes. A purge and crawl index rewrite it, and keep the time of the last commit. They
 // never make it shorter.
-func (s *sealCheck) rewritten(of *provenance.Verified) bool {
-	if s.named[storage.StateFile] {
+func (s *Check) rewritten(of *provenance.Verified) bool {
+	if s.Named[storage.StateFile] {
 		return false
 	}
 	differs := slices.ContainsFunc(of.Differences, func(d provenance.Difference) bool { return d.File == storage.StateFile })
-	info, err := os.Stat(filepath.Join(s.dir, storage.StateFile))
+	info, err := os.Stat(filepath.Join(s.Dir, storage.StateFile))
 	return differs && err == nil && slices.ContainsFunc(of.Provenance.Outputs, func(o provenance.Output) bool {
 		return o.Name == storage.StateFile && info.Size() >= o.Bytes
 	})
@@ -97,21 +99,21 @@ func (s *sealCheck) rewritten(of *provenance.Verified) bool {
 
 // orphans names the files whose provenance.json is missing, unless a kill came before it
 // was renamed to its name.
-func (s *sealCheck) orphans() {
-	if provenance.BrokenOff(s.dir) {
+func (s *Check) orphans() {
+	if provenance.BrokenOff(s.Dir) {
 		return
 	}
 	for _, name := range writtenTogether {
-		if crawldir.Exists(filepath.Join(s.dir, name)) {
+		if crawldir.Exists(filepath.Join(s.Dir, name)) {
 			err := fmt.Errorf("%s is missing, and %s was written with it", provenance.File, name)
 			s.broken = err.Error()
-			s.problem(&sealError{err})
+			s.Problem(&Error{err})
 			break
 		}
 	}
-	s.differs = ownDifferences(s.dir)
+	s.differs = ownDifferences(s.Dir)
 	for _, d := range s.differs {
-		s.problem(&sealError{fmt.Errorf("%s %s", filepath.Join(s.dir, d.File), d.Why)})
+		s.Problem(&Error{fmt.Errorf("%s %s", filepath.Join(s.Dir, d.File), d.Why)})
 	}
 }
 
@@ -125,13 +127,13 @@ func ownDifferences(dir string) (differs []provenance.Difference) {
 }
 
 // away reports whether the file is a WARC file that was moved away.
-func (s *sealCheck) away(file string) bool {
-	return s.moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.dir, filepath.FromSlash(file)))
+func (s *Check) away(file string) bool {
+	return s.Moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
 }
 
 // constant reports whether the difference is of a file that no later run would have
 // changed.
-func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) bool {
+func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool {
 	switch {
 	case d.File == provenance.File, slices.Contains(writtenTogether, d.File), slices.Contains(frozenFiles, d.File), !filepath.IsLocal(filepath.FromSlash(d.File)):
 		return true
@@ -141,7 +143,7 @@ func (s *sealCheck) constant(p *provenance.Provenance, d provenance.Difference) 
 	// A run continues a file that a kill has left open, and cuts it. A purge changes
 	// records, but no lengths.
 	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
-	return !killed && !s.purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
+	return !killed && !s.Purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
 }
 
 // frozenFiles are written when a snapshot of a series begins, and never again.
@@ -150,9 +152,9 @@ var frozenFiles = []string{series.JobFile, series.SeedsFile, series.FactsFile}
 // indexPart is the index of a crawl that has not ended.
 const indexPart = "index.part"
 
-// A sealError is a problem that only provenance.json shows.
-type sealError struct{ err error }
+// An Error is a problem that only provenance.json shows.
+type Error struct{ err error }
 
-func (e *sealError) Error() string { return e.err.Error() }
+func (e *Error) Error() string { return e.err.Error() }
 
-func (e *sealError) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return e.err }

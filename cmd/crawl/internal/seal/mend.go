@@ -1,4 +1,4 @@
-package main
+package seal
 
 import (
 	"context"
@@ -7,21 +7,23 @@ import (
 	"slices"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// sealedFiles returns the names of provenance.json and of the files written with it.
-func sealedFiles() []string {
+// Files returns the names of provenance.json and of the files written with it.
+func Files() []string {
 	return append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)
 }
 
-// mendSeal makes r repair the files of a sound crawl that differ from what provenance.json
-// says. Files that cannot be restored are put aside together with provenance.json, which is
-// not written again: a new one would vouch for damaged files.
-func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
-	s := sealCheck{dir: dir, moved: f.moved, problem: func(error) { r.Problems++ }}
-	if _, err := s.run(); err != nil {
+// Mend makes r repair the files of a sound crawl that differ from what provenance.json
+// says. moved means that WARC files that are missing were moved away on purpose. Files that
+// cannot be restored are put aside together with provenance.json, which is not written again:
+// a new one would vouch for damaged files.
+func Mend(dir string, moved bool, r *storage.Repair) error {
+	s := Check{Dir: dir, Moved: moved, Problem: func(error) { r.Problems++ }}
+	if _, err := s.Run(); err != nil {
 		return err
 	}
 	if r.Problems == 0 {
@@ -37,7 +39,7 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 		why, rest = of.File+" "+of.Why, ownDifferences(dir)
 	default:
 		var err error
-		if rest, err = p.restoreSealed(dir, r, s.differs); err != nil {
+		if rest, err = restoreSealed(dir, r, s.differs); err != nil {
 			return err
 		}
 	}
@@ -52,7 +54,7 @@ func (p *program) mendSeal(dir string, f repairFlags, r *storage.Repair) error {
 		return nil
 	}
 	var names []string
-	for _, name := range sealedFiles() {
+	for _, name := range Files() {
 		if crawldir.Exists(filepath.Join(dir, name)) && !slices.Contains(r.Changed, name) {
 			names = append(names, name)
 		}
@@ -75,8 +77,8 @@ func strange(differs []provenance.Difference) *provenance.Difference {
 }
 
 // restoreSealed makes r restore files, and returns the differences that remain.
-func (p *program) restoreSealed(dir string, r *storage.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
-	out, err := optOut()
+func restoreSealed(dir string, r *storage.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
+	out, err := optout.Why()
 	if err != nil {
 		return nil, err
 	}
