@@ -9,8 +9,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
@@ -18,12 +18,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// doors are the control socket and the address of metrics of a running crawl.
-type doors struct {
+// servers are the control socket and the address of metrics of a running crawl.
+type servers struct {
 	p       *program
 	control bool         // whether to open the socket in the crawl's directory
 	figures net.Listener // for metrics; nil if there are none
-	open    []*door.Door
+	open    []*control.Server
 }
 
 // listen listens on the address for metrics, before anything of a crawl is made, so that a
@@ -33,53 +33,53 @@ func listen(address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
-	l, err := door.Listen(address)
+	l, err := control.Listen(address)
 	if err != nil {
 		return nil, exit.Usagef("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
 	}
 	return l, nil
 }
 
-// show serves metrics.
-func (d *doors) show(c *crawler.Crawler) {
-	if d.figures == nil {
+// metrics serves the metrics, if there is an address for them.
+func (s *servers) metrics(c *crawler.Crawler) {
+	if s.figures == nil {
 		return
 	}
-	one := door.ServeAt(d.figures, door.Looks(c.Status))
-	d.open = append(d.open, one)
-	d.p.note("crawl: figures at http://%s/metrics", one.Where())
+	one := control.ServeAt(s.figures, control.Metrics(c.Status))
+	s.open = append(s.open, one)
+	s.p.note("crawl: figures at http://%s/metrics", one.Where())
 }
 
-// let opens the socket, after this process has locked the directory. If it fails, the crawl
-// runs without it.
-func (d *doors) let(c *crawler.Crawler, dir string) {
-	if !d.control {
+// socket opens the control socket, if it is wanted, after this process has locked the
+// directory. If that fails, the crawl runs without it.
+func (s *servers) socket(c *crawler.Crawler, dir string) {
+	if !s.control {
 		return
 	}
-	rooms := door.Rooms(c)
-	door.Queries(rooms, d.p.answers(c))
-	one, err := door.Open(dir, rooms)
+	handler := control.Handler(c)
+	control.Queries(handler, s.p.answers(c))
+	one, err := control.Open(dir, handler)
 	if err != nil {
-		d.p.note("crawl: crawl status, and the commands that steer a crawl, cannot reach this run: %v", err)
+		s.p.note("crawl: crawl status, and the commands that steer a crawl, cannot reach this run: %v", err)
 		return
 	}
-	d.open = append(d.open, one)
+	s.open = append(s.open, one)
 }
 
 // close closes all of them.
-func (d *doors) close() {
-	for _, one := range d.open {
+func (s *servers) close() {
+	for _, one := range s.open {
 		if err := one.Close(); err != nil {
-			d.p.note("crawl: %s is left behind: %v", one.Where(), err)
+			s.p.note("crawl: %s is left behind: %v", one.Where(), err)
 		}
 	}
-	d.open = nil
+	s.open = nil
 }
 
-// shut adds the exit code to an error of package door.
+// shut adds the exit code to an error of package control.
 func shut(err error) error {
-	var closed *door.ShutError
-	var refused *door.RefusedError
+	var closed *control.ShutError
+	var refused *control.RefusedError
 	switch {
 	case errors.As(err, &closed):
 		return exit.With(exit.InUse, err)
@@ -149,12 +149,12 @@ func (p *program) lookAt(q query, dir string) error {
 		if jerr != nil {
 			return jerr
 		}
-		told := door.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
-		var shut *door.ShutError
+		told := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
+		var shut *control.ShutError
 		switch {
 		case errors.As(told, &shut):
 			return err // a program of its own runs it, or it hangs
-		case !errors.Is(told, door.ErrNobody):
+		case !errors.Is(told, control.ErrNobody):
 			return p.looked(dir, told)
 		}
 		r, _, err = crawldir.Open(dir) // the run has just ended
@@ -179,21 +179,21 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 
 // looked returns the error of a query that a running crawl has answered.
 func (p *program) looked(dir string, err error) error {
-	var ended *door.QueryError
+	var ended *control.QueryError
 	switch {
 	case errors.As(err, &ended) && ended.Reason == "":
 		return exit.With(ended.Code, nil)
 	case errors.As(err, &ended):
 		return exit.With(ended.Code, ended)
-	case errors.Is(err, door.ErrCut):
+	case errors.Is(err, control.ErrCut):
 		return exit.With(exit.InUse, errors.New("the run in "+dir+" has ended meanwhile, and the output above is not complete: run the same command again"))
 	}
 	return shut(err)
 }
 
 // answers returns the queries that other processes may send to a running crawl.
-func (p *program) answers(c *crawler.Crawler) map[string]door.Query {
-	all := map[string]door.Query{}
+func (p *program) answers(c *crawler.Crawler) map[string]control.Query {
+	all := map[string]control.Query{}
 	for name := range queries() {
 		all[name] = func(raw json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error) {
 			ask, q := queryAsk{}, queries()[name]

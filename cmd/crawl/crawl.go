@@ -84,11 +84,11 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 			err = errors.Join(err, show.undo.all())
 		}
 	}()
-	doors := &doors{p: p, control: show.control, figures: show.figures}
+	open := &servers{p: p, control: show.control, figures: show.figures}
 	opts.OnStart = func(s crawler.Start) {
 		began = true
 		p.start(s, opts, show)
-		doors.let(c, opts.Dir)
+		open.socket(c, opts.Dir)
 	}
 	if c, err = crawler.New(opts); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		began = true
 		return p.idle(ctx, c, opts, show)
 	}
-	doors.show(c)
-	defer doors.close()
+	open.metrics(c)
+	defer open.close()
 	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
 		p.note("crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
 	}
@@ -119,7 +119,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	err = c.Run(ctx, nil)
 	close(ended)
 	<-done
-	doors.close()
+	open.close()
 	err = p.ended(c, opts.Dir, err, show)
 	signal.Stop(signals) // while the provenance is written, a second interrupt ends the process
 	if began {

@@ -16,7 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
@@ -470,7 +470,7 @@ func (f *figureTable) progress(raw string) {
 	var said bytes.Buffer
 	(&progress.Events{W: &said}).Progress(v)
 	answer := httptest.NewRecorder()
-	door.Looks(func() crawler.Status { return s }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	control.Metrics(func() crawler.Status { return s }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for _, m := range regexp.MustCompile(`(?m)^(permesso_\w+)(?:\{\w+="([^"]*)"\})? (\S+)$`).FindAllStringSubmatch(answer.Body.String(), -1) {
 		path := []string{m[1]}
 		if m[2] != "" {

@@ -23,7 +23,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -388,7 +388,7 @@ func (k *killing) outcome(c killedCommand) string {
 	runs := c.args[0] == "run" || c.args[0] == "schedule"
 	lines := map[string]bool{}
 	k.must(filepath.WalkDir(k.at, func(path string, d fs.DirEntry, err error) error {
-		if base := filepath.Base(path); err != nil || d.IsDir() || base == storage.RunFile || base == door.Name { // a kill may leave these
+		if base := filepath.Base(path); err != nil || d.IsDir() || base == storage.RunFile || base == control.Name { // a kill may leave these
 			return err
 		}
 		name, err := filepath.Rel(k.at, path)

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
@@ -131,13 +131,13 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		door.Sweep(dir)
+		control.Sweep(dir)
 		snapshots, err := series.Series{Dir: dir}.Snapshots()
 		if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
 			continue
 		}
 		for _, s := range snapshots {
-			door.Sweep(s.Dir)
+			control.Sweep(s.Dir)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
@@ -58,12 +58,12 @@ crawl has ended. Docs: docs/guide/steering.md.`,
 // status returns the status of the crawl in dir, from the process that runs it, or else
 // from the files in dir.
 func status(ctx context.Context, dir string) (crawler.Status, error) {
-	s, err := door.Status(ctx, dir)
+	s, err := control.Status(ctx, dir)
 	if err == nil {
 		s.Dir = dir
 		return s, nil
 	}
-	if !errors.Is(err, door.ErrNobody) {
+	if !errors.Is(err, control.ErrNobody) {
 		return s, shut(err)
 	}
 	s, err = crawler.ReadStatus(dir)

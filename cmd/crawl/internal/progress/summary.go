@@ -366,5 +366,5 @@ func SummaryJSON(s crawler.Summary, dir string) any {
 	}
 }
 
-// SnapshotOver replaces sameCommand for a snapshot that no run continues.
+// SnapshotOver replaces SameCommand for a snapshot that no run continues.
 const SnapshotOver = "the snapshot is over: the same command makes the next one"

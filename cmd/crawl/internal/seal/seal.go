@@ -31,7 +31,7 @@ type Check struct {
 	Named   map[string]bool // files that storage.Check has found damaged
 	Problem func(error)
 
-	differs []provenance.Difference // those that problem was called with
+	differs []provenance.Difference // those that Problem was called with
 	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
 }
 

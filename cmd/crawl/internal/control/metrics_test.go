@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"flag"
@@ -29,7 +29,7 @@ func TestTheFiguresAreThoseThatWerePromised(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s says otherwise; read the difference of\n\tgo test ./cmd/crawl/internal/door -run Promised -rewrite\n%s", path, got)
+		t.Errorf("%s says otherwise; read the difference of\n\tgo test ./cmd/crawl/internal/control -run Promised -rewrite\n%s", path, got)
 	}
 }
 

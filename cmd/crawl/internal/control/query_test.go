@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// asked opens the door of a crawl that this process holds, with queries, and returns a
+// asked opens the socket of a crawl that this process holds, with queries, and returns a
 // function that prints one of them.
-func asked(t *testing.T, queries map[string]Query) (print func(name string, out io.Writer) (errs string, err error), d *Door) {
+func asked(t *testing.T, queries map[string]Query) (print func(name string, out io.Writer) (errs string, err error), d *Server) {
 	t.Helper()
 	dir := short(t)
 	db, err := storage.Open(dir, storage.Options{})

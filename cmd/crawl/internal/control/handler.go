@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Crawl is the crawl that the door controls.
+// A Crawl is the crawl that clients control.
 type Crawl interface {
 	Status() crawler.Status
 	Pause(reason string) error
@@ -43,11 +43,11 @@ type refusal struct {
 // maxBody is the maximum size of a request's body, in bytes.
 const maxBody = 1 << 20
 
-// Rooms returns the handler of a crawl's door: GET /status, /metrics and /healthz, and POST
+// Handler returns the handler of a crawl's socket: GET /status, /metrics and /healthz, and POST
 // /pause, /resume, /slow, /exclude, /add and /limit with an Ask.
-func Rooms(c Crawl) *http.ServeMux {
+func Handler(c Crawl) *http.ServeMux {
 	cache := &statusCache{crawl: c}
-	mux := Looks(cache.status)
+	mux := Metrics(cache.status)
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) { answer(w, http.StatusOK, cache.status()) })
 	for path, do := range map[string]func(Ask) error{
 		"/pause":   func(a Ask) error { return c.Pause(a.Reason) },

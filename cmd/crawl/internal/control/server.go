@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// A Door answers clients until it is closed.
-type Door struct {
+// A Server answers clients, at the socket or at an address, until it is closed.
+type Server struct {
 	server *http.Server
 	at     *place // of the socket; nil if addr is a TCP address
 	addr   string
@@ -31,9 +31,9 @@ type bounds struct {
 
 var usual = bounds{clients: 16, header: 5 * time.Second, request: 10 * time.Second, answer: 30 * time.Second, idle: 10 * time.Second, size: 16 << 10}
 
-// Open opens the door of the crawl in dir, which this process must hold. If the path is too
+// Open opens the control socket of the crawl in dir, which this process must hold. If the path is too
 // long for a socket, the socket is made elsewhere and run.json names it.
-func Open(dir string, h http.Handler) (*Door, error) {
+func Open(dir string, h http.Handler) (*Server, error) {
 	l, at, err := listen(dir)
 	if err != nil {
 		return nil, err
@@ -56,10 +56,10 @@ func Listen(address string) (net.Listener, error) {
 }
 
 // ServeAt answers at l, which Close closes.
-func ServeAt(l net.Listener, h http.Handler) *Door { return serve(l, h, usual) }
+func ServeAt(l net.Listener, h http.Handler) *Server { return serve(l, h, usual) }
 
-func serve(l net.Listener, h http.Handler, b bounds) *Door {
-	d := &Door{addr: l.Addr().String(), done: make(chan error, 1), server: &http.Server{
+func serve(l net.Listener, h http.Handler, b bounds) *Server {
+	d := &Server{addr: l.Addr().String(), done: make(chan error, 1), server: &http.Server{
 		Handler: h, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: b.header, ReadTimeout: b.request, WriteTimeout: b.answer, IdleTimeout: b.idle, MaxHeaderBytes: b.size,
 	}}
@@ -69,7 +69,7 @@ func serve(l net.Listener, h http.Handler, b bounds) *Door {
 }
 
 // Where returns the path of the socket, or the TCP address.
-func (d *Door) Where() string {
+func (d *Server) Where() string {
 	if d.at != nil {
 		return d.at.path
 	}
@@ -77,7 +77,7 @@ func (d *Door) Where() string {
 }
 
 // Close cuts off all clients and removes the socket.
-func (d *Door) Close() error {
+func (d *Server) Close() error {
 	err := d.server.Close()
 	if end := <-d.done; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)

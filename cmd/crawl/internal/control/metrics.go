@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Looks returns the handler of what may be read without steering: GET /metrics, in the text
+// Metrics returns the handler of what may be read without steering: GET /metrics, in the text
 // format of Prometheus, and /healthz.
-func Looks(status func() crawler.Status) *http.ServeMux {
+func Metrics(status func() crawler.Status) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")

@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 // ErrNobody is returned by Status, Tell and Print if no process runs the crawl.
 var ErrNobody = errors.New("no process runs the crawl")
 
-// A ShutError says that a process runs a crawl and does not answer at the door.
+// A ShutError says that a process runs a crawl and does not answer at its socket.
 type ShutError struct {
 	Dir string
 	Run *storage.Run // nil if not known

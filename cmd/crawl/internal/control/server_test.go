@@ -1,4 +1,4 @@
-package door
+package control
 
 import (
 	"bufio"
@@ -61,8 +61,8 @@ func (c *recorder) Limit(reason string, change func(*crawler.Limits)) error {
 	return c.say("limit %s", reason)
 }
 
-// opened opens a door in dir and closes it at the end of the test.
-func opened(t *testing.T, dir string, h http.Handler) *Door {
+// opened opens a socket in dir and closes it at the end of the test.
+func opened(t *testing.T, dir string, h http.Handler) *Server {
 	t.Helper()
 	d, err := Open(dir, h)
 	if err != nil {
@@ -90,7 +90,7 @@ func short(t *testing.T) string {
 
 func TestWhatIsToldReachesTheCrawl(t *testing.T) {
 	dir, c := short(t), new(recorder)
-	opened(t, dir, Rooms(c))
+	opened(t, dir, Handler(c))
 	for _, ask := range []struct {
 		do  string
 		ask Ask
@@ -114,7 +114,7 @@ func TestWhatIsToldReachesTheCrawl(t *testing.T) {
 // A refusal gives the reason.
 func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	dir, c := short(t), new(recorder)
-	opened(t, dir, Rooms(c))
+	opened(t, dir, Handler(c))
 	for _, test := range []struct {
 		err   error
 		do    string
@@ -147,7 +147,7 @@ func TestNobodyIsThere(t *testing.T) {
 	if err := Tell(t.Context(), filepath.Join(dir, "none"), "pause", Ask{}); !errors.Is(err, ErrNobody) {
 		t.Errorf("of no directory: %v", err)
 	}
-	d, err := Open(dir, Rooms(new(recorder)))
+	d, err := Open(dir, Handler(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestNobodyIsThere(t *testing.T) {
 }
 
 // The error names a process that holds the crawl but does not listen.
-func TestACrawlWithoutADoor(t *testing.T) {
+func TestACrawlWithoutASocket(t *testing.T) {
 	dir := short(t)
 	db, err := storage.Open(dir, storage.Options{NoPages: true})
 	if err != nil {
@@ -197,12 +197,12 @@ func TestACrawlWithoutADoor(t *testing.T) {
 }
 
 // Only the owner of the socket may connect, from the moment it exists.
-func TestTheDoorIsItsOwners(t *testing.T) {
+func TestTheSocketIsItsOwners(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there the directory's permissions count")
 	}
 	dir := short(t)
-	d := opened(t, dir, Rooms(new(recorder)))
+	d := opened(t, dir, Handler(new(recorder)))
 	info, err := os.Lstat(d.Where())
 	if err != nil || info.Mode() != fs.ModeSocket|0o600 || d.Where() != filepath.Join(dir, "control") {
 		t.Errorf("%s: %v, %v", d.Where(), info.Mode(), err)
@@ -213,7 +213,7 @@ func TestTheDoorIsItsOwners(t *testing.T) {
 }
 
 // Open replaces the socket of a killed process, and fails if the file is not a socket.
-func TestADoorThatWasLeftOpen(t *testing.T) {
+func TestASocketThatWasLeftBehind(t *testing.T) {
 	dir := short(t)
 	l, _, err := listen(dir)
 	if err != nil {
@@ -231,7 +231,7 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	if _, err := Status(t.Context(), dir); !errors.Is(err, ErrNobody) {
 		t.Errorf("%v", err)
 	}
-	opened(t, dir, Rooms(new(recorder)))
+	opened(t, dir, Handler(new(recorder)))
 	if _, err := Status(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
@@ -239,7 +239,7 @@ func TestADoorThatWasLeftOpen(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, Name), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(other, Rooms(new(recorder))); err == nil || !strings.Contains(err.Error(), "is in the way: it is not a socket") {
+	if _, err := Open(other, Handler(new(recorder))); err == nil || !strings.Contains(err.Error(), "is in the way: it is not a socket") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Status(t.Context(), other); !errors.Is(err, ErrNobody) {
@@ -253,7 +253,7 @@ func TestSweepRemovesADeadSocket(t *testing.T) {
 		t.Skip("there no file is known as a socket")
 	}
 	dir := short(t)
-	opened(t, dir, Rooms(new(recorder)))
+	opened(t, dir, Handler(new(recorder)))
 	Sweep(dir)
 	if _, err := Status(t.Context(), dir); err != nil {
 		t.Errorf("of a run: %v", err)
@@ -298,13 +298,13 @@ func TestSweepRemovesADeadSocket(t *testing.T) {
 }
 
 // A run that ends leaves the socket of the next run alone.
-func TestADoorThatAnotherRunHasMade(t *testing.T) {
+func TestASocketThatAnotherRunHasMade(t *testing.T) {
 	dir := short(t)
-	old, err := Open(dir, Rooms(new(recorder)))
+	old, err := Open(dir, Handler(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened(t, dir, Rooms(new(recorder)))
+	opened(t, dir, Handler(new(recorder)))
 	if err := old.Close(); err != nil {
 		t.Error(err)
 	}
@@ -323,7 +323,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	d, err := Open(dir, Rooms(new(recorder)))
+	d, err := Open(dir, Handler(new(recorder)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 }
 
 // raw sends bytes and returns the answer, up to the end of the connection.
-func raw(t *testing.T, d *Door, send string) string {
+func raw(t *testing.T, d *Server, send string) string {
 	t.Helper()
 	conn, err := net.Dial("unix", d.Where())
 	if err != nil {
@@ -365,7 +365,7 @@ func raw(t *testing.T, d *Door, send string) string {
 // A senseless request is refused, and the next one is served.
 func TestHostileRequests(t *testing.T) {
 	dir, c := short(t), new(recorder)
-	d := opened(t, dir, Rooms(c))
+	d := opened(t, dir, Handler(c))
 	post := func(path, body string) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 	}
@@ -407,7 +407,7 @@ func TestHostileRequests(t *testing.T) {
 
 // A client that sends nothing, or does not read its answer, is cut off. Until then it takes
 // one of the places.
-func TestSilentVisitorsAreShownOut(t *testing.T) {
+func TestSilentClientsAreCutOff(t *testing.T) {
 	dir := short(t)
 	l, at, err := listen(dir)
 	if err != nil {
@@ -415,7 +415,7 @@ func TestSilentVisitorsAreShownOut(t *testing.T) {
 	}
 	b := usual
 	b.clients, b.header, b.request, b.idle = 2, 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-	d := serve(l, Rooms(new(recorder)), b)
+	d := serve(l, Handler(new(recorder)), b)
 	d.at = at
 	defer d.Close()
 	for _, send := range []string{"", "GET /sta", "POST /pause HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{", "GET /status HTTP/1.1\r\nHost: x\r\n\r\n"} {
@@ -435,9 +435,9 @@ func TestSilentVisitorsAreShownOut(t *testing.T) {
 
 // Close cuts off a client whose request is being answered. A panic of a handler ends the
 // answer of its own client alone.
-func TestTheDoorClosesWhoeverStandsInIt(t *testing.T) {
+func TestAServerClosesWhateverAClientDoes(t *testing.T) {
 	dir, inside := short(t), make(chan struct{})
-	mux := Rooms(new(recorder))
+	mux := Handler(new(recorder))
 	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
 		close(inside)
 		<-r.Context().Done()
@@ -494,7 +494,7 @@ func TestTheAddressOfFigures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := ServeAt(l, Looks(c.Status))
+		d := ServeAt(l, Metrics(c.Status))
 		defer d.Close()
 		if !strings.HasPrefix(d.Where(), "127.0.0.1:") {
 			t.Errorf("%s is %s", address, d.Where())
