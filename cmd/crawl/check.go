@@ -278,12 +278,7 @@ func (p *program) showPlan(plan *plan) error {
 		}
 		lines = append(lines, plan.started...)
 	}
-	for _, line := range lines {
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.sayAll(lines)
 }
 
 // lines returns what is printed about a site.

@@ -224,6 +224,16 @@ func isSetting(f *pflag.Flag) bool {
 	return ok
 }
 
+// noCommand returns an error if a command that only has others below it is called with the
+// name of none of them.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
+	}
+	return nil
+}
+
+// unknownCommand returns the error that there is no such command below cmd.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {

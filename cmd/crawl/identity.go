@@ -87,6 +87,15 @@ func addContacts(id *crawler.Identity, contacts []string) error {
 // interactive reports whether the program can ask the user.
 func (p *program) interactive() bool { return terminal.Is(p.in) && terminal.Is(p.err) }
 
+// confirmed reads the answer to a question, and returns an error unless it is yes.
+func (p *program) confirmed() error {
+	line, _ := bufio.NewReader(p.in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return exit.With(exit.Later, errors.New("nothing was changed"))
+	}
+	return nil
+}
+
 // identityFile returns the path of the file for the answer, or "" if there is no place for
 // it.
 func identityFile() string {

@@ -92,13 +92,8 @@ May a crawler fetch it?
 		Version:       crawler.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.PersistentPreRun = sweepSockets
 	root.SetVersionTemplate("crawl (permesso) {{.Version}}\n")
@@ -149,6 +144,16 @@ func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: termin
 func (p *program) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(p.out, say.OneLine(fmt.Sprintf(format, args...)))
 	return err
+}
+
+// sayAll prints lines on standard output, each as say does.
+func (p *program) sayAll(lines []string) error {
+	for _, line := range lines {
+		if err := p.say("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // note prints a line on standard error.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -34,12 +33,7 @@ A crawl reads it when a run begins. For a running crawl use crawl exclude.`,
 		Example: `  crawl optout add --reason "mail of 3 May" example.org
   crawl optout list
   crawl optout purge --dry-run news.crawl`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.optOutAddCommand(), p.optOutListCommand(), p.optOutPurgeCommand())
@@ -303,11 +297,7 @@ func (p *program) allowed(dir string, planned *storage.Purged) error {
 		p.note("crawl: %s", lost)
 	}
 	fmt.Fprintf(p.err, "Remove %s from %s for good? [y/N] ", takenInWords(planned.Taken), say.Printable(dir))
-	line, _ := bufio.NewReader(p.in).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return exit.With(exit.Later, errors.New("nothing was changed"))
-	}
-	return nil
+	return p.confirmed()
 }
 
 // purgedLine is what crawl optout purge prints with --json. The names of its fields are
@@ -392,12 +382,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 		text = append(text, "later crawls, which may have captured the same, and have lost the bodies that they repeat of this one: "+
 			strings.Join(behind, ", ")+": run crawl optout purge on each of them, too")
 	}
-	for _, line := range text {
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.sayAll(text)
 }
 
 // bodilessInWords returns which records lose their body with a purge, or "" if none does.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,11 +112,7 @@ func (p *program) mayRepair(dir string, r *storage.Repair) error {
 		fmt.Fprintln(p.err, say.Printable(line))
 	}
 	fmt.Fprintf(p.err, "Replace %s of %s, and keep the old ones? [y/N] ", say.Plural(len(r.Changed), "file"), say.Printable(dir))
-	line, _ := bufio.NewReader(p.in).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return exit.With(exit.Later, errors.New("nothing was changed"))
-	}
-	return nil
+	return p.confirmed()
 }
 
 // repairLines returns what a repair repairs, and what is lost.
@@ -179,10 +174,8 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	if len(r.Changed) > 0 && !f.dryRun && (!r.Restored || slices.Contains(r.Changed, provenance.File)) {
 		text = append(text, "exports and reports of the crawl must be made anew: crawl provenance "+dir)
 	}
-	for _, line := range text {
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
+	if err := p.sayAll(text); err != nil {
+		return err
 	}
 	return p.staysDamaged(dir, r)
 }

@@ -82,12 +82,7 @@ in force for a crawl.`,
 		Example: `  crawl robots test --file robots.txt --agent mybot /private/
   crawl robots lint robots.txt
   crawl robots show news.crawl example.org`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	var f testFlags

@@ -40,12 +40,7 @@ else is kept.`,
 		Example: `  mkdir weekly && crawl init weekly/job.yaml
   crawl schedule next weekly
   crawl schedule run weekly`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.scheduleRunCommand(), p.scheduleListCommand(), p.scheduleNextCommand(), p.scheduleInstallCommand())
@@ -90,17 +85,12 @@ later, which is printed, too.`,
 	return cmd
 }
 
-// sayAll prints lines, after an empty line if there were some before.
-func (p *program) sayAll(lines []string, blank bool) error {
+// apart returns lines with an empty one before them, if blank.
+func apart(lines []string, blank bool) []string {
 	if blank {
 		lines = slices.Insert(lines, 0, "")
 	}
-	for _, line := range lines {
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lines
 }
 
 func (p *program) scheduleNext(s *timetable.Series, count int, asJSON, blank bool) error {
@@ -121,7 +111,7 @@ func (p *program) scheduleNext(s *timetable.Series, count int, asJSON, blank boo
 		}
 		lines = append(lines, line)
 	}
-	return p.sayAll(lines, blank)
+	return p.sayAll(apart(lines, blank))
 }
 
 func (p *program) scheduleListCommand() *cobra.Command {
@@ -149,7 +139,7 @@ in an older one, that is printed, too: without the older one they could not be r
 				if asJSON {
 					err = p.object(l)
 				} else {
-					err = p.sayAll(l.Lines(), i > 0)
+					err = p.sayAll(apart(l.Lines(), i > 0))
 				}
 				if err != nil {
 					return err
