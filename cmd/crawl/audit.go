@@ -5,14 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
 )
 
@@ -72,7 +80,7 @@ of nginx or Apache. Docs: docs/reference/audit.md.`,
 	flags.StringVar(&f.host, "host", "", "`host` of the log: lines that name another are left out")
 	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` of --host that was in force")
 	flags.StringVar(&f.delay, "delay", "", "`duration` of the required pause, as 2s, in place of that of --robots")
-	borrow(flags, &f.as, "", "dialect")
+	settings.Borrow(flags, &f.as, "", "dialect")
 	return cmd
 }
 
@@ -89,21 +97,21 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	}
 	switch {
 	case f.accessLog != "" && f.heritrixLog != "":
-		return usage("give either --access-log or --heritrix-log")
+		return exit.Usagef("give either --access-log or --heritrix-log")
 	case len(args) > 0:
 		return p.runAuditDirs(f, args, only)
 	case logs && only("out", "site", "temp") != "":
-		return usage("--%s is for the audit of a directory", only("out", "site", "temp"))
+		return exit.Usagef("--%s is for the audit of a directory", only("out", "site", "temp"))
 	case f.accessLog != "" && f.agent == "":
-		return usage("--agent: which crawler? its name, as its User-Agent in the log has it, such as --agent somebot")
+		return exit.Usagef("--agent: which crawler? its name, as its User-Agent in the log has it, such as --agent somebot")
 	case f.robots != "" && f.agent == "":
-		return usage("--agent: whose group of %s counts? such as --agent somebot", f.robots)
+		return exit.Usagef("--agent: whose group of %s counts? such as --agent somebot", f.robots)
 	case f.robots != "" && f.host == "":
-		return usage("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
+		return exit.Usagef("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
 	}
-	return usage("crawl audit takes the directories of crawls as arguments")
+	return exit.Usagef("crawl audit takes the directories of crawls as arguments")
 }
 
 // runAuditDirs runs the audit of directories that the flags choose.
@@ -111,27 +119,27 @@ func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...
 	several := len(dirs) > 1
 	switch name := only("agent", "robots", "delay", "dialect", "heritrix-log"); {
 	case name == "heritrix-log":
-		return usage("--heritrix-log is audited without a directory: %q is one argument too many", dirs[0])
+		return exit.Usagef("--heritrix-log is audited without a directory: %q is one argument too many", dirs[0])
 	case name != "":
-		return usage("--%s is for the audit of a log without a directory: a crawl has kept what was asked of it", name)
+		return exit.Usagef("--%s is for the audit of a log without a directory: a crawl has kept what was asked of it", name)
 	case f.host != "" && f.accessLog == "":
-		return usage("--host is for --access-log")
+		return exit.Usagef("--host is for --access-log")
 	case f.site != "" && f.accessLog != "":
-		return usage("give either --site or --access-log")
+		return exit.Usagef("give either --site or --access-log")
 	case several && (f.site != "" || f.accessLog != ""):
-		return usage("--%s is for the audit of one directory", only("site", "access-log"))
+		return exit.Usagef("--%s is for the audit of one directory", only("site", "access-log"))
 	case several && f.out != "" && f.out != "none":
-		return usage("--out names one file, and there is a certificate for each of %d directories", len(dirs))
+		return exit.Usagef("--out names one file, and there is a certificate for each of %d directories", len(dirs))
 	}
 	seen := map[string]bool{}
 	for _, dir := range dirs {
 		switch name, err := filepath.EvalSymlinks(dir); {
-		case !exists(dir) || err != nil:
-			return noDirectory(dir)
-		case newestIn(dir) != "":
-			return noCrawlIn(dir)
+		case !crawldir.Exists(dir) || err != nil:
+			return crawldir.Missing(dir)
+		case crawldir.Newest(dir) != "":
+			return crawldir.NoCrawl(dir)
 		case seen[name]:
-			return usage("%s is given twice", dir)
+			return exit.Usagef("%s is given twice", dir)
 		default:
 			seen[name] = true
 		}
@@ -147,11 +155,11 @@ func auditError(f *auditFlags, dir string, err error) error {
 	var line *audit.LineError
 	if errors.As(err, &line) {
 		if f.accessLog != "" && line.File == filepath.Base(f.accessLog) {
-			return usage("%v", err)
+			return exit.Usagef("%v", err)
 		}
-		return &exit{exitState, fmt.Errorf("%w: crawl verify says what else is damaged", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: crawl verify says what else is damaged", err))
 	}
-	return meanwhileOf(dir, err)
+	return exit.Meanwhile(dir, err)
 }
 
 // broken returns the error of an audit that has found n violations.
@@ -159,7 +167,7 @@ func broken(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return &exit{exitCheck, nil}
+	return exit.With(exit.Check, nil)
 }
 
 // A certificate is a report, and the program that made it.
@@ -184,112 +192,12 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	if err != nil {
 		return "", err
 	}
-	err = outfile.Write(path, []byte(escaped(string(text))+"\n"))
+	err = outfile.Write(path, []byte(say.Escaped(string(text))+"\n"))
 	if err != nil && f.out == "" {
 		p.note("crawl: no certificate was written: %v; --out names another file", err)
 		return "", nil
 	}
-	return path, outputError("--out", path, err)
-}
-
-// told is like line for texts that others have written: it prints one line.
-func (l *lines) told(label, format string, args ...any) {
-	l.line(label, "%s", oneLine(fmt.Sprintf(format, args...)))
-}
-
-// audited prints a report.
-func (p *program) audited(dir, out string, r *audit.Report) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	killed := ""
-	if r.Killed > 0 {
-		killed = fmt.Sprintf(", %d of them killed", r.Killed)
-	}
-	w.told("audited", "%s of %s: %s, %s, to %s in %s%s", dir, r.Token, plural(int(r.Requests), "request"), ofThem(int(r.RobotsRequests), int(r.UseRequests)), plural(int(r.Sites), "site"), plural(r.Runs, "run"), killed)
-	if r.Requests > 0 {
-		w.told("from", "%s to %s", r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
-	}
-	w.told("evidence", "%s, %s, sha256 %s", r.Log, plural(int(r.LogLines), "line"), r.LogSHA256)
-	w.told("", "%s of robots.txt, sha256 %s", copies(int(r.Copies)), r.CopiesSHA256)
-	if r.Server != nil {
-		w.beside(r.Server)
-	}
-	w.checks(r.Checks)
-	for _, m := range r.Margins {
-		w.told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, inSeconds(m.Least), plural(int(m.Requests), "request"), m.Line)
-	}
-	for i, u := range r.Unproven {
-		if i == maxProblems {
-			w.told("", "and %d more", r.UnprovenLines-maxProblems)
-			break
-		}
-		w.told("unproven", "line %d: %s", u.Line, u.Why)
-	}
-	for _, text := range r.Remarks {
-		w.told("remark", "%s", text)
-	}
-	w.violations(r.Log, r.Violations, r.Violated)
-	w.result(r.Violated)
-	if out != "" {
-		w.told("certificate", "%s", out)
-	}
-	return w.err
-}
-
-// ofThem returns how many requests were for files that are read before pages.
-func ofThem(robots, use int) string {
-	text := fmt.Sprintf("%d of them for robots.txt", robots)
-	if use > 0 {
-		text += fmt.Sprintf(", %d for tdmrep.json and licenses", use)
-	}
-	return text
-}
-
-// checks prints what each rule was checked against.
-func (l *lines) checks(all []audit.Check) {
-	for _, c := range all {
-		text := "nothing to hold it against"
-		switch {
-		case c.Violations > 0:
-			text = fmt.Sprintf("broken %s of %d", often(c.Violations), c.Checked)
-		case c.Checked > 0:
-			text = "kept " + often(c.Checked)
-		}
-		l.told(string(c.Code), "%s: %s", c.Rule, text)
-	}
-}
-
-// violations tells the first of them.
-func (l *lines) violations(log string, list []audit.Violation, all int64) {
-	for i := range list {
-		if i == maxProblems {
-			break
-		}
-		text := list[i].String()
-		if len(list[i].Lines) > 0 {
-			text = log + ":" + text
-		}
-		l.told("VIOLATION", "%s", text)
-	}
-	if more := all - int64(min(len(list), maxProblems)); more > 0 {
-		l.told("", "and %d more", more)
-	}
-}
-
-func (l *lines) result(violated int64) {
-	if violated == 0 {
-		l.told("result", "no rule was broken")
-		return
-	}
-	l.told("result", "%s", plural(int(violated), "violation"))
-}
-
-// inSeconds is a time in seconds as people read it.
-func inSeconds(s float64) string {
-	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
-	if d.Abs() >= time.Second {
-		d = d.Round(time.Millisecond)
-	}
-	return d.String()
+	return path, output.Error("--out", path, err)
 }
 
 // hostOf is the host name that a flag means, which may be a URL.
@@ -300,7 +208,197 @@ func hostOf(flag, text string) (string, error) {
 	}
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
-		return "", usage("--%s: %v", flag, err)
+		return "", exit.Usagef("--%s: %v", flag, err)
 	}
 	return u.Host(), nil
+}
+
+// auditDirs audits the crawls in directories: one, perhaps with the log of a server, or
+// several of one machine, each by itself and all together.
+func (p *program) auditDirs(f *auditFlags, dirs []string) error {
+	if f.out != "" && f.out != "none" {
+		if err := output.Check("--out", f.out); err != nil {
+			return err
+		}
+	}
+	o := audit.Options{Temp: f.temp}
+	if f.accessLog != "" {
+		done, err := p.serverLog(f, &o)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	if len(dirs) == 1 {
+		var r *audit.Report
+		var err error
+		p.meanwhile(reading("audit", dirs[0]), func() { r, err = audit.Dir(dirs[0], o) })
+		if err != nil {
+			return auditError(f, dirs[0], err)
+		}
+		return errors.Join(p.judged(f, dirs[0], r), broken(r.Violated))
+	}
+	var all []*audit.Report
+	var joint *audit.Joint
+	var err error
+	p.meanwhile(reading("audit", strings.Join(dirs, ", ")), func() { all, joint, err = audit.Together(dirs, o) })
+	var of *audit.DirError
+	if errors.As(err, &of) {
+		return auditError(f, of.Dir, err)
+	}
+	if err != nil {
+		return err
+	}
+	violated := joint.Violated
+	for i, r := range all {
+		if err := p.judged(f, dirs[i], r); err != nil {
+			return err
+		}
+		violated += r.Violated
+	}
+	return errors.Join(p.together(f, joint), broken(violated))
+}
+
+// serverLog opens the log of a server for the audit of a directory. The caller must call
+// done after the audit.
+func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err error) {
+	o.Server = &audit.ServerLog{Name: filepath.Base(f.accessLog), Log: p.in}
+	if f.host != "" {
+		if o.Server.Host, err = hostOf("host", f.host); err != nil {
+			return nil, err
+		}
+	}
+	if f.accessLog == "-" {
+		return func() {}, nil
+	}
+	file, err := os.Open(f.accessLog)
+	if err != nil {
+		return nil, exit.Usagef("%v", err)
+	}
+	o.Server.Log = file
+	return func() { file.Close() }, nil
+}
+
+// judged writes the certificate of a crawl, and prints what was found.
+func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
+	out, err := p.certify(f, dir, r)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return p.object(certificateOf(r))
+	}
+	return show.Audit(p.lines(), dir, out, r)
+}
+
+// together prints what was found between crawls.
+func (p *program) together(f *auditFlags, joint *audit.Joint) error {
+	if f.json {
+		return p.object(struct {
+			Together *audit.Joint `json:"together"`
+		}{joint})
+	}
+	return show.Together(p.lines(), joint)
+}
+
+// auditLog audits any crawler by the log of a server.
+func (p *program) auditLog(f *auditFlags) error {
+	v, err := p.visitor(f)
+	if err != nil {
+		return err
+	}
+	name := cmp.Or(f.accessLog, f.heritrixLog)
+	in := p.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return exit.Usagef("%v", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	read := func(name string, in io.Reader) (*audit.Visited, error) { return v.Access(name, in) }
+	if f.heritrixLog != "" {
+		read = v.Heritrix
+	}
+	var r *audit.Visited
+	p.meanwhile(readingLog(name), func() { r, err = read(name, in) })
+	var line *audit.LineError
+	if errors.As(err, &line) {
+		return exit.Usagef("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = p.object(r)
+	} else {
+		err = show.Visited(p.lines(), r)
+	}
+	return errors.Join(err, broken(r.Violated))
+}
+
+// visitor returns the crawler to audit, and the rules that were set for it.
+func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
+	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
+	if f.given("agent") && v.Agent == "" {
+		return v, exit.Usagef("--agent: the name is empty")
+	}
+	if f.host != "" {
+		host, err := hostOf("host", f.host)
+		if err != nil {
+			return v, err
+		}
+		v.Host = host
+	}
+	if f.delay != "" {
+		var o crawler.Options
+		for _, s := range o.Settings() {
+			if s.Name == "delay" {
+				if err := s.Set(f.delay); err != nil {
+					return v, exit.Usagef("--delay: %v", err)
+				}
+			}
+		}
+		v.Delay = max(0, o.Delay)
+	}
+	if f.robots != "" {
+		body, err := p.readFile(f.robots)
+		if err != nil {
+			return v, exit.Usagef("--robots: %v", err)
+		}
+		v.Robots = robots.Parse(body, f.as.Dialect)
+		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
+			p.note("crawl: %q is no product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
+		}
+	}
+	return v, nil
+}
+
+// tokenOf returns the longest product token that a name begins with, as "MJ" of "MJ12bot".
+// A robots.txt is read in the same way.
+func tokenOf(name string, d robots.Dialect) string {
+	for len(name) > 0 && d.CheckToken(name) != nil {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+// auditSite prints all requests to one host.
+func (p *program) auditSite(f *auditFlags, dir string) error {
+	host, err := hostOf("site", f.site)
+	if err != nil {
+		return err
+	}
+	s := show.NewSite(p.lines(), host, f.json)
+	var r *audit.Report
+	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
+		s.W.W = out
+		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.Request, Copy: s.Copy, Violation: s.Violation})
+		return err
+	})
+	if err != nil {
+		return auditError(f, dir, err)
+	}
+	return errors.Join(s.End(r), broken(s.Violations()))
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 )
@@ -35,9 +37,9 @@ func TestWhatIsSaidOfRecordedCrawlers(t *testing.T) {
 		args := []string{"audit", "--access-log", tc.log + ".log", "--agent", tc.agent, "--host", "127.0.0.1", "--robots", "robots.txt"}
 		var out, said bytes.Buffer
 		code := run(args, nil, &out, &said)
-		want := exitCheck
+		want := exit.Check
 		if tc.broken == nil {
-			want = exitDone
+			want = exit.Done
 		}
 		if code != want || said.Len() > 0 {
 			t.Errorf("%s: exit %d, %s", tc.log, code, said.String())
@@ -88,12 +90,12 @@ func TestAnyNameInALogCanBeAudited(t *testing.T) {
 		agent, dialect, said, want string
 		code                       int
 	}{
-		{"MJ12bot", "rfc9309", `counts the group for "MJ"`, "log:2: disallowed: a.example/private", exitCheck},
-		{"MJ12bot", "koster1996", "", "log:2: disallowed: a.example/private", exitCheck},
-		{"360Spider", "rfc9309", `counts the group for ""`, "log:4: disallowed: a.example/open", exitCheck},
-		{"somebot", "rfc9309", "", `none of 4 lines is of somebot`, exitDone},
-		{"somebot", "rfc9309", "", `"` + mj + `" (2)`, exitDone},
-		{" ", "rfc9309", "--agent: the name is empty", "", exitUsage},
+		{"MJ12bot", "rfc9309", `counts the group for "MJ"`, "log:2: disallowed: a.example/private", exit.Check},
+		{"MJ12bot", "koster1996", "", "log:2: disallowed: a.example/private", exit.Check},
+		{"360Spider", "rfc9309", `counts the group for ""`, "log:4: disallowed: a.example/open", exit.Check},
+		{"somebot", "rfc9309", "", `none of 4 lines is of somebot`, exit.Done},
+		{"somebot", "rfc9309", "", `"` + mj + `" (2)`, exit.Done},
+		{" ", "rfc9309", "--agent: the name is empty", "", exit.Usage},
 	} {
 		var out, said bytes.Buffer
 		code := run([]string{"audit", "--access-log", "log", "--host", "https://A.example/", "--robots", "robots.txt", "--agent", tc.agent, "--dialect", tc.dialect}, nil, &out, &said)
@@ -118,11 +120,11 @@ func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
 	for _, extra := range []string{"--json=false", "--json"} {
 		var out, said bytes.Buffer
 		code := run([]string{"audit", "--access-log", log, "--agent", "bot", extra}, nil, &out, &said)
-		if code != exitCheck {
+		if code != exit.Check {
 			t.Fatalf("exit %d, %s", code, said.String())
 		}
 		for _, r := range out.String() {
-			if steers(r) {
+			if say.Steers(r) {
 				t.Errorf("%s: %q reaches the terminal", extra, r)
 			}
 		}
@@ -133,7 +135,7 @@ func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
 	if err := os.WriteFile(log, []byte("\x1b[2J\x07\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for flag, code := range map[string]int{"--access-log": exitUsage, "--heritrix-log": exitUsage} {
+	for flag, code := range map[string]int{"--access-log": exit.Usage, "--heritrix-log": exit.Usage} {
 		var out, said bytes.Buffer
 		if got := run([]string{"audit", flag, log, "--agent", "bot"}, nil, &out, &said); got != code || strings.ContainsAny(said.String(), "\x1b\x07") || !strings.Contains(said.String(), log+":1: ") {
 			t.Errorf("%s: exit %d, %q", flag, got, said.String())
@@ -167,7 +169,7 @@ func TestACertificateIsWhole(t *testing.T) {
 	if out, err := p.certify(&auditFlags{}, filepath.Join(dir, "none"), &audit.Report{}); out != "" || err != nil || !strings.Contains(p.err.(*bytes.Buffer).String(), "no certificate was written") {
 		t.Errorf("%q, %v, %v", out, err, p.err)
 	}
-	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "there is no directory "+filepath.Join(dir, "none")) {
+	if _, err := p.certify(&auditFlags{out: filepath.Join(dir, "none", "x")}, dir, &audit.Report{}); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "there is no directory "+filepath.Join(dir, "none")) {
 		t.Errorf("%v", err)
 	}
 }
@@ -234,7 +236,7 @@ func TestWhatIsAuditedIsToldApart(t *testing.T) {
 		"--access-log x --agent y --host http://[::1/": "--host: ",
 	} {
 		var out, said bytes.Buffer
-		if code := run(append([]string{"audit"}, strings.Fields(args)...), nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), want) {
+		if code := run(append([]string{"audit"}, strings.Fields(args)...), nil, &out, &said); code != exit.Usage || !strings.Contains(said.String(), want) {
 			t.Errorf("%s: exit %d, %s, want %s", args, code, &said, want)
 		}
 	}
@@ -249,16 +251,16 @@ func TestAuditOfSeveralAndBesideALog(t *testing.T) {
 	for _, dir := range []string{"a.crawl", "b.crawl"} {
 		var said bytes.Buffer
 		if code := run([]string{"run", "--name", "mybot", "--contact", "me@example.org", "--delay", "1ms", "--patience", "1s", "--dir", dir,
-			"--connect-to", "::" + log.address, "http://a.test/"}, nil, &said, &said); code != exitDone {
+			"--connect-to", "::" + log.address, "http://a.test/"}, nil, &said, &said); code != exit.Done {
 			t.Fatalf("exit %d: %s", code, &said)
 		}
 	}
 	var out, said bytes.Buffer
-	if code := run([]string{"audit", "a.crawl", "b.crawl"}, nil, &out, &said); code != exitDone || !strings.Contains(out.String(), "together     a.crawl, b.crawl\n") || strings.Count(out.String(), "no rule was broken") != 3 {
+	if code := run([]string{"audit", "a.crawl", "b.crawl"}, nil, &out, &said); code != exit.Done || !strings.Contains(out.String(), "together     a.crawl, b.crawl\n") || strings.Count(out.String(), "no rule was broken") != 3 {
 		t.Errorf("exit %d, %s\n%s", code, &said, &out)
 	}
 	out.Reset()
-	if code := run([]string{"audit", "--json", "--out", "none", "a.crawl", "b.crawl"}, nil, &out, &said); code != exitDone || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), `{"together":{"crawls":["a.crawl","b.crawl"],"checks":[`) {
+	if code := run([]string{"audit", "--json", "--out", "none", "a.crawl", "b.crawl"}, nil, &out, &said); code != exit.Done || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), `{"together":{"crawls":["a.crawl","b.crawl"],"checks":[`) {
 		t.Errorf("exit %d, %s\n%s", code, &said, &out)
 	}
 	now := time.Now().UTC().Format("02/Jan/2006:15:04:05 -0700")
@@ -269,9 +271,9 @@ func TestAuditOfSeveralAndBesideALog(t *testing.T) {
 		code int
 		said string
 	}{
-		line("/robots.txt") + line("/"):             {exitDone, "access.log: 2 of 2 lines are of the crawl, 2 of them with a line of crawl.log"},
-		line("/robots.txt") + line("/") + line("/"): {exitCheck, "line 3 of access.log, and crawl.log has no line of it"},
-		"odd\n": {exitUsage, ""},
+		line("/robots.txt") + line("/"):             {exit.Done, "access.log: 2 of 2 lines are of the crawl, 2 of them with a line of crawl.log"},
+		line("/robots.txt") + line("/") + line("/"): {exit.Check, "line 3 of access.log, and crawl.log has no line of it"},
+		"odd\n": {exit.Usage, ""},
 	} {
 		if err := os.WriteFile("access.log", []byte(text), 0o644); err != nil {
 			t.Fatal(err)

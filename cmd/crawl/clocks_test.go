@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/spf13/pflag"
 )
@@ -39,9 +41,9 @@ func TestTwoCrawlsShareTheClocksOfASite(t *testing.T) {
 		var both sync.WaitGroup
 		for i := range 2 {
 			both.Go(func() {
-				f := usualFlags()
+				f := settings.Usual()
 				fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-				f.register(fs)
+				f.Register(fs)
 				if err := fs.Parse([]string{
 					"--name", "testbot", "--contact", "https://example.org/testbot", "--dir", filepath.Join(home, fmt.Sprint(i, ".crawl")), "--progress", "none",
 				}); err != nil {
@@ -86,7 +88,7 @@ func TestRobotsCommandsShareTheClocksOfASite(t *testing.T) {
 			t.Fatal("not to be had")
 		}
 		_, err := p.snapshot(t.Context(), &ask)
-		if exitCode(err) != exitLater || w.Fetched("http://a.example/robots.txt") != 3 {
+		if exit.Code(err) != exit.Later || w.Fetched("http://a.example/robots.txt") != 3 {
 			t.Errorf("asked %d times; %v", w.Fetched("http://a.example/robots.txt"), err)
 		}
 	})

@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,7 +48,7 @@ PowerShell, in the profile:
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl completion takes one argument, the shell: %s", strings.Join(shells, ", "))
+				return exit.Usagef("crawl completion takes one argument, the shell: %s", strings.Join(shells, ", "))
 			}
 			root := cmd.Root()
 			switch args[0] {
@@ -56,7 +61,7 @@ PowerShell, in the profile:
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.out)
 			}
-			return usage("crawl completion: %q is not one of %s%s", args[0], strings.Join(shells, ", "), meant(args[0], shells))
+			return exit.Usagef("crawl completion: %q is not one of %s%s", args[0], strings.Join(shells, ", "), guess.Meant(args[0], shells))
 		},
 	}
 }
@@ -100,8 +105,8 @@ func completeArgs(use string) cobra.CompletionFunc {
 
 // completeFlag completes the value of a flag. It returns nil if the flag takes any value.
 func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
-	known := choicesOf(f)
-	left, _ := flagWords(f)
+	known := settings.ChoicesOf(f)
+	left, _ := settings.FlagWords(f)
 	_, value, _ := strings.Cut(left, "--"+f.Name)
 	switch {
 	case known != nil && f.NoOptDefVal == "":
@@ -139,7 +144,7 @@ func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) 
 // isList reports whether a flag takes several values, with commas between them.
 func isList(f *pflag.Flag) bool {
 	_, slice := f.Value.(pflag.SliceValue)
-	s, ok := f.Value.(flagValue)
+	s, ok := f.Value.(settings.Value)
 	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a type of one word names them all
 }
 
@@ -155,8 +160,8 @@ func crawlsAt(begun string) ([]string, cobra.ShellCompDirective) {
 	for _, e := range entries {
 		name := above + e.Name()
 		switch {
-		case !strings.HasPrefix(name, begun) || oneLine(name) != name || strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(first, "."):
-		case exists(filepath.Join(name, storage.StateFile)):
+		case !strings.HasPrefix(name, begun) || say.OneLine(name) != name || strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(first, "."):
+		case crawldir.Exists(filepath.Join(name, storage.StateFile)):
 			crawls = append(crawls, name)
 		case e.IsDir():
 			others = append(others, name+string(filepath.Separator))

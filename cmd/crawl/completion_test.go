@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -18,7 +20,7 @@ import (
 func completed(t *testing.T, args ...string) (words []string, last string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	if code := run(append([]string{cobra.ShellCompRequestCmd}, args...), nil, &out, &err); code != exitDone {
+	if code := run(append([]string{cobra.ShellCompRequestCmd}, args...), nil, &out, &err); code != exit.Done {
 		t.Fatalf("%q: exit %d: %s", args, code, &err)
 	}
 	for line := range strings.Lines(out.String()) {
@@ -111,14 +113,14 @@ func TestEachFlagAndCommandIsCompleted(t *testing.T) {
 				return
 			}
 			_, has := cmd.GetFlagCompletionFunc(f.Name)
-			if left, _ := flagWords(f); !has && !strings.Contains(left, "FILE") {
+			if left, _ := settings.FlagWords(f); !has && !strings.Contains(left, "FILE") {
 				t.Errorf("%s --%s is completed by names of files: %s", cmd.CommandPath(), f.Name, left)
 			}
 		})
 	}
 	another := &cobra.Command{Use: "another [flags] DIR"}
 	var of string
-	choose(another.Flags(), &of, "of", "", "", "this", "that")
+	settings.Choose(another.Flags(), &of, "of", "", "", "this", "that")
 	setCompletion(another)
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("a.crawl", 0o755); err != nil {
@@ -140,7 +142,7 @@ func TestEachFlagAndCommandIsCompleted(t *testing.T) {
 func TestShellsReadTheirScripts(t *testing.T) {
 	for _, shell := range shells {
 		var out, said bytes.Buffer
-		if code := run([]string{"completion", shell}, nil, &out, &said); code != exitDone || !strings.Contains(out.String(), "__complete") {
+		if code := run([]string{"completion", shell}, nil, &out, &said); code != exit.Done || !strings.Contains(out.String(), "__complete") {
 			t.Errorf("%s: exit %d: %s", shell, code, &said)
 		}
 		path, err := exec.LookPath(shell)
@@ -154,7 +156,7 @@ func TestShellsReadTheirScripts(t *testing.T) {
 		}
 	}
 	var said bytes.Buffer
-	if code := run([]string{"completion", "bsah"}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "did you mean bash?") {
+	if code := run([]string{"completion", "bsah"}, nil, &said, &said); code != exit.Usage || !strings.Contains(said.String(), "did you mean bash?") {
 		t.Errorf("exit %d: %s", code, &said)
 	}
 }
@@ -184,7 +186,7 @@ func TestNearlyAChoice(t *testing.T) {
 		{"help robots lnit", "unknown command \"lnit\": did you mean lint?"},
 	} {
 		var said bytes.Buffer
-		if code := run(strings.Fields(c.line), nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), c.want) {
+		if code := run(strings.Fields(c.line), nil, &said, &said); code != exit.Usage || !strings.Contains(said.String(), c.want) {
 			t.Errorf("crawl %s: exit %d: %s, want %q in it", c.line, code, &said, c.want)
 		}
 	}

@@ -1,16 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 )
@@ -19,11 +27,11 @@ var errForced = errors.New("stopped at once")
 
 // A screen says what to show of a crawl, and how.
 type screen struct {
-	every time.Duration // between two lines of progress; 0: no progress, and no first line
-	json  bool          // the summary is JSON
-	board *board        // nil if progress is shown in lines
-	width func() int    // of lines for people; nil if lines are for programs
-	most  time.Duration // limit of the run's time; 0: no limit
+	every time.Duration   // between two lines of progress; 0: no progress, and no first line
+	json  bool            // the summary is JSON
+	board *terminal.Board // nil if progress is shown in lines
+	width func() int      // of lines for people; nil if lines are for programs
+	most  time.Duration   // limit of the run's time; 0: no limit
 
 	control bool         // the crawl has a control socket
 	figures net.Listener // for metrics; nil if there are none
@@ -37,30 +45,30 @@ type screen struct {
 // screen returns the screen for --progress and --json. On a terminal something is shown at
 // least every two seconds. After it is called, messages are printed above the block, if
 // there is one.
-func (p *program) screen(progress string, asJSON bool) screen {
+func (p *program) screen(how string, asJSON bool) screen {
 	file, ok := p.err.(*os.File)
 	switch {
-	case progress == "json":
+	case how == "json":
 		p.beginEvents()
-		return screen{every: p.events.every, json: asJSON}
-	case progress == "none":
+		return screen{every: p.events.Every, json: asJSON}
+	case how == "none":
 		return screen{json: asJSON}
-	case !ok || !isTerminal(file):
+	case !ok || !terminal.Is(file):
 		return screen{every: 30 * time.Second, json: asJSON}
-	case progress == "auto":
-		if b := boardFor(p.err); b != nil {
+	case how == "auto":
+		if b := terminal.BoardFor(p.err); b != nil {
 			p.err = b
 			return screen{every: 250 * time.Millisecond, json: asJSON, board: b}
 		}
 	}
-	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return widthOf(file) }}
+	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return terminal.WidthOf(file) }}
 }
 
 // columns returns the width of the terminal, or 0 if there is none.
 func (s screen) columns() int {
 	switch {
 	case s.board != nil:
-		return s.board.width()
+		return s.board.Width()
 	case s.width != nil:
 		return s.width()
 	}
@@ -76,11 +84,11 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 			err = errors.Join(err, show.undo.all())
 		}
 	}()
-	doors := &doors{p: p, control: show.control, figures: show.figures}
+	open := &servers{p: p, control: show.control, figures: show.figures}
 	opts.OnStart = func(s crawler.Start) {
 		began = true
 		p.start(s, opts, show)
-		doors.let(c, opts.Dir)
+		open.socket(c, opts.Dir)
 	}
 	if c, err = crawler.New(opts); err != nil {
 		return err
@@ -89,8 +97,8 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 		began = true
 		return p.idle(ctx, c, opts, show)
 	}
-	doors.show(c)
-	defer doors.close()
+	open.metrics(c)
+	defer open.close()
 	if opts.Delay < 200*time.Millisecond && opts.Delay != 0 && !opts.AllowPrivate && len(opts.ConnectTo) == 0 {
 		p.note("crawl: --delay is under 200ms: sites at public addresses get 200ms all the same")
 	}
@@ -111,7 +119,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	err = c.Run(ctx, nil)
 	close(ended)
 	<-done
-	doors.close()
+	open.close()
 	err = p.ended(c, opts.Dir, err, show)
 	signal.Stop(signals) // while the provenance is written, a second interrupt ends the process
 	if began {
@@ -145,18 +153,24 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	}
 	s := c.Summary()
 	if p.events != nil {
-		p.events.ended(s)
+		p.events.Ended(s)
 	}
-	again, is := show.again, exitOf(s)
+	again, is := show.again, exit.OfRun(s)
 	if show.over {
 		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
-			again, is = snapshotOver, nil
-			if nothingFetched(s) {
-				is = errNothing
+			again, is = progress.SnapshotOver, nil
+			if exit.NothingFetched(s) {
+				is = exit.ErrNothing
 			}
 		}
 	}
-	if perr := p.summary(s, dir, again, show.json); perr != nil {
+	var perr error
+	if show.json {
+		perr = p.object(progress.SummaryJSON(s, dir))
+	} else {
+		perr = progress.Summary(p.lines(), s, dir, again)
+	}
+	if perr != nil {
 		return perr
 	}
 	return is
@@ -176,15 +190,15 @@ func stopSignals() []os.Signal {
 func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	switch {
 	case p.events != nil:
-		p.events.start(opts)
+		p.events.Start(opts)
 	case show.every > 0:
-		again := sameCommand
+		again := progress.SameCommand
 		if !show.over { // a stopped snapshot continues, too
-			again = cmp.Or(show.again, sameCommand)
+			again = cmp.Or(show.again, progress.SameCommand)
 		}
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
-			plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
-		fmt.Fprintln(p.err, wrap(oneLine(line), len("crawl: "), show.columns()))
+			say.Plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
+		fmt.Fprintln(p.err, say.Wrap(say.OneLine(line), len("crawl: "), show.columns()))
 	}
 	refused := false
 	for _, c := range s.Changes {
@@ -224,7 +238,7 @@ func were(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " was"
 	}
-	return plural(n, noun) + " were"
+	return say.Plural(n, noun) + " were"
 }
 
 // forcedAfter is how long closing the files of a crawl that is stopped at once may take. If
@@ -239,9 +253,9 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	look := looker{crawler: c, begin: time.Now()}
+	look := progress.NewLooker(c, time.Now())
 	if show.board != nil {
-		defer show.board.draw(nil)
+		defer show.board.Draw(nil)
 	}
 	stopping := false
 	var forced, up <-chan time.Time
@@ -253,12 +267,12 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case <-ended:
 			return
 		case now := <-ticks:
-			p.paint(look.at(now), show)
+			p.paint(look.At(now), show)
 		case <-up:
 			p.note("crawl: the time is up: what is under way has 10s more")
 		case <-forced:
 			p.note("crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
-			p.exit(exitForced)
+			p.exit(exit.Forced)
 		case <-signals:
 			if stopping {
 				cancel(errForced)
@@ -271,5 +285,80 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 			c.Stop()
 			p.note("crawl: stopping after the requests under way; once more stops at once")
 		}
+	}
+}
+
+// beginEvents turns all further output on standard error into events.
+func (p *program) beginEvents() {
+	if p.events != nil {
+		return
+	}
+	p.events = &progress.Events{W: p.err, Every: 30 * time.Second}
+	if file, ok := p.err.(*os.File); ok && terminal.Is(file) {
+		p.events.Every = 2 * time.Second
+	}
+	p.err = p.events
+}
+
+// mostEnd is the longest time that the command of --on-end may take.
+const mostEnd = 5 * time.Minute
+
+// tellEnd runs the command of --on-end: the summary is its standard input, and its output
+// goes to standard error. A failure is printed, and changes neither the crawl nor its exit
+// code. An interrupt ends the command. After a second interrupt of the crawl it is not run,
+// because the user wants everything to end.
+func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command string, signals <-chan os.Signal) {
+	if code := exit.Code(crawled); command != "" && code != exit.Forced {
+		if err := p.runEnd(c, dir, code, command, signals); err != nil {
+			p.note("crawl: --on-end %q: %v; the crawl is not affected", command, err)
+		}
+	}
+}
+
+func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command string, signals <-chan os.Signal) error {
+	var summary bytes.Buffer
+	if err := say.Object(&summary, progress.SummaryJSON(c.Summary(), dir)); err != nil {
+		return err
+	}
+	late, cancelLate := context.WithTimeoutCause(context.Background(), mostEnd, fmt.Errorf("it took longer than %v, and was ended", mostEnd))
+	defer cancelLate()
+	ctx, cancel := context.WithCancelCause(late)
+	defer cancel(nil)
+	shell := []string{"/bin/sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/c"}
+	}
+	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
+	cmd.Env = append(os.Environ(), "PERMESSO_DIR="+dir, "PERMESSO_EXIT="+strconv.Itoa(code))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = &summary, p.err, p.err
+	cmd.WaitDelay = time.Second
+	done := make(chan error, 1)
+	// It ends with the command.
+	go func() { done <- cmd.Run() }()
+	for {
+		select {
+		case err := <-done:
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return err
+		case <-signals:
+			cancel(errors.New("it was interrupted"))
+		}
+	}
+}
+
+// paint shows a view: as an event, on a board, as a line for people, or as a line in
+// logfmt.
+func (p *program) paint(v *progress.View, to screen) {
+	switch {
+	case p.events != nil:
+		p.events.Progress(v)
+	case to.board != nil:
+		to.board.Draw(v.Block(to.board.Width()))
+	case to.width != nil:
+		fmt.Fprintln(p.err, v.Line(to.width()))
+	default:
+		fmt.Fprintln(p.err, v.Logfmt())
 	}
 }

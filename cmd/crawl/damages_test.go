@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
@@ -94,7 +95,7 @@ func spoilables(t *testing.T) (all []spoilable) {
 			p := &program{out: &out, err: &out, network: w}
 			root := p.root()
 			root.SetArgs([]string{"run", "--name", "testbot", "--contact", "https://example.org/testbot", "--progress", "none", "--job", "job.yaml", "--series", "weekly", "--due", due})
-			if err := root.ExecuteContext(t.Context()); exitCode(err) != exitDone && exitCode(err) != exitLater {
+			if err := root.ExecuteContext(t.Context()); exit.Code(err) != exit.Done && exit.Code(err) != exit.Later {
 				t.Fatalf("%v: %s", err, &out)
 			}
 			time.Sleep(24 * time.Hour)
@@ -122,7 +123,7 @@ func spoilables(t *testing.T) (all []spoilable) {
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(others)) {
-		if code, out := verifiedHere(t, dir); code != exitDone {
+		if code, out := verifiedHere(t, dir); code != exit.Done {
 			t.Fatalf("%s: nothing happened, and exit %d: %s", dir, code, out)
 		}
 		s := spoilable{dir, filesOf(t, dir), map[string][]byte{}}
@@ -263,10 +264,10 @@ func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became s
 	}
 	label := fmt.Sprintf("%s: %s: %s", s.name, name, what)
 	code, out := verifiedHere(t, dir)
-	if why := s.harmless(name, what, is, dir); why != "" && code == exitDone {
+	if why := s.harmless(name, what, is, dir); why != "" && code == exit.Done {
 		return "harmless"
 	}
-	if code != exitState || !strings.Contains(out, strings.TrimSuffix(name, ".open")) {
+	if code != exit.State || !strings.Contains(out, strings.TrimSuffix(name, ".open")) {
 		t.Errorf("%s: verify: exit %d: %s", label, code, out)
 	}
 	var done, errs bytes.Buffer
@@ -284,7 +285,7 @@ func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became s
 				t.Errorf("%s: refused, and %s is changed", label, n)
 			}
 		}
-		if code != exitState {
+		if code != exit.State {
 			t.Errorf("%s: nothing is changed, and exit %d: %+v %s", label, code, said, errs.String())
 		}
 		return "refused"
@@ -292,10 +293,10 @@ func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became s
 	after, out := verifiedHere(t, dir)
 	// A file of another crawl repeats answers of that crawl, and another record may repeat
 	// an answer that is lost.
-	if after == exitCheck && (what == "that of another crawl" || len(said.Lost) > 0) {
-		after = exitDone
+	if after == exit.Check && (what == "that of another crawl" || len(said.Lost) > 0) {
+		after = exit.Done
 	}
-	if (code == exitDone) != (len(said.Left) == 0) || (after == exitDone) != (code == exitDone) {
+	if (code == exit.Done) != (len(said.Left) == 0) || (after == exit.Done) != (code == exit.Done) {
 		t.Errorf("%s: repair: exit %d, %+v; verify: exit %d: %s", label, code, said, after, out)
 	}
 	gone := 0

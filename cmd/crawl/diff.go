@@ -11,6 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
@@ -25,12 +31,6 @@ type diffFlags struct {
 	most           int
 	unread         int // snapshots of a series that could not be read
 }
-
-// The lists that are about robots.txt, and are not a diff.Kind.
-const (
-	listDisallowed = "newly-disallowed"
-	listAllowed    = "newly-allowed"
-)
 
 func (p *program) diffCommand() *cobra.Command {
 	var f diffFlags
@@ -66,7 +66,7 @@ No crawl may run in either directory.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.lists, "list", nil, "print the URLs of these `kinds`, with commas between them, and nothing else")
-	if err := flags.SetAnnotation("list", choicesKey, diffListNames()); err != nil {
+	if err := flags.SetAnnotation("list", settings.ChoicesKey, diffListNames()); err != nil {
 		panic(err) // the flag does not exist
 	}
 	flags.StringArrayVar(&f.sites, "site", nil, "only this `site`, as https://example.org, or this host; may be repeated")
@@ -89,8 +89,8 @@ func diffLists() (all []diffList) {
 			all = append(all, diffList{string(k), k.Words()})
 		}
 	}
-	return append(all, diffList{listDisallowed, "robots.txt forbids it now, whether it was fetched or not"},
-		diffList{listAllowed, "robots.txt no longer forbids it"})
+	return append(all, diffList{show.ListDisallowed, "robots.txt forbids it now, whether it was fetched or not"},
+		diffList{show.ListAllowed, "robots.txt no longer forbids it"})
 }
 
 func diffListNames() (names []string) {
@@ -102,11 +102,11 @@ func diffListNames() (names []string) {
 
 // check returns an error if a flag has an invalid value.
 func (f *diffFlags) check() error {
-	if err := eachOf("list", "list", f.lists, diffListNames()); err != nil {
+	if err := settings.EachOf("list", "list", f.lists, diffListNames()); err != nil {
 		return err
 	}
 	if f.most < 0 {
-		return usage("--most: %d is out of range: the least value is 0", f.most)
+		return exit.Usagef("--most: %d is out of range: the least value is 0", f.most)
 	}
 	return nil
 }
@@ -115,31 +115,31 @@ func (f *diffFlags) check() error {
 func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error) {
 	switch {
 	case len(args) == 2 && f.from+f.to != "":
-		return "", "", usage("--from and --to choose crawls of a series, and two directories are given")
+		return "", "", exit.Usagef("--from and --to choose crawls of a series, and two directories are given")
 	case len(args) == 2:
 		was, is = args[0], args[1]
-	case len(args) == 1 && !exists(args[0]):
-		return "", "", noDirectory(args[0])
-	case len(args) == 1 && exists(filepath.Join(args[0], storage.StateFile)):
+	case len(args) == 1 && !crawldir.Exists(args[0]):
+		return "", "", crawldir.Missing(args[0])
+	case len(args) == 1 && crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
 		if was, err = beforeThat(args[0]); err != nil {
 			return "", "", err
 		}
-		if is = args[0]; !exists(was) {
-			return "", "", usage("the crawl before %s is %s, which is missing: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
+		if is = args[0]; !crawldir.Exists(was) {
+			return "", "", exit.Usagef("the crawl before %s is %s, which is missing: bring it back, or name another one: crawl diff OTHER %[1]s", is, was)
 		}
 	case len(args) == 1:
 		if was, is, err = p.ofSeries(f, args[0]); err != nil {
 			return "", "", err
 		}
 	default:
-		return "", "", usage("crawl diff takes two arguments, the directories of two crawls, or one, that of a series")
+		return "", "", exit.Usagef("crawl diff takes two arguments, the directories of two crawls, or one, that of a series")
 	}
 	for _, dir := range []string{was, is} {
 		switch {
-		case !exists(dir):
-			return "", "", noDirectory(dir)
-		case !exists(filepath.Join(dir, storage.StateFile)):
-			return "", "", usage("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+		case !crawldir.Exists(dir):
+			return "", "", crawldir.Missing(dir)
+		case !crawldir.Exists(filepath.Join(dir, storage.StateFile)):
+			return "", "", exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
 		}
 	}
 	return was, is, nil
@@ -148,13 +148,13 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 // beforeThat returns the directory of the crawl that the one in dir knows as the one before
 // it.
 func beforeThat(dir string) (was string, err error) {
-	r, _, err := openReader(dir)
+	r, _, err := crawldir.Open(dir)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if was, err = diff.Before(r); err == nil && was == "" {
-		err = usage("%s knows no crawl before it: crawl diff takes two, the earlier one first, or a series of them", dir)
+		err = exit.Usagef("%s knows no crawl before it: crawl diff takes two, the earlier one first, or a series of them", dir)
 	}
 	return was, err
 }
@@ -163,7 +163,7 @@ func beforeThat(dir string) (was string, err error) {
 func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error) {
 	s, err := series.Open(dir)
 	if errors.Is(err, series.ErrNoSeries) {
-		return "", "", usage("%s is neither a crawl nor a series of crawls: crawl diff takes the directories of two crawls, or that of a series", dir)
+		return "", "", exit.Usagef("%s is neither a crawl nor a series of crawls: crawl diff takes the directories of two crawls, or that of a series", dir)
 	}
 	if err != nil {
 		return "", "", err
@@ -188,11 +188,11 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	}
 	switch {
 	case from < 0 && len(unread) > 0:
-		return "", "", &exit{exitState, fmt.Errorf("%s has no two crawls to compare: %s of %d ended, %d could not be read", dir, plural(len(ended), "crawl"), len(all), len(unread))}
+		return "", "", exit.With(exit.State, fmt.Errorf("%s has no two crawls to compare: %s of %d ended, %d could not be read", dir, say.Plural(len(ended), "crawl"), len(all), len(unread)))
 	case from < 0:
-		return "", "", usage("%s has no two crawls to compare: %s of %d ended", dir, plural(len(ended), "crawl"), len(all))
+		return "", "", exit.Usagef("%s has no two crawls to compare: %s of %d ended", dir, say.Plural(len(ended), "crawl"), len(all))
 	case from >= to:
-		return "", "", usage("--from: %s is not before %s", filepath.Base(ended[from].Dir), filepath.Base(ended[to].Dir))
+		return "", "", exit.Usagef("--from: %s is not before %s", filepath.Base(ended[from].Dir), filepath.Base(ended[to].Dir))
 	}
 	return ended[from].Dir, ended[to].Dir, nil
 }
@@ -203,7 +203,7 @@ func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapsho
 	for _, s := range all {
 		switch state, err := s.State(); {
 		case err != nil:
-			p.note("crawl: %s cannot be read, and is left out: %s", s.Dir, withoutPackages(withMend(err, false)))
+			p.note("crawl: %s cannot be read, and is left out: %s", s.Dir, say.WithoutPackages(exit.WithMend(err, false)))
 			unread = append(unread, s)
 		case state.Over:
 			ended = append(ended, s)
@@ -217,7 +217,7 @@ func unreadError(n int) error {
 	if n == 0 {
 		return nil
 	}
-	return &exit{exitCheck, fmt.Errorf("%s of the series could not be read (crawl verify says more)", plural(n, "snapshot"))}
+	return exit.With(exit.Check, fmt.Errorf("%s of the series could not be read (crawl verify says more)", say.Plural(n, "snapshot")))
 }
 
 // snapshotOf returns the last snapshot whose name begins with the time that was written.
@@ -228,7 +228,7 @@ func snapshotOf(all []series.Snapshot, flag, when string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, usage("%s: no crawl of the series that has ended began on %s: write a day as 2026-11-20, or the name of a crawl", flag, when)
+	return 0, exit.Usagef("%s: no crawl of the series that has ended began on %s: write a day as 2026-11-20, or the name of a crawl", flag, when)
 }
 
 func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
@@ -243,10 +243,10 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 		of := *p
 		out := bufio.NewWriterSize(to, 64<<10)
 		of.out = out
-		if isTerminal(p.out) && len(f.lists) > 0 {
+		if terminal.Is(p.out) && len(f.lists) > 0 {
 			of.out = to
 		}
-		width := min(cmp.Or(terminalWidth(p.out), 80), 100)
+		width := min(cmp.Or(terminal.Width(p.out), 80), 100)
 		err := of.compare(ctx, f, was, is, width)
 		if late := out.Flush(); err == nil {
 			err = late
@@ -274,10 +274,10 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 		return err
 	}
 	if len(f.sites) > 0 && r.Was.URLs+r.Is.URLs == 0 {
-		return usage("neither of the crawls has a URL of %s", strings.Join(f.sites, ", "))
+		return exit.Usagef("neither of the crawls has a URL of %s", strings.Join(f.sites, ", "))
 	}
 	if r.OtherLines > 0 {
-		p.note("crawl: %s of %s could not be read, and are ignored", plural(int(r.OtherLines), "line"), storage.PagesFile)
+		p.note("crawl: %s of %s could not be read, and are ignored", say.Plural(int(r.OtherLines), "line"), storage.PagesFile)
 	}
 	switch {
 	case len(f.lists) > 0:
@@ -285,7 +285,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 	case f.json:
 		return p.diffEnd(r)
 	}
-	return (&diffText{lines{w: p.out, width: width}, r, f.most}).print()
+	return show.Diff(&say.Lines{W: p.out, Width: width}, r)
 }
 
 // print makes o print changes as they are found, if the flags choose that.
@@ -330,9 +330,9 @@ func (f *diffFlags) print(p *program, o *diff.Options) {
 // effectList returns the list of a URL whose robots.txt decides differently now.
 func effectList(e *diff.Effect) string {
 	if e.Allowed {
-		return listAllowed
+		return show.ListAllowed
 	}
-	return listDisallowed
+	return show.ListDisallowed
 }
 
 // The lines of crawl diff --json. The names of their fields are never changed.

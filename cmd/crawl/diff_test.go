@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/diff"
@@ -81,7 +83,7 @@ func twoCrawls(t *testing.T, dir string) {
 func said(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(args, nil, &out, &errs); code != exitDone || errs.Len() > 0 {
+	if code := run(args, nil, &out, &errs); code != exit.Done || errs.Len() > 0 {
 		t.Fatalf("%q: exit %d: %s", args, code, errs.String())
 	}
 	return out.String()
@@ -163,7 +165,7 @@ func TestEachKindOfChangeStandsInTheDocument(t *testing.T) {
 			t.Errorf("docs/reference/diff.md has no row for %s", name)
 		}
 	}
-	for _, name := range []string{listDisallowed, listAllowed, diff.Format} {
+	for _, name := range []string{show.ListDisallowed, show.ListAllowed, diff.Format} {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/reference/diff.md does not name %s", name)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -151,7 +152,7 @@ func TestTheUnitsOfTheDocumentsAreUnits(t *testing.T) {
 	if len(units) != 2 {
 		t.Fatalf("%d units", len(units))
 	}
-	if !strings.Contains(units[0], "\nSuccessExitStatus=7 10\n") || exitInUse != 7 || exitLater != 10 {
+	if !strings.Contains(units[0], "\nSuccessExitStatus=7 10\n") || exit.InUse != 7 || exit.Later != 10 {
 		t.Errorf("the service takes something else for a success:\n%s", units[0])
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
@@ -204,16 +205,16 @@ func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 		t.Error("cron takes % for the end of a line")
 	}
 	dir := t.TempDir()
-	for _, e := range exitCodes {
-		fake := fmt.Sprintf("#!%s\necho summary\nexit %d\n", sh, e.code)
+	for _, e := range exit.Codes {
+		fake := fmt.Sprintf("#!%s\necho summary\nexit %d\n", sh, e.Code)
 		if err := os.WriteFile(filepath.Join(dir, "crawl"), []byte(fake), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(sh, "-c", line)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 		said, err := cmd.CombinedOutput()
-		if fine := e.code == exitDone || e.code == exitInUse || e.code == exitLater; err != nil || fine != (len(said) == 0) {
-			t.Errorf("exit %d: %v, cron is told %q", e.code, err, said)
+		if fine := e.Code == exit.Done || e.Code == exit.InUse || e.Code == exit.Later; err != nil || fine != (len(said) == 0) {
+			t.Errorf("exit %d: %v, cron is told %q", e.Code, err, said)
 		}
 	}
 }
@@ -255,7 +256,7 @@ func TestSiteOwnersFindTheNameInTheirLog(t *testing.T) {
 	var said bytes.Buffer
 	code := run([]string{"run", "--name", "mybot", "--contact", "https://example.org/mybot", "--contact", "me@example.org", "--delay", "1ms", "--patience", "1s",
 		"--connect-to", "::" + log.address, "http://a.test/", "http://closed.test/"}, nil, &said, &said)
-	if code != exitDone || len(log.lines()) < 3 {
+	if code != exit.Done || len(log.lines()) < 3 {
 		t.Fatalf("exit %d, %d requests: %s", code, len(log.lines()), &said)
 	}
 	for _, r := range log.lines() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 )
 
 // eventsOf parses output that must be events, one on each line, of one version.
@@ -38,8 +40,8 @@ func TestEventsTellOfARun(t *testing.T) {
 		return of.screen("json", false)
 	})
 	var last bytes.Buffer
-	p.events.w = &last
-	p.events.last(exitDone)
+	p.events.W = &last
+	p.events.Last(exit.Done)
 	all := eventsOf(t, said)
 	if len(all) != 3 || all[0]["event"] != "start" || all[0]["token"] != "testbot" || all[0]["seeds"] != 1.0 {
 		t.Fatalf("%v", all)
@@ -85,13 +87,13 @@ func TestAllThatIsSaidIsAnEvent(t *testing.T) {
 		code int
 		has  string
 	}{
-		{append([]string{"run", "--progress", "json", "seeds.txt"}, identity...), exitNothing, "seeds.txt:1: "},
-		{append([]string{"run", "--progress", "json", "--log-level", "info", "--delay", "4s", "seeds.txt"}, identity...), exitNothing, "level=INFO"},
-		{append([]string{"run", "--progress", "json", "--delay", "3s", "seeds.txt"}, identity...), exitNothing, "not as in the last run: --delay: "},
-		{append([]string{"run", "--progress", "json", "--fresh", "seeds.txt"}, identity...), exitNothing, "the crawl that was in seeds.crawl is now in "},
-		{[]string{"run", "--progress", "json", "nothing.txt"}, exitUsage, "there is no file nothing.txt"},
-		{[]string{"run", "--progress", "json", "http://127.0.0.1:1/"}, exitUsage, "who crawls? "},
-		{[]string{"run", "--job", "job.yaml", "--dir", filepath.Join("job.yaml", "x")}, exitFatal, "job.yaml"},
+		{append([]string{"run", "--progress", "json", "seeds.txt"}, identity...), exit.Nothing, "seeds.txt:1: "},
+		{append([]string{"run", "--progress", "json", "--log-level", "info", "--delay", "4s", "seeds.txt"}, identity...), exit.Nothing, "level=INFO"},
+		{append([]string{"run", "--progress", "json", "--delay", "3s", "seeds.txt"}, identity...), exit.Nothing, "not as in the last run: --delay: "},
+		{append([]string{"run", "--progress", "json", "--fresh", "seeds.txt"}, identity...), exit.Nothing, "the crawl that was in seeds.crawl is now in "},
+		{[]string{"run", "--progress", "json", "nothing.txt"}, exit.Usage, "there is no file nothing.txt"},
+		{[]string{"run", "--progress", "json", "http://127.0.0.1:1/"}, exit.Usage, "who crawls? "},
+		{[]string{"run", "--job", "job.yaml", "--dir", filepath.Join("job.yaml", "x")}, exit.Fatal, "job.yaml"},
 	} {
 		var out, said bytes.Buffer
 		code := run(c.args, nil, &out, &said)

@@ -9,8 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 	"golang.org/x/text/runes"
@@ -66,18 +72,18 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 		f.dir, args = args[0], args[1:]
 	}
 	if len(args) == 0 {
-		return "", usage("which URL? such as crawl explain news.crawl https://example.org/")
+		return "", exit.Usagef("which URL? such as crawl explain news.crawl https://example.org/")
 	}
 	if f.Body && (len(args) > 1 || f.JSON) {
-		return "", usage("--body is that of one URL, and goes without --json")
+		return "", exit.Usagef("--body is that of one URL, and goes without --json")
 	}
 	for _, arg := range args {
-		if !strings.Contains(arg, "://") && exists(arg) {
-			return "", usage("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
+		if !strings.Contains(arg, "://") && crawldir.Exists(arg) {
+			return "", exit.Usagef("%s is a directory or a file, and no URL follows it: write crawl explain %s https://example.org/", arg, arg)
 		}
-		u, err := seedURL(arg)
+		u, err := seeds.URL(arg)
 		if err != nil {
-			return "", usage("%v: write it as https://example.org/", err)
+			return "", exit.Usagef("%v: write it as https://example.org/", err)
 		}
 		if dir == "" {
 			dir = strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
@@ -86,8 +92,8 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 	if f.URLs = args; f.dir != "" {
 		return f.dir, nil
 	}
-	if !exists(dir) {
-		return "", usage("which crawl? There is no directory %s: name that of a crawl first, as crawl explain news.crawl %s", dir, args[0])
+	if !crawldir.Exists(dir) {
+		return "", exit.Usagef("which crawl? There is no directory %s: name that of a crawl first, as crawl explain news.crawl %s", dir, args[0])
 	}
 	return dir, nil
 }
@@ -109,7 +115,7 @@ func (p *program) explain(f *explainFlags, args []string) error {
 // print prints what is known of each URL, or the body of one.
 func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 	for i, text := range v.URLs {
-		u, err := seedURL(text)
+		u, err := seeds.URL(text)
 		if err != nil {
 			return err
 		}
@@ -125,9 +131,13 @@ func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 		switch {
 		case err != nil:
 		case v.JSON:
-			err = p.object(explainedJSON(x))
+			err = p.object(show.ExplanationJSON(x))
 		default:
-			err = p.explained(x, i > 0, time.Now())
+			w := &say.Lines{W: p.out, Width: p.width()}
+			if i > 0 {
+				_, w.Err = fmt.Fprintln(p.out)
+			}
+			err = show.Explanation(w, x, time.Now())
 		}
 		if err != nil {
 			return err
@@ -165,21 +175,21 @@ func (p *program) body(a *account.Account, u frontier.URL) error {
 	var bad *warc.Error
 	switch {
 	case errors.Is(err, account.ErrNoBody):
-		return &exit{exitNothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err)}
+		return exit.With(exit.Nothing, fmt.Errorf("%s: %w: crawl explain says what became of it", u, err))
 	case errors.Is(err, fs.ErrNotExist):
-		return &exit{exitNothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err)}
+		return exit.With(exit.Nothing, fmt.Errorf("%w: bring back the WARC file if it was moved away", err))
 	case errors.As(err, &bad):
-		return &exit{exitState, fmt.Errorf("%w: crawl verify says more", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: crawl verify says more", err))
 	case err != nil:
 		return err
 	}
 	defer resp.Body.Close()
 	out := io.Writer(p.out)
 	if p.width() > 0 {
-		out = transform.NewWriter(out, runes.Remove(runes.Predicate(steers)))
+		out = transform.NewWriter(out, runes.Remove(runes.Predicate(say.Steers)))
 	}
 	if _, err = io.Copy(out, resp.Body); errors.Is(err, io.ErrUnexpectedEOF) {
-		return &exit{exitCheck, fmt.Errorf("%s: the answer was cut, and ends here", u)}
+		return exit.With(exit.Check, fmt.Errorf("%s: the answer was cut, and ends here", u))
 	}
 	return err
 }

@@ -2,119 +2,19 @@ package main
 
 import (
 	"bytes"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
-
-// Each clock has its words.
-func TestEachClockHasWords(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "frontier", "clock.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			return true
-		}
-		if of, ok := spec.Type.(*ast.Ident); !ok || of.Name != "Clock" {
-			return true
-		}
-		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n++; name != "" && clockWords[frontier.Clock(name)] == "" {
-			t.Errorf("the clock %s has no words", name)
-		}
-		return true
-	})
-	if n < len(clockWords) || n < 10 {
-		t.Errorf("%d clocks, %d with words", n, len(clockWords))
-	}
-}
-
-// Each state of a URL has a sentence of its own.
-func TestEachStandingIsToldInASentence(t *testing.T) {
-	said := map[string]account.Standing{}
-	now := time.Now()
-	for _, s := range append(account.Standings(), account.StandsOut, account.StandsUnknown) {
-		x := &account.Explanation{Listed: account.Listed{Standing: s, Reason: "because", Until: now.Add(time.Minute)}}
-		text := fateOf(x, now)
-		if other, twice := said[text]; twice {
-			t.Errorf("%s and %s are both %q", s, other, text)
-		}
-		said[text] = s
-	}
-	for _, c := range []struct {
-		x    account.Explanation
-		want string
-	}{
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
-			", in 1m30s, for Retry-After in its last answer"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
-			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Links: make([]account.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
-	} {
-		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-}
-
-// Each reason for refusing a link has words of its own.
-func TestEachRefusalIsToldInWords(t *testing.T) {
-	said := map[string]bool{}
-	for _, r := range []crawler.Reason{
-		crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipTrap,
-		crawler.SkipRedirects, crawler.SkipUse, account.SkipShown, account.SkipSitemaps, account.SkipLinks,
-	} {
-		text := refusalInWords(crawler.Refusal{Reason: r, Detail: "depth 3"})
-		if said[text] || text == (crawler.Refusal{Reason: r, Detail: "depth 3"}).String() {
-			t.Errorf("%s: %q", r, text)
-		}
-		said[text] = true
-	}
-}
-
-// Endless chains, tries and links are cut, and the number of the rest is printed.
-func TestALongExplanationIsCut(t *testing.T) {
-	var out bytes.Buffer
-	p := &program{out: &out}
-	x := &account.Explanation{Links: make([]account.LinkFact, shownLinks+2), Tries: make([]account.Try, shownTries+4)}
-	for range 3 * shownSteps {
-		x.Found = append(x.Found, account.Step{URL: "http://a.test/", Hop: frontier.HopLink})
-	}
-	x.Found = append(x.Found, account.Step{URL: "http://a.test/"})
-	if err := p.explained(x, false, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	for text, n := range map[string]int{
-		"by a link on http://a.test/ (L)\n": shownSteps, "and so on, by 40 more\n": 1, "which is a seed\n": 1, "tries        4 earlier ones\n": 1,
-		"ended without a request": shownTries, "and more\n": 1,
-	} {
-		if got := strings.Count(out.String(), text); got != n {
-			t.Errorf("%q %d times, want %d", text, got, n)
-		}
-	}
-}
 
 // Text of sites, seeds and files does not control a terminal, and does not look like a line
 // of the command.
@@ -130,22 +30,21 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 		var out, said bytes.Buffer
 		run(args, nil, &out, &said)
 		for _, text := range []string{out.String(), said.String()} {
-			if strings.IndexFunc(text, steers) >= 0 || out.Len()+said.Len() == 0 {
+			if strings.IndexFunc(text, say.Steers) >= 0 || out.Len()+said.Len() == 0 {
 				t.Errorf("%q: %q", args, text)
 			}
 		}
 	}
 	var out bytes.Buffer
-	p := &program{out: &out}
 	x := &account.Explanation{
 		Known: true, Listed: account.Listed{Kept: storage.Kept{Fate: frontier.Fate{Detail: evil, Digest: evil, Answer: frontier.Place{File: evil}}}, Standing: account.StandsFailed, Reason: evil},
 		Found: []account.Step{{URL: evil, Hop: frontier.HopLink}, {URL: evil, Tag: evil}}, Lost: evil, Links: []account.LinkFact{{LinkRecord: storage.LinkRecord{From: evil, Where: evil}, Refusal: crawler.Refusal{Reason: crawler.Reason(evil)}}},
 		Robots: &account.Rules{Agent: []string{evil}, Failure: evil, Against: robots.Rule{Line: 1, Pattern: evil}, Nearest: robots.Rule{Line: 1, Pattern: evil}, Verdict: robots.Verdict{Access: robots.Disallow, Rule: robots.Rule{Line: 1, Pattern: evil}}},
 	}
-	if err := p.explained(x, false, time.Now()); err != nil {
+	if err := show.Explanation(&say.Lines{W: &out}, x, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if strings.IndexFunc(out.String(), steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {
+	if strings.IndexFunc(out.String(), say.Steers) >= 0 || strings.Contains(out.String(), "\nfate         fetched") {
 		t.Errorf("%q", &out)
 	}
 }
@@ -155,12 +54,12 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 func TestADirectoryIsNoURL(t *testing.T) {
 	dir := t.TempDir()
 	var out, said bytes.Buffer
-	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), "there is no crawl in "+dir) {
+	if code := run([]string{"explain", dir, "http://a.test/"}, nil, &out, &said); code != exit.Usage || !strings.Contains(said.String(), "there is no crawl in "+dir) {
 		t.Errorf("exit code %d, %s", code, &said)
 	}
 	for _, args := range [][]string{{dir}, {"--dir", dir, dir}, {dir, "http://a.test/", dir}} {
 		said.Reset()
-		if code := run(append([]string{"explain"}, args...), nil, &out, &said); code != exitUsage || !strings.Contains(said.String(), dir+" is a directory or a file, and no URL follows it") {
+		if code := run(append([]string{"explain"}, args...), nil, &out, &said); code != exit.Usage || !strings.Contains(said.String(), dir+" is a directory or a file, and no URL follows it") {
 			t.Errorf("%q: exit code %d, %s", args, code, &said)
 		}
 	}

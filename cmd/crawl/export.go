@@ -15,6 +15,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
@@ -23,6 +29,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 )
 
 // exportFlags are the flags of crawl export, as they were given.
@@ -59,13 +67,13 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
   crawl export news.crawl --format jsonl | jq .title`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl export takes one argument, the directory of a crawl, or of a series of them")
+				return exit.Usagef("crawl export takes one argument, the directory of a crawl, or of a series of them")
 			}
 			return p.export(cmd.Context(), &f, args[0])
 		},
 	}
 	flags := cmd.Flags()
-	choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
+	settings.Choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
 	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
@@ -181,13 +189,13 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	switch {
 	case f.format == "" && i < 0:
-		return nil, usage("which format? --format cdxj, wacz, jsonl, csv or parquet")
+		return nil, exit.Usagef("which format? --format cdxj, wacz, jsonl, csv or parquet")
 	case i < 0:
-		return nil, usage("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
+		return nil, exit.Usagef("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
 	case f.exact && name != "csv":
-		return nil, usage("--exact is for csv: %s has every text as it is", name)
+		return nil, exit.Usagef("--exact is for csv: %s has every text as it is", name)
 	case (f.title != "" || f.main != "") && name != "wacz":
-		return nil, usage("--title and --main are for wacz: %s has no place for them", name)
+		return nil, exit.Usagef("--title and --main are for wacz: %s has no place for them", name)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -219,12 +227,12 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
 			if errors.As(d, new(*storage.AwayError)) { // all of them are counted in Missing
-				if away++; away <= maxProblems {
+				if away++; away <= say.MaxProblems {
 					p.note("crawl: %v", d)
 				}
 				return nil
 			}
-			if damaged++; damaged <= maxProblems {
+			if damaged++; damaged <= say.MaxProblems {
 				p.note("crawl: %v; this is left out", d)
 			}
 			return nil
@@ -235,7 +243,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	defer out.discard()
+	defer out.Discard()
 
 	// Until here an interrupt ends the process, also while a named pipe waits for its reader.
 	// From here on the first interrupt ends the export, and removes what is written; a
@@ -245,15 +253,15 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	defer context.AfterFunc(ctx, stop)()
 	n, err := p.tell(source, out, func() (int64, error) { return kind.write(ctx, source, out, f) })
 	if err == nil && f.check {
-		err = out.check(kind, n)
+		err = out.Check(n, kind.unit, kind.check)
 	}
 	if err == nil && ctx.Err() == nil {
-		err = out.commit()
+		err = out.Commit()
 	}
 	switch {
 	case err == nil && ctx.Err() == nil:
 	case ctx.Err() != nil:
-		return &exit{exitForced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again")}
+		return exit.With(exit.Forced, errors.New("interrupted: the export is not whole, and a file is not written; the same command does it again"))
 	default:
 		return exportError(dir, err)
 	}
@@ -266,7 +274,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 
 // exportedTo prints the result of an export. The error names damaged parts, and what a
 // package lacks.
-func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target, damaged int, missing export.Missing) error {
+func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -275,13 +283,13 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if name == "-" {
 		name = "standard output"
 	}
-	p.note("crawl: %s and %s of %s in %s%s", plural(int(n), kind.unit), size(out.written.Load()), kind.name, name, checked)
-	if damaged > maxProblems {
-		p.note("crawl: and %d more", damaged-maxProblems)
+	p.note("crawl: %s and %s of %s in %s%s", say.Plural(int(n), kind.unit), say.Size(out.Size()), kind.name, name, checked)
+	if damaged > say.MaxProblems {
+		p.note("crawl: and %d more", damaged-say.MaxProblems)
 	}
 	var lacks []string
 	if damaged > 0 {
-		lacks = append(lacks, plural(damaged, "part")+" could not be read")
+		lacks = append(lacks, say.Plural(damaged, "part")+" could not be read")
 	}
 	if missing.Purged > 0 {
 		lacks = append(lacks, fmt.Sprintf("records without their body, since it was purged: %d", missing.Purged))
@@ -292,18 +300,18 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *target,
 	if len(lacks) == 0 {
 		return nil
 	}
-	return &exit{exitCheck, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; "))}
+	return exit.With(exit.Check, fmt.Errorf("%s; everything else is exported (crawl verify says more)", strings.Join(lacks, "; ")))
 }
 
 // openExported opens the crawl, or the crawls of the series, in dir.
 func (p *program) openExported(dir string, kind *format) (*exported, error) {
 	of, err := series.Open(dir)
-	if err != nil || exists(filepath.Join(dir, storage.StateFile)) || exists(filepath.Join(dir, storage.PagesFile)) || exists(filepath.Join(dir, storage.ArchiveDir)) {
+	if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) || crawldir.Exists(filepath.Join(dir, storage.PagesFile)) || crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
 		source, err := openCrawl(dir, kind)
 		return &exported{Source: source}, err
 	}
 	if kind.unit != "row" {
-		return nil, usage("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
+		return nil, exit.Usagef("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
 	}
 	all, err := of.Snapshots()
 	if err != nil {
@@ -330,7 +338,7 @@ func (p *program) openExported(dir string, kind *format) (*exported, error) {
 		x.series = append(x.series, export.Snapshot{Start: s.Start, Source: source})
 	}
 	if len(x.series) == 0 {
-		return nil, usage("%s has no crawl that has ended and has written something", dir)
+		return nil, exit.Usagef("%s has no crawl that has ended and has written something", dir)
 	}
 	return x, nil
 }
@@ -340,24 +348,20 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	source, err := export.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil, noDirectory(dir)
+		return nil, crawldir.Missing(dir)
 	case errors.Is(err, export.ErrNoCrawl):
-		return nil, usage("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
+		return nil, exit.Usagef("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
 	case err != nil:
 		return nil, err
 	case kind.warc && len(source.WARCs) == 0:
-		if exists(filepath.Join(dir, storage.ArchiveDir)) {
-			return nil, usage("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
+		if crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
+			return nil, exit.Usagef("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
 		}
-		return nil, usage(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
+		return nil, exit.Usagef(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
 			`"crawl run --output jsonl,warc --fresh ..." crawls again and archives every answer; without --fresh, those that are still to come`,
 			dir, kind.name)
 	}
 	return source, nil
-}
-
-func noDirectory(dir string) error {
-	return usage("there is no directory %s: give that of a crawl, as news.crawl", dir)
 }
 
 // exportError adds the exit code to the error of an export.
@@ -368,55 +372,42 @@ func exportError(dir string, err error) error {
 		if run, held := storage.Holder(dir); held {
 			return fmt.Errorf("%w: %w", err, &storage.InUseError{Dir: dir, Run: run})
 		}
-		return &exit{exitState, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err)}
+		return exit.With(exit.State, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err))
 	case errors.As(err, &bad):
-		return &exit{exitState, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err)}
+		return exit.With(exit.State, fmt.Errorf("%w; a WACZ holds whole files, so this one cannot be packed: crawl verify says more", err))
 	}
 	return err
 }
 
 // tell runs f, and prints how far it is if it takes long.
-func (p *program) tell(s *exported, out *target, f func() (int64, error)) (int64, error) {
+func (p *program) tell(s *exported, out *output.Target, f func() (int64, error)) (int64, error) {
 	whole, err := s.size()
 	if err != nil {
 		return 0, err
 	}
 	var n int64
 	p.meanwhile(func(time.Duration) string {
-		return fmt.Sprintf("export: %s read of %s, %s written", size(s.read()), size(whole), size(out.written.Load()))
+		return fmt.Sprintf("export: %s read of %s, %s written", say.Size(s.read()), say.Size(whole), say.Size(out.Size()))
 	}, func() { n, err = f() })
 	return n, err
 }
 
-// meanwhile calls f, and prints the text of far now and then if it takes long, unless that
-// is "".
-func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
-	ended, done := make(chan struct{}), make(chan struct{})
-	begin := time.Now()
-	// Prints the progress. It ends when f has returned.
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(p.screen("plain", false).every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case now := <-tick.C:
-				if text := far(now.Sub(begin)); text != "" {
-					p.note("crawl: %s", text)
-				}
-			}
+// target returns the file or output that the flags name.
+func (p *program) target(f *exportFlags, kind *format) (*output.Target, error) {
+	switch {
+	case f.output != "-":
+		t, err := output.Create(f.output, f.force)
+		if err == nil && f.check && t.InPlace() {
+			t.Discard()
+			return nil, exit.Usagef("--check reads the file again, and %s is not a regular file: give another --output", f.output)
 		}
-	}()
-	f()
-	close(ended)
-	<-done
-}
-
-// reading returns the text that is printed while dir is read.
-func reading(what, dir string) func(time.Duration) string {
-	return func(took time.Duration) string {
-		return fmt.Sprintf("%s: reading %s for %s", what, dir, short(took))
+		return t, err
+	case f.check:
+		return nil, exit.Usagef("--check reads the file again, and standard output is not a file: give --output FILE")
+	case kind.binary && terminal.Is(p.out):
+		return nil, exit.Usagef("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
+	case terminal.Is(p.out): // a title may have control sequences; a file or a pipe gets every byte
+		return output.Stdout(transform.NewWriter(p.out, runes.Remove(runes.Predicate(say.Steers)))), nil
 	}
+	return output.Stdout(p.out), nil
 }

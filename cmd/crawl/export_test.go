@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -63,12 +65,12 @@ func writeArchive(dir string) error {
 
 // A terminal would read the bytes of a package as control sequences.
 func TestBinaryIsNotForTerminals(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip("there is no pseudo-terminal here: ", err)
 	}
-	defer terminal.Close()
-	if !isTerminal(terminal) {
+	defer tty.Close()
+	if !terminal.Is(tty) {
 		t.Skip("the pseudo-terminal is not a terminal")
 	}
 	dir := t.TempDir()
@@ -77,8 +79,8 @@ func TestBinaryIsNotForTerminals(t *testing.T) {
 	}
 	for _, format := range []string{"wacz", "parquet"} {
 		var said bytes.Buffer
-		if code := run([]string{"export", dir, "--format", format, "--output", "-"}, nil, terminal, &said); code != exitUsage {
-			t.Errorf("%s: exit code %d, want %d", format, code, exitUsage)
+		if code := run([]string{"export", dir, "--format", format, "--output", "-"}, nil, tty, &said); code != exit.Usage {
+			t.Errorf("%s: exit code %d, want %d", format, code, exit.Usage)
 		}
 		if want := format + " is binary and standard output is a terminal: give --output FILE"; !strings.Contains(said.String(), want) {
 			t.Errorf("%s: said %q, want %q", format, said.String(), want)
@@ -101,9 +103,9 @@ func TestExportExitCodes(t *testing.T) {
 		dir, format string
 		code        int
 	}{
-		{damaged, "csv", exitCheck}, {damaged, "cdxj", exitCheck}, {damaged, "wacz", exitState},
-		{growing, "csv", exitDone}, {growing, "wacz", exitState},
-		{pages, "csv", exitDone}, {pages, "cdxj", exitUsage}, {filepath.Join(pages, "none"), "csv", exitUsage},
+		{damaged, "csv", exit.Check}, {damaged, "cdxj", exit.Check}, {damaged, "wacz", exit.State},
+		{growing, "csv", exit.Done}, {growing, "wacz", exit.State},
+		{pages, "csv", exit.Done}, {pages, "cdxj", exit.Usage}, {filepath.Join(pages, "none"), "csv", exit.Usage},
 	} {
 		var out, said bytes.Buffer
 		if code := run([]string{"export", c.dir, "--format", c.format, "--output", filepath.Join(t.TempDir(), "file"), "--check"}, nil, &out, &said); code != c.code {

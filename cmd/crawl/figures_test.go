@@ -16,7 +16,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/account"
@@ -75,7 +78,7 @@ func oddWeb(t *testing.T) *crawltest.Web {
 func crawlOddWeb(t *testing.T) (text string, summaries []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := oddWeb(t)
-		if code, said := runKept(t, w, "was.crawl"); code != exitDone {
+		if code, said := runKept(t, w, "was.crawl"); code != exit.Done {
 			t.Fatalf("exit %d: %s", code, said)
 		}
 		time.Sleep(24 * time.Hour)
@@ -87,7 +90,7 @@ func crawlOddWeb(t *testing.T) (text string, summaries []string) {
 		for _, run := range []struct{ dir, limit string }{{"odd.crawl", "0"}, {"two.crawl", "12"}, {"two.crawl", "0"}} {
 			code, said := runKept(t, w, run.dir, append(args, "--limit", run.limit)...)
 			raw, err := os.ReadFile("end.json")
-			if code != exitDone || err != nil {
+			if code != exit.Done || err != nil {
 				t.Fatalf("exit %d, %v: %s", code, err, said)
 			}
 			if summaries = append(summaries, string(raw)); run.dir == "odd.crawl" {
@@ -142,14 +145,14 @@ func (f *figureTable) is(word, where string, n float64) {
 
 // reasonsOf returns the words of texts for the keys of a row.
 var reasonsOf = map[string]func(string) string{
-	"skipped URLs by reason": urlsInWords, "skipped links by reason": linksInWords, "left": urlsInWords, "failed requests of a stage": stageInWords,
+	"skipped URLs by reason": words.URLs, "skipped links by reason": words.Links, "left": words.URLs, "failed requests of a stage": words.Stage,
 	"sitemaps": func(key string) string {
 		if key == "urls" {
 			return "URLs listed"
 		}
 		return key
 	},
-	"page changes": func(c string) string { return changeWords[crawler.ChangeClass(c)] },
+	"page changes": func(c string) string { return words.Changes[crawler.ChangeClass(c)] },
 }
 
 // several are the words of rows whose names are about several things.
@@ -362,7 +365,7 @@ func TestAWordIsOneFigureInAllOutputs(t *testing.T) {
 	object("audit --json", said(t, "audit", "--out", "none", "--json", "odd.crawl"))
 	for _, format := range []string{"csv", "wacz"} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"export", "odd.crawl", "--format", format, "--output", "odd." + format}, nil, &out, &errs); code != exitDone {
+		if code := run([]string{"export", "odd.crawl", "--format", format, "--output", "odd." + format}, nil, &out, &errs); code != exit.Done {
 			t.Fatalf("export: exit %d: %s", code, &errs)
 		}
 		f.text("export", errs.String())
@@ -446,12 +449,12 @@ func (f *figureTable) progress(raw string) {
 		f.t.Fatal(err)
 	}
 	r := &s.Run
-	v := &view{now: s.Time, since: time.Hour}
-	v.stats.Counts = crawler.Counts{
+	v := &progress.View{Now: s.Time, Since: time.Hour}
+	v.Stats.Counts = crawler.Counts{
 		Requests: r.Requests, Robots: r.Robots, Fetched: r.Fetched, Pages: r.Pages, Bytes: r.Bytes, Status: r.Status, Errors: r.Errors, SkippedLinks: r.SkippedLinks, SkippedURLs: r.SkippedURLs,
 	}
-	v.stats.Frontier.Entries, v.stats.Frontier.Again, v.stats.Frontier.Sites = s.Crawl.Queued, s.Crawl.Again, s.Sites.Known
-	for _, line := range v.block(1000) {
+	v.Stats.Frontier.Entries, v.Stats.Frontier.Again, v.Stats.Frontier.Sites = s.Crawl.Queued, s.Crawl.Again, s.Sites.Known
+	for _, line := range v.Block(1000) {
 		for _, m := range statusIn.FindAllStringSubmatch(line, -1) {
 			f.is("answers of a status: "+m[1], "progress: "+line, number(m[2]))
 		}
@@ -464,11 +467,11 @@ func (f *figureTable) progress(raw string) {
 		}
 		f.line("progress", line)
 	}
-	f.line("progress", v.logfmt())
+	f.line("progress", v.Logfmt())
 	var said bytes.Buffer
-	(&events{w: &said}).progress(v)
+	(&progress.Events{W: &said}).Progress(v)
 	answer := httptest.NewRecorder()
-	door.Looks(func() crawler.Status { return s }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	control.Metrics(func() crawler.Status { return s }).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for _, m := range regexp.MustCompile(`(?m)^(permesso_\w+)(?:\{\w+="([^"]*)"\})? (\S+)$`).FindAllStringSubmatch(answer.Body.String(), -1) {
 		path := []string{m[1]}
 		if m[2] != "" {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/spf13/pflag"
@@ -22,13 +23,13 @@ import (
 // parsed returns the options that flags set, by field, as text.
 func parsed(t *testing.T, args ...string) map[string]string {
 	t.Helper()
-	f := usualFlags()
+	f := settings.Usual()
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	f.register(fs)
+	f.Register(fs)
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestEachFlagReachesItsOption(t *testing.T) {
 
 func flags(each func(*pflag.Flag)) {
 	fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	usualFlags().register(fs)
+	settings.Usual().Register(fs)
 	fs.VisitAll(each)
 }
 
@@ -149,8 +150,8 @@ func same(t *testing.T, name, want string) {
 // Each setting of the command has all that the documents need.
 func TestSettingsAreComplete(t *testing.T) {
 	names := map[string]bool{}
-	for _, s := range usualFlags().settings() {
-		if names[s.Name] || !slices.Contains(groups, s.Group) || s.Help == "" || s.Larger == "" || s.Resume == "" || s.Type() == "" || s.CodeOnly {
+	for _, s := range settings.Usual().All() {
+		if names[s.Name] || !slices.Contains(settings.Groups, s.Group) || s.Help == "" || s.Larger == "" || s.Resume == "" || s.Type() == "" || s.CodeOnly {
 			t.Errorf("--%s is there twice, or is not complete: %+v", s.Name, s)
 		}
 		names[s.Name] = true
@@ -193,7 +194,7 @@ func TestExamplesOfTheHelpAreUnderstood(t *testing.T) {
 	}
 	for _, e := range examples {
 		fs := pflag.NewFlagSet("run", pflag.ContinueOnError)
-		usualFlags().register(fs)
+		settings.Usual().Register(fs)
 		if err := fs.Parse(strings.Fields(e[1])); err != nil || fs.NArg() != 1 && !fs.Changed("job") {
 			t.Errorf("%s: %v, arguments %q", e[0], err, fs.Args())
 		}
@@ -223,12 +224,12 @@ changes are printed at its start, marked as tighter or wider, and recorded in
 ` + "`crawl.log`" + ` ([outputs](outputs.md#crawllog)).
 
 This page is made from the table of settings in crawler/settings.go and
-cmd/crawl/settings.go: ` + "`go test ./cmd/crawl -run Settings -rewrite`" + `.
+cmd/crawl/internal/settings/settings.go: ` + "`go test ./cmd/crawl -run Settings -rewrite`" + `.
 `)
 	var effects []crawler.Effect
 	by := map[crawler.Effect][]string{}
 	var group crawler.Group
-	for _, s := range usualFlags().settings() {
+	for _, s := range settings.Usual().All() {
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n| flag | value | default | | tighter | `crawler.Options` |\n|---|---|---|---|---|---|\n", group)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"golang.org/x/sys/unix"
 )
 
@@ -75,11 +76,11 @@ func (k *killing) fullDisk(c killedCommand, left int64) (refused bool) {
 	said, code := k.again(c, func() bool { return time.Now().After(late) })
 	switch {
 	case code == c.code:
-	case code != exitDiskFull || !strings.Contains(said, "make room"):
+	case code != exit.DiskFull || !strings.Contains(said, "make room"):
 		k.Errorf("exit code %d: %s", code, said)
 	}
 	k.readable(c)
 	k.must(os.Remove(filler))
 	k.finish(c, 1)
-	return code == exitDiskFull
+	return code == exit.DiskFull
 }

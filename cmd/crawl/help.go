@@ -2,11 +2,17 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -29,16 +35,13 @@ var commandGroups = []struct {
 	{"This program", []string{"completion", "man", "version", "help"}},
 }
 
-// groupKey is the annotation of a flag that names its heading in the help.
-const groupKey = "group"
-
 // setHelp gives all commands the same form of help.
 func (p *program) setHelp(root *cobra.Command) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(p.helpCommand())
 	root.InitDefaultHelpCmd()
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		width := cmp.Or(terminalWidth(p.out), 80)
+		width := cmp.Or(terminal.Width(p.out), 80)
 		fmt.Fprint(p.out, help(cmd, min(width, 100)))
 	})
 }
@@ -71,18 +74,18 @@ func help(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	b.WriteString(cmd.Example + "\n\nUsage:\n")
 	for _, line := range usageLines(cmd) {
-		b.WriteString(wrapped("  "+line, 6, width))
+		b.WriteString(say.Wrapped("  "+line, 6, width))
 	}
-	for _, of := range blocks(cmd.Long) {
-		if !of.below {
+	for _, of := range say.Blocks(cmd.Long) {
+		if !of.Below {
 			b.WriteString("\n")
 		}
-		b.WriteString(of.wrapped(width))
+		b.WriteString(of.Wrapped(width))
 	}
 	for _, group := range commandsOf(cmd) {
 		b.WriteString("\n" + group.heading + ":\n")
 		for _, c := range group.commands {
-			b.WriteString(wrapped(fmt.Sprintf("  %-12s %s", c.Name(), c.Short), 15, width))
+			b.WriteString(say.Wrapped(fmt.Sprintf("  %-12s %s", c.Name(), c.Short), 15, width))
 		}
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -99,7 +102,7 @@ func help(cmd *cobra.Command, width int) string {
 
 // flagLines returns the help of a flag.
 func flagLines(flag *pflag.Flag, width int) string {
-	left, text := flagWords(flag)
+	left, text := settings.FlagWords(flag)
 	if flag.Shorthand == "" {
 		left = "    " + left
 	}
@@ -110,22 +113,7 @@ func flagLines(flag *pflag.Flag, width int) string {
 		left = ""
 	}
 	left += strings.Repeat(" ", helpAt-len(left))
-	return b.String() + wrapped(left+text, helpAt, width)
-}
-
-// flagWords returns a flag with a placeholder for its value, and its text.
-func flagWords(flag *pflag.Flag) (left, text string) {
-	name, text := pflag.UnquoteUsage(flag)
-	if s, ok := flag.Value.(flagValue); ok {
-		name = placeholder(s.Setting)
-	} else if name != "" {
-		name = " " + strings.ToUpper(name)
-	}
-	left = "--" + flag.Name + name
-	if flag.Shorthand != "" {
-		left = "-" + flag.Shorthand + ", " + left
-	}
-	return left, text + byDefault(flag)
+	return b.String() + say.Wrapped(left+text, helpAt, width)
 }
 
 // usageLines returns the ways to call a command.
@@ -198,7 +186,7 @@ type flagGroup struct {
 // subject.
 func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	list = []flagGroup{{heading: "Flags"}}
-	for _, g := range groups {
+	for _, g := range settings.Groups {
 		list = append(list, flagGroup{heading: string(g)})
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -206,7 +194,7 @@ func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 			return
 		}
 		at := 0
-		if of := f.Annotations[groupKey]; of != nil {
+		if of := f.Annotations[settings.GroupKey]; of != nil {
 			at = slices.IndexFunc(list, func(g flagGroup) bool { return g.heading == of[0] })
 		}
 		list[at].flags = append(list[at].flags, f)
@@ -214,22 +202,47 @@ func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	return slices.DeleteFunc(list, func(g flagGroup) bool { return len(g.flags) == 0 })
 }
 
-// placeholder returns the word for the value of a flag.
-func placeholder(s crawler.Setting) string {
-	of := s.Type()
+// flagError returns an error that says how to correct a flag that cannot be parsed.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
 	switch {
-	case s.IsBoolFlag():
-		return ""
-	case strings.ContainsAny(of, "|:"):
-		return " " + of
+	case errors.As(err, &invalid) && isSetting(invalid.GetFlag()):
+		return exit.Usagef("--%s: %w%s", invalid.GetFlag().Name, invalid.Unwrap(), guess.Meant(invalid.GetValue(), settings.ChoicesOf(invalid.GetFlag())))
+	case errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1:
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		name := "--" + unknown.GetSpecifiedName()
+		return exit.Usagef("unknown flag %s: %s%s --help lists the flags", name, guess.DidYouMean(name, names), cmd.CommandPath())
 	}
-	return " " + strings.ToUpper(of)
+	return exit.Usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 }
 
-// byDefault returns the text about the default of a flag, or "" if it has none.
-func byDefault(f *pflag.Flag) string {
-	if f.DefValue == "" || f.DefValue == "0" || f.DefValue == "[]" || f.NoOptDefVal != "" {
-		return ""
+// isSetting reports whether the errors of a flag already say how to correct it.
+func isSetting(f *pflag.Flag) bool {
+	_, ok := f.Value.(settings.Value)
+	return ok
+}
+
+// noCommand returns an error if a command that only has others below it is called with the
+// name of none of them.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknownCommand(cmd, args[0])
 	}
-	return " (default " + f.DefValue + ")"
+	return nil
+}
+
+// unknownCommand returns the error that there is no such command below cmd.
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	if !cmd.HasParent() && (strings.Contains(name, "://") || strings.ContainsAny(name, "./") || crawldir.Exists(name)) {
+		return exit.Usagef("unknown command %q: to crawl it, write crawl run %s", name, say.ShellQuoted(name))
+	}
+	return exit.Usagef("unknown command %q: %s%s --help lists them", name, guess.DidYouMean(name, names), cmd.CommandPath())
 }

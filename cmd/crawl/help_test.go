@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -22,7 +24,7 @@ func everyHelp(t *testing.T, f func(cmd *cobra.Command, text string)) {
 	for _, cmd := range all {
 		var out, err bytes.Buffer
 		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
-		if code := run(args, nil, &out, &err); code != exitDone || err.Len() > 0 {
+		if code := run(args, nil, &out, &err); code != exit.Done || err.Len() > 0 {
 			t.Errorf("crawl %q: exit %d: %s", args, code, &err)
 		}
 		f(cmd, out.String())
@@ -178,5 +180,12 @@ func TestHelpFollowsTheWidthOfATerminal(t *testing.T) {
 	}
 	if !prose {
 		t.Error("verify --help has no prose")
+	}
+}
+
+// A flag error of an unknown kind is passed on.
+func TestOtherFlagErrorsArePassedOn(t *testing.T) {
+	if got := flagError(&cobra.Command{Use: "crawl"}, errors.New("odd")).Error(); got != "odd: crawl --help lists the flags" {
+		t.Error(got)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"golang.org/x/term"
 )
 
 const needIdentity = `who crawls? Site owners must be able to name this crawler in robots.txt and to
@@ -49,7 +50,7 @@ func (p *program) identity(name string, contact []string) (crawler.Identity, err
 	}
 	if id.Token == "" || id.Contact == "" {
 		if !p.interactive() {
-			return id, usage(needIdentity)
+			return id, exit.Usagef(needIdentity)
 		}
 		if err := p.askIdentity(&id, path); err != nil {
 			return id, err
@@ -61,7 +62,7 @@ func (p *program) identity(name string, contact []string) (crawler.Identity, err
 		if option.Field != "Identity.Token" {
 			flag = "--contact"
 		}
-		return id, usage("%s: %s", flag, option.Reason)
+		return id, exit.Usagef("%s: %s", flag, option.Reason)
 	}
 	return id, nil
 }
@@ -78,35 +79,21 @@ func addContacts(id *crawler.Identity, contacts []string) error {
 			id.Contact, id.Mail = id.Mail, id.Contact
 		}
 	default:
-		return usage("--contact: give one, or two: a URL and an e-mail address")
+		return exit.Usagef("--contact: give one, or two: a URL and an e-mail address")
 	}
 	return nil
 }
 
 // interactive reports whether the program can ask the user.
-func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
+func (p *program) interactive() bool { return terminal.Is(p.in) && terminal.Is(p.err) }
 
-// widthOf returns how many characters fit in a line of the terminal f.
-func widthOf(f *os.File) int {
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		return 80
+// confirmed reads the answer to a question, and returns an error unless it is yes.
+func (p *program) confirmed() error {
+	line, _ := bufio.NewReader(p.in).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return exit.With(exit.Later, errors.New("nothing was changed"))
 	}
-	return width
-}
-
-// terminalWidth returns the width of the terminal that w writes to, or 0 if it is not a
-// terminal.
-func terminalWidth(w any) int {
-	if !isTerminal(w) {
-		return 0
-	}
-	return widthOf(w.(*os.File))
-}
-
-func isTerminal(f any) bool {
-	file, ok := f.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	return nil
 }
 
 // identityFile returns the path of the file for the answer, or "" if there is no place for
@@ -138,7 +125,7 @@ func readIdentity(path string) (crawler.Identity, error) {
 		err = json.Unmarshal(raw, &r)
 	}
 	if err != nil {
-		return crawler.Identity{}, usage("%s: %v: correct or remove it, or use --name and --contact", path, err)
+		return crawler.Identity{}, exit.Usagef("%s: %v: correct or remove it, or use --name and --contact", path, err)
 	}
 	return crawler.Identity{Token: r.Name, Contact: r.Contact, Mail: r.Mail}, nil
 }
@@ -151,7 +138,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 		fmt.Fprint(p.err, question)
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return usage(needIdentity)
+			return exit.Usagef(needIdentity)
 		}
 		*to = strings.TrimSpace(line)
 		return nil

@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
@@ -20,10 +23,10 @@ A run makes the index by itself when it ends. No crawl may run in the directory.
 		Example: `  crawl index news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl index takes one argument, the directory of a crawl")
+				return exit.Usagef("crawl index takes one argument, the directory of a crawl")
 			}
-			if !exists(args[0]) {
-				return noDirectory(args[0])
+			if !crawldir.Exists(args[0]) {
+				return crawldir.Missing(args[0])
 			}
 			return p.index(args[0])
 		},
@@ -36,7 +39,7 @@ func (p *program) index(dir string) error {
 	var err error
 	p.meanwhile(reading("index", dir), func() {
 		done, err = storage.MakeIndex(dir, func(problem error) {
-			if damaged++; damaged <= maxProblems {
+			if damaged++; damaged <= say.MaxProblems {
 				p.note("%v", problem)
 			}
 		})
@@ -49,11 +52,11 @@ func (p *program) index(dir string) error {
 			return err
 		}
 	}
-	if err := p.say("%s: %s in %s", dir, plural(int(done.Lines), "line"), storage.IndexFile); err != nil {
+	if err := p.say("%s: %s in %s", dir, say.Plural(int(done.Lines), "line"), storage.IndexFile); err != nil {
 		return err
 	}
 	if damaged > 0 {
-		return &exit{exitCheck, errors.New(plural(damaged, "part") + " of the archive cannot be read and is left out: crawl verify names all that is wrong")}
+		return exit.With(exit.Check, errors.New(say.Plural(damaged, "part")+" of the archive cannot be read and is left out: crawl verify names all that is wrong"))
 	}
 	return nil
 }

@@ -9,6 +9,10 @@ import (
 	"path"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 )
@@ -40,7 +44,7 @@ changes an existing file; with - it prints the job file. The templates:
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("init writes one file")
+				return exit.Usagef("init writes one file")
 			}
 			text, err := jobTemplate(name, all)
 			if err != nil {
@@ -50,7 +54,7 @@ changes an existing file; with - it prints the job file. The templates:
 		},
 	}
 	name = jobTemplates[0]
-	choose(cmd.Flags(), &name, "template", "", "which one", jobTemplates...)
+	settings.Choose(cmd.Flags(), &name, "template", "", "which one", jobTemplates...)
 	cmd.Flags().BoolVar(&all, "all", false, "add all settings, with their defaults, as comments")
 	return cmd
 }
@@ -59,7 +63,7 @@ changes an existing file; with - it prints the job file. The templates:
 func jobTemplate(name string, all bool) (string, error) {
 	raw, err := templates.ReadFile(path.Join("templates", name+".yaml"))
 	if err != nil {
-		return "", usage("--template: %q is not one of %s", name, strings.Join(jobTemplates, ", "))
+		return "", exit.Usagef("--template: %q is not one of %s", name, strings.Join(jobTemplates, ", "))
 	}
 	text := string(raw)
 	if all {
@@ -72,15 +76,15 @@ func jobTemplate(name string, all bool) (string, error) {
 func allSettings() string {
 	var b strings.Builder
 	var group crawler.Group
-	for _, s := range usualFlags().settings() {
-		if notInJob[s.Name] != "" {
+	for _, s := range settings.Usual().All() {
+		if !jobfile.Has(s) {
 			continue
 		}
 		if s.Group != group {
 			group = s.Group
 			fmt.Fprintf(&b, "\n# %s\n", group)
 		}
-		for line := range strings.Lines(wrap(s.Help, 0, 90)) {
+		for line := range strings.Lines(say.Wrap(s.Help, 0, 90)) {
 			b.WriteString("\n# " + strings.TrimSpace(line))
 		}
 		fmt.Fprintf(&b, "\n# %s: %s\n", s.Name, asYAML(s))
@@ -107,10 +111,10 @@ func (p *program) writeJob(name, text string) error {
 	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usage("%s is there already: give another name, or - to print the file", name)
+		return exit.Usagef("%s is there already: give another name, or - to print the file", name)
 	}
 	if err != nil {
-		return usage("%w", err)
+		return exit.Usagef("%w", err)
 	}
 	_, err = file.WriteString(text)
 	if err = errors.Join(err, file.Close()); err != nil {

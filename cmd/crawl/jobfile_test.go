@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 )
 
 func nothingGiven(string) bool { return false }
@@ -24,8 +28,8 @@ func TestTemplatesAreJobFiles(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			f := usualFlags()
-			f.job = file
+			f := settings.Usual()
+			f.Job = file
 			seeds, _, err := (&program{}).job(f, nothingGiven, nil)
 			if err != nil || len(seeds) != 1 {
 				t.Errorf("%s: %v, %d seeds of\n%s", name, err, len(seeds), text)
@@ -48,10 +52,10 @@ func TestTheDocumentedJobFileIsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := usualFlags()
-	f.job = filepath.Join(dir, "job.yaml")
+	f := settings.Usual()
+	f.Job = filepath.Join(dir, "job.yaml")
 	seeds, _, err := (&program{}).job(f, nothingGiven, nil)
-	if !ok || err != nil || len(seeds) != 2 || f.opts.Site("https://www.slow.example").Delay != 10*time.Second {
+	if !ok || err != nil || len(seeds) != 2 || f.Crawl.Site("https://www.slow.example").Delay != 10*time.Second {
 		t.Errorf("%v: %q", err, seeds)
 	}
 }
@@ -71,7 +75,7 @@ func TestTheDocumentedScheduleIsOne(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduleOf(dir)
+		s, err := timetable.ScheduleOf(dir)
 		if err != nil || s.Spec().Every != "0 3 * * MON" || s.Spec().Jitter != 30*time.Minute {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
@@ -83,7 +87,7 @@ func uncommented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
-		if s := usualFlags().setting(name); ok && s.Name != "" && value == asYAML(s)+"\n" {
+		if s := settings.Usual().Setting(name); ok && s.Name != "" && value == asYAML(s)+"\n" {
 			b.WriteString(name + ": " + value)
 		}
 	}
@@ -106,10 +110,10 @@ func FuzzJobFile(f *testing.F) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		flags := usualFlags()
-		flags.job = file
+		flags := settings.Usual()
+		flags.Job = file
 		_, _, err := (&program{err: &strings.Builder{}}).job(flags, nothingGiven, nil)
-		if err != nil && exitCode(err) != exitUsage {
+		if err != nil && exit.Code(err) != exit.Usage {
 			t.Errorf("%v", err)
 		}
 	})

@@ -23,7 +23,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -56,7 +57,7 @@ var killedCommands = []killedCommand{
 	{name: "run, going on", start: "half", args: killedRun()},
 	{name: "run --fresh", start: "ended", args: killedRun("--fresh")},
 	{name: "run --rescan", start: "narrow", args: killedRun("--rescan")},
-	{name: "run --revisit", start: "aged", week: 1, args: killedRun("--revisit", "fixed:1d"), code: exitLater},
+	{name: "run --revisit", start: "aged", week: 1, args: killedRun("--revisit", "fixed:1d"), code: exit.Later},
 	{name: "run of a new series", start: "job", args: []string{"run", "--job", "SERIES/job.yaml", "--series", "SERIES", "--progress", "none"}},
 	{name: "run of a series", start: "series", week: 1, args: []string{"run", "--job", "SERIES/job.yaml", "--series", "SERIES", "--progress", "none"}},
 	{name: "schedule run", start: "series", week: 1, args: []string{"schedule", "run", "SERIES"}},
@@ -97,7 +98,8 @@ func newKilling(t *testing.T) *killing {
 	return k
 }
 
-func (k *killing) crawl() string  { return filepath.Join(k.at, "x.crawl") }
+func (k *killing) crawl() string { return filepath.Join(k.at, "x.crawl") }
+
 func (k *killing) series() string { return filepath.Join(k.at, "weekly") }
 
 func (k *killing) args(c killedCommand) []string {
@@ -160,7 +162,7 @@ func (k *killing) makeFixtures() {
 	} {
 		k.start(f.from, 0)
 		if f.args != nil {
-			if out, code := k.execute(k.command(killedCommand{args: f.args})); code != exitDone {
+			if out, code := k.execute(k.command(killedCommand{args: f.args})); code != exit.Done {
 				k.Fatalf("the fixture %s: exit code %d: %s", f.name, code, out)
 			}
 		}
@@ -186,7 +188,7 @@ func (k *killing) runLongAgo() {
 		root.SetArgs(slices.DeleteFunc(k.args(killedCommand{args: killedRun("--revisit", "fixed:1d")}), func(arg string) bool {
 			return arg == "--allow-private" || arg == "--connect-to" || strings.HasPrefix(arg, "::")
 		}))
-		if err := root.ExecuteContext(t.Context()); exitCode(err) != exitLater {
+		if err := root.ExecuteContext(t.Context()); exit.Code(err) != exit.Later {
 			t.Fatal(err, said.String())
 		}
 	})
@@ -285,7 +287,7 @@ func (k *killing) seriesIsOver(c killedCommand) bool {
 func (k *killing) finish(c killedCommand, kills int) {
 	k.Helper()
 	if kills > 0 && k.seriesIsOver(c) {
-		if said, code := k.read([]string{"provenance", k.crawls()[c.snapshots()-1]}); code != exitDone {
+		if said, code := k.read([]string{"provenance", k.crawls()[c.snapshots()-1]}); code != exit.Done {
 			k.Errorf("crawl provenance: exit code %d: %s", code, said)
 		}
 	} else if said, code := k.again(c, func() bool { return false }); code != c.code {
@@ -336,13 +338,13 @@ func (k *killing) whole(c killedCommand) {
 	k.Helper()
 	for _, dir := range k.crawls() {
 		for _, args := range [][]string{{"verify", "--in-process", dir}, {"audit", "--out", "none", dir}} {
-			if said, code := k.read(args); code != exitDone {
+			if said, code := k.read(args); code != exit.Done {
 				k.Errorf("at the end, crawl %s: exit code %d: %s", strings.Join(args, " "), code, said)
 			}
 		}
 	}
-	if c.args[0] == "provenance" || c.args[0] == "run" && c.code == exitDone {
-		if said, code := k.read([]string{"provenance", "--verify", k.crawls()[len(k.crawls())-1]}); code != exitDone {
+	if c.args[0] == "provenance" || c.args[0] == "run" && c.code == exit.Done {
+		if said, code := k.read([]string{"provenance", "--verify", k.crawls()[len(k.crawls())-1]}); code != exit.Done {
 			k.Errorf("at the end, crawl provenance --verify: exit code %d: %s", code, said)
 		}
 	}
@@ -386,7 +388,7 @@ func (k *killing) outcome(c killedCommand) string {
 	runs := c.args[0] == "run" || c.args[0] == "schedule"
 	lines := map[string]bool{}
 	k.must(filepath.WalkDir(k.at, func(path string, d fs.DirEntry, err error) error {
-		if base := filepath.Base(path); err != nil || d.IsDir() || base == storage.RunFile || base == door.Name { // a kill may leave these
+		if base := filepath.Base(path); err != nil || d.IsDir() || base == storage.RunFile || base == control.Name { // a kill may leave these
 			return err
 		}
 		name, err := filepath.Rel(k.at, path)
@@ -476,17 +478,17 @@ func (k *killing) judge(c killedCommand, dir string, args []string) {
 	said, code := k.read(args)
 	ok, spoilt := false, c.start == "damaged" || c.start == "unindexed"
 	switch code {
-	case exitDone:
+	case exit.Done:
 		ok = true
-	case exitUsage:
+	case exit.Usage:
 		ok = slices.ContainsFunc([]string{"has not begun", "there is no ", "has no two crawls to compare", "has no crawl that has ended", "no answer was archived until now", "is not the directory of a crawl"}, func(words string) bool {
 			return strings.Contains(said, words)
 		})
-	case exitCheck:
+	case exit.Check:
 		// The provenance is older, and the output says so.
 		ok = spoilt || args[0] == "provenance" && strings.Contains(said, "writes it again") || strings.Contains(said, "since it was purged") ||
 			args[0] == "export" && strings.Contains(said, "or was killed (crawl run on it mends that)")
-	case exitState:
+	case exit.State:
 		ok = c.name == "optout purge" && strings.Contains(said, "crawl optout purge "+dir+" finishes it") ||
 			strings.Contains(said, "the WARC file is not finished: the crawl was killed") || spoilt
 	}

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/storage"
 	"go.etcd.io/bbolt"
@@ -82,7 +83,7 @@ func runKept(t *testing.T, w *crawltest.Web, dir string, args ...string) (code i
 		"http://a.example/", "http://b.example/",
 	}, args...))
 	err := root.ExecuteContext(t.Context())
-	return exitCode(err), fmt.Sprint(&out, err)
+	return exit.Code(err), fmt.Sprint(&out, err)
 }
 
 // atHome gives crawls a home of their own and a working directory, and keeps the goroutine
@@ -103,14 +104,14 @@ func makeKept(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := keptWeb(t)
-		if code, said := runKept(t, w, endedCrawl); code != exitDone {
+		if code, said := runKept(t, w, endedCrawl); code != exit.Done {
 			t.Fatalf("exit %d: %s", code, said)
 		}
 		time.Sleep(24 * time.Hour)
 		done := make(chan struct{})
 		go func() { // it ends with the crawl that it runs
 			defer close(done)
-			if code, said := runKept(t, w, "whole.crawl"); code != exitDone {
+			if code, said := runKept(t, w, "whole.crawl"); code != exit.Done {
 				t.Errorf("exit %d: %s", code, said)
 			}
 		}()
@@ -124,7 +125,7 @@ func makeKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(24 * time.Hour)
-		if code, said := runKept(t, w, againCrawl, "--previous", endedCrawl, "--revisit", "fixed:1d", "--patience", "48h", "--max-time", "60h"); code != exitLater {
+		if code, said := runKept(t, w, againCrawl, "--previous", endedCrawl, "--revisit", "fixed:1d", "--patience", "48h", "--max-time", "60h"); code != exit.Later {
 			t.Fatalf("exit %d: %s", code, said)
 		}
 	})
@@ -306,7 +307,7 @@ func exportedRows(t *testing.T, dir string) int {
 	var out, said bytes.Buffer
 	code := run([]string{"export", "--format", "csv", dir}, nil, &out, &said)
 	rows, err := csv.NewReader(&out).ReadAll()
-	if code != exitDone || err != nil {
+	if code != exit.Done || err != nil {
 		t.Fatalf("crawl export %s: exit %d, %v: %s", dir, code, err, &said)
 	}
 	return len(rows) - 1
@@ -330,7 +331,7 @@ func goOn(t *testing.T, code int, dir string, args ...string) (w *crawltest.Web,
 
 // Nothing is left: a new seed is fetched, and nothing that was.
 func endedGoesOn(t *testing.T) {
-	w, _ := goOn(t, exitDone, endedCrawl, "http://c.example/")
+	w, _ := goOn(t, exit.Done, endedCrawl, "http://c.example/")
 	w.AssertFetched("http://c.example/")
 	w.AssertNeverFetched(keptFetched...)
 }
@@ -341,7 +342,7 @@ func killedGoesOn(t *testing.T) {
 	if len(before) == 0 || len(before) == len(keptFetched) {
 		t.Fatalf("the kill came when %d of %d URLs were fetched", len(before), len(keptFetched))
 	}
-	w, _ := goOn(t, exitDone, killedCrawl)
+	w, _ := goOn(t, exit.Done, killedCrawl)
 	w.AssertNeverFetched(before...)
 	w.AssertFetched(slices.DeleteFunc(slices.Clone(keptFetched), func(u string) bool { return slices.Contains(before, u) })...)
 	if got := fetchedIn(t, killedCrawl); !slices.Equal(got, keptFetched) {
@@ -351,7 +352,7 @@ func killedGoesOn(t *testing.T) {
 
 // Pages are fetched again, with the validators that were kept.
 func againGoesOn(t *testing.T) {
-	w, unchanged := goOn(t, exitLater, againCrawl, "--previous", endedCrawl, "--revisit", "fixed:1d", "--patience", "48h", "--max-time", "30h")
+	w, unchanged := goOn(t, exit.Later, againCrawl, "--previous", endedCrawl, "--revisit", "fixed:1d", "--patience", "48h", "--max-time", "30h")
 	if n := w.Fetched("http://a.example/tagged"); n == 0 || unchanged != n {
 		t.Errorf("asked %d times for a page that has not changed, which was said %d times", n, unchanged)
 	}
@@ -367,7 +368,7 @@ func TestACrawlOfAnUnreadLayoutIsRefusedAndNotTouched(t *testing.T) {
 			stateVersion(t, endedCrawl, layout)
 			before := bytesOf(t, endedCrawl)
 			w, _ := keptWeb(t)
-			if code, said := runKept(t, w, endedCrawl, "http://c.example/"); code != exitLayout || !strings.Contains(said, fmt.Sprint("layout ", layout)) {
+			if code, said := runKept(t, w, endedCrawl, "http://c.example/"); code != exit.Layout || !strings.Contains(said, fmt.Sprint("layout ", layout)) {
 				t.Errorf("crawl run: exit %d: %s", code, said)
 			}
 			w.AssertNeverFetched("http://c.example/robots.txt", "http://c.example/")
@@ -377,7 +378,7 @@ func TestACrawlOfAnUnreadLayoutIsRefusedAndNotTouched(t *testing.T) {
 				{"diff", endedCrawl, againCrawl}, {"diff", againCrawl, endedCrawl}, {"repair", endedCrawl}, {"robots", "show", endedCrawl, "a.example"},
 			} {
 				var out, said bytes.Buffer
-				if code := run(args, nil, &out, &said); code != exitLayout || !strings.Contains(said.String(), fmt.Sprint("layout ", layout)) {
+				if code := run(args, nil, &out, &said); code != exit.Layout || !strings.Contains(said.String(), fmt.Sprint("layout ", layout)) {
 					t.Errorf("crawl %q: exit %d: %s%s", args, code, &out, &said)
 				}
 			}

@@ -8,9 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/account"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/spf13/cobra"
 )
 
@@ -96,14 +102,14 @@ time while the list was made. Docs: docs/reference/explain.md.`,
   crawl list --count news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl list takes one argument, the directory of a crawl")
+				return exit.Usagef("crawl list takes one argument, the directory of a crawl")
 			}
 			return p.list(&f, args[0])
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Fates, "fate", nil, "`fates`, with commas between them (default: all)")
-	if err := flags.SetAnnotation("fate", choicesKey, fateNames()); err != nil {
+	if err := flags.SetAnnotation("fate", settings.ChoicesKey, fateNames()); err != nil {
 		panic(err) // the flag does not exist
 	}
 	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
@@ -149,7 +155,7 @@ func (p *program) listAll(f *listQuery, a *account.Account) error {
 		}
 	}
 	if !any && len(f.Sites) > 0 && !f.asksLinks() {
-		return unknownOf(a.Sites(), f.Sites)
+		return crawldir.UnknownSites(a.Sites(), f.Sites)
 	}
 	if err := p.listLinks(a, f, of, total); err != nil {
 		return err
@@ -168,7 +174,7 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 	unknown := 0
 	for l, err := range a.Refused() {
 		if errors.Is(err, account.ErrNoLinks) {
-			return usage("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and this crawl has not kept them: "+
+			return exit.Usagef("--fate %s: links that were refused before they entered the crawl are counted in the summary of each run, and this crawl has not kept them: "+
 				"crawl run --output links does. crawl explain says what the settings make of a URL", strings.Join(f.Fates, ","))
 		}
 		if err != nil {
@@ -192,7 +198,7 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 		}
 	}
 	if unknown > 0 {
-		p.note("crawl: why %s were refused is not kept", plural(unknown, "URL"))
+		p.note("crawl: why %s were refused is not kept", say.Plural(unknown, "URL"))
 	}
 	return nil
 }
@@ -243,7 +249,7 @@ func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON
 			Site  frontier.Site            `json:"site,omitempty"` // left out: in all
 			URLs  int                      `json:"urls"`           // the sum of the fates
 			Fates map[account.Standing]int `json:"fates"`
-		}{site, sum(n), n})
+		}{site, say.Sum(n), n})
 	}
 	var parts []string
 	for _, fate := range allFates() {
@@ -255,7 +261,7 @@ func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON
 	if name == "" {
 		name = "in all"
 	}
-	text := plural(sum(n), "URL")
+	text := say.Plural(say.Sum(n), "URL")
 	if parts != nil {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -283,11 +289,11 @@ func fateNames() (names []string) {
 
 // check returns an error if a flag has an invalid value.
 func (f *listQuery) check() error {
-	if err := eachOf("fate", "fate", f.Fates, fateNames()); err != nil {
+	if err := settings.EachOf("fate", "fate", f.Fates, fateNames()); err != nil {
 		return err
 	}
 	if len(f.Tags) > 0 && f.asksLinks() {
-		return usage("--tag is for URLs that have entered the crawl: links that were refused have no tag")
+		return exit.Usagef("--tag is for URLs that have entered the crawl: links that were refused have no tag")
 	}
 	return nil
 }
@@ -302,10 +308,10 @@ func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 	var sites []frontier.Site
 	var hosts []string
 	for _, name := range f.Sites {
-		u, err := seedURL(name)
+		u, err := seeds.URL(name)
 		switch {
 		case err != nil:
-			return nil, usage("--site: %q is not a site: write it as https://example.org", name)
+			return nil, exit.Usagef("--site: %q is not a site: write it as https://example.org", name)
 		case strings.Contains(name, "://"):
 			sites = append(sites, u.Site())
 		default:

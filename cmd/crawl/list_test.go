@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/storage"
@@ -43,7 +45,7 @@ func TestAListSteersNoTerminal(t *testing.T) {
 	for _, args := range [][]string{{"list", dir}, {"list", "--json", dir}, {"list", "--count", dir}} {
 		var out, said bytes.Buffer
 		code := run(args, nil, &out, &said)
-		if code != exitDone || strings.IndexFunc(out.String(), steers) >= 0 || said.Len() > 0 {
+		if code != exit.Done || strings.IndexFunc(out.String(), say.Steers) >= 0 || said.Len() > 0 {
 			t.Errorf("%q: exit code %d, %q, %s", args, code, &out, &said)
 		}
 	}
@@ -95,7 +97,7 @@ func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
 			if out.lines >= 0 { // nothing failed
 				break
 			}
-			if failed++; code != exitFatal || !strings.Contains(said.String(), errFull.Error()) {
+			if failed++; code != exit.Fatal || !strings.Contains(said.String(), errFull.Error()) {
 				t.Errorf("crawl %q after %d lines: exit %d\n%s", args, after, code, &said)
 			}
 		}
@@ -120,7 +122,7 @@ func TestAStateOfALaterLayoutIsNotRead(t *testing.T) {
 	}
 	for _, args := range [][]string{{"list", dir}, {"explain", "--dir", dir, "http://a.test/"}, {"robots", "show", dir, "a.test"}} {
 		var out, said bytes.Buffer
-		if code := run(args, nil, &out, &said); code != exitLayout || !strings.Contains(said.String(), "99") || out.Len() > 0 {
+		if code := run(args, nil, &out, &said); code != exit.Layout || !strings.Contains(said.String(), "99") || out.Len() > 0 {
 			t.Errorf("crawl %q: exit code %d, %s%s", args, code, &out, &said)
 		}
 	}

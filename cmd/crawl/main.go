@@ -15,7 +15,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -33,11 +38,11 @@ func main() {
 type program struct {
 	in       io.Reader
 	out, err io.Writer
-	exit     func(code int) // ends the process at once, even if a goroutine hangs in the kernel
-	network  fetch.Network  // nil means this machine's
-	events   *events        // nil if messages are for people
-	columns  int            // width of another process's terminal that shows the output; 0: that of out
-	control  bool           // a crawl has a control socket; false if time is virtual
+	exit     func(code int)   // ends the process at once, even if a goroutine hangs in the kernel
+	network  fetch.Network    // nil means this machine's
+	events   *progress.Events // nil if messages are for people
+	columns  int              // width of another process's terminal that shows the output; 0: that of out
+	control  bool             // a crawl has a control socket; false if time is virtual
 }
 
 // run is main without ending the process: it returns the exit code.
@@ -53,14 +58,14 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	root.SetErr(errOut)
 	cmd, err := root.ExecuteContextC(context.Background())
 	if err != nil && err.Error() != "" {
-		fmt.Fprintf(p.err, "crawl: %s\n", indented(withoutPackages(withMend(err, cmd.Name() == "run"))))
+		fmt.Fprintf(p.err, "crawl: %s\n", say.Indented(say.WithoutPackages(exit.WithMend(err, cmd.Name() == "run"))))
 	}
-	code := exitCode(err)
-	if code == exitDiskFull {
-		fmt.Fprintln(p.err, "crawl: "+mendLimit(err, cmd.Name() == "run"))
+	code := exit.Code(err)
+	if code == exit.DiskFull {
+		fmt.Fprintln(p.err, "crawl: "+exit.MendLimit(err, cmd.Name() == "run"))
 	}
 	if p.events != nil {
-		p.events.last(code)
+		p.events.Last(code)
 	}
 	return code
 }
@@ -72,7 +77,7 @@ func (p *program) root() *cobra.Command {
 		Long: `crawl fetches the pages of sites politely: it reads robots.txt first,
 waits between two requests, and continues where it stopped, even after a kill.
 
-` + exitHelp(),
+` + exit.Help(),
 		Example: `Try it without any network:
   crawl demo
 
@@ -87,13 +92,8 @@ May a crawler fetch it?
 		Version:       crawler.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
+		Args:          noCommand,
+		RunE:          func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	root.PersistentPreRun = sweepSockets
 	root.SetVersionTemplate("crawl (permesso) {{.Version}}\n")
@@ -111,7 +111,7 @@ May a crawler fetch it?
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
+		return exit.Usagef("%s takes no arguments, got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }
@@ -126,13 +126,41 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			continue
 		}
-		door.Sweep(dir)
+		control.Sweep(dir)
 		snapshots, err := series.Series{Dir: dir}.Snapshots()
-		if err != nil || exists(filepath.Join(dir, storage.StateFile)) {
+		if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
 			continue
 		}
 		for _, s := range snapshots {
-			door.Sweep(s.Dir)
+			control.Sweep(s.Dir)
 		}
 	}
 }
+
+// lines returns labelled lines on standard output.
+func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
+
+// say prints a line on standard output.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(p.out, say.OneLine(fmt.Sprintf(format, args...)))
+	return err
+}
+
+// sayAll prints lines on standard output, each as say does.
+func (p *program) sayAll(lines []string) error {
+	for _, line := range lines {
+		if err := p.say("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note prints a line on standard error.
+func (p *program) note(format string, args ...any) {
+	fmt.Fprintln(p.err, say.OneLine(fmt.Sprintf(format, args...)))
+}
+
+// object prints a line of JSON. Characters that could control a terminal are escaped;
+// programs read the same texts.
+func (p *program) object(v any) error { return say.Object(p.out, v) }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 )
@@ -29,7 +32,7 @@ crawl.1 and crawl-run.1. Without a directory it prints the page of crawl.`,
 			case 1:
 				return p.writeMan(cmd.Root(), args[0])
 			}
-			return usage("crawl man takes one argument at most, a directory")
+			return exit.Usagef("crawl man takes one argument at most, a directory")
 		},
 	}
 }
@@ -45,7 +48,7 @@ func (p *program) writeMan(root *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	p.note("crawl: %s in %s", plural(len(all), "page"), dir)
+	p.note("crawl: %s in %s", say.Plural(len(all), "page"), dir)
 	return nil
 }
 
@@ -84,7 +87,7 @@ func manPage(cmd *cobra.Command) string {
 	for _, group := range flagsOf(cmd) {
 		r.macro("SH", strings.ToUpper(group.heading))
 		for _, flag := range group.flags {
-			r.term(flagWords(flag))
+			r.term(settings.FlagWords(flag))
 		}
 	}
 	r.macro("SH", "EXAMPLES")
@@ -133,15 +136,15 @@ func (r *roff) term(of, text string) {
 
 // blocks writes paragraphs, and indented lines unchanged.
 func (r *roff) blocks(text string) {
-	for i, of := range blocks(text) {
-		if i > 0 && !of.below {
+	for i, of := range say.Blocks(text) {
+		if i > 0 && !of.Below {
 			r.macro("PP")
 		}
-		if of.as {
+		if of.AsIs {
 			r.macro("nf")
 		}
-		r.text(strings.Join(of.lines, "\n"))
-		if of.as {
+		r.text(strings.Join(of.Lines, "\n"))
+		if of.AsIs {
 			r.macro("fi")
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +21,7 @@ import (
 func TestEachCommandHasAManualPage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	var out, said bytes.Buffer
-	if code := run([]string{"man", dir}, nil, &out, &said); code != exitDone || out.Len() > 0 {
+	if code := run([]string{"man", dir}, nil, &out, &said); code != exit.Done || out.Len() > 0 {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
 	var pages []string
@@ -40,7 +42,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if left, text := flagWords(f); !f.Hidden && f.Name != "help" && !strings.Contains(page, ".TP\n.B \""+left+"\"\n"+text+"\n") {
+			if left, text := settings.FlagWords(f); !f.Hidden && f.Name != "help" && !strings.Contains(page, ".TP\n.B \""+left+"\"\n"+text+"\n") {
 				t.Errorf("%s does not list %s", name, left)
 			}
 		})
@@ -85,17 +87,17 @@ func TestManualPagesHaveEachCharacter(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", r.b.String(), want)
 	}
 	var out, said bytes.Buffer
-	if code := run([]string{"man"}, nil, &out, &said); code != exitDone || !strings.HasPrefix(out.String(), `.TH "CRAWL" "1" `) {
+	if code := run([]string{"man"}, nil, &out, &said); code != exit.Done || !strings.HasPrefix(out.String(), `.TH "CRAWL" "1" `) {
 		t.Errorf("exit %d: %s%.100s", code, &said, &out)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code := run([]string{"man", file}, nil, &out, &said); code != exitFatal || !strings.Contains(said.String(), file) {
+	if code := run([]string{"man", file}, nil, &out, &said); code != exit.Fatal || !strings.Contains(said.String(), file) {
 		t.Errorf("exit %d: %s", code, &said)
 	}
-	if code := run([]string{"man", "a", "b"}, nil, &out, &said); code != exitUsage {
+	if code := run([]string{"man", "a", "b"}, nil, &out, &said); code != exit.Usage {
 		t.Errorf("two directories: exit %d", code)
 	}
 }
@@ -103,7 +105,7 @@ func TestManualPagesHaveEachCharacter(t *testing.T) {
 // The version is printed for people and for programs.
 func TestTheVersionIsSaid(t *testing.T) {
 	var out, said bytes.Buffer
-	if code := run([]string{"version", "--json"}, nil, &out, &said); code != exitDone {
+	if code := run([]string{"version", "--json"}, nil, &out, &said); code != exit.Done {
 		t.Fatalf("exit %d: %s", code, &said)
 	}
 	var b build
@@ -116,7 +118,7 @@ func TestTheVersionIsSaid(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 	out.Reset()
-	if code := run([]string{"version"}, nil, &out, &said); code != exitDone || out.String() != "crawl (permesso) "+crawler.Version+"\n" {
+	if code := run([]string{"version"}, nil, &out, &said); code != exit.Done || out.String() != "crawl (permesso) "+crawler.Version+"\n" {
 		t.Errorf("exit %d: %s", code, &out)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
 	"go.etcd.io/bbolt"
@@ -73,17 +74,17 @@ func TestACrawlThatHasNotBegun(t *testing.T) {
 			for _, args := range readersOf(dir) {
 				var out, errOut bytes.Buffer
 				code := run(args, strings.NewReader(""), &out, &errOut)
-				if code != exitUsage || !strings.Contains(errOut.String(), "has not begun") || strings.Contains(errOut.String(), "damaged") {
+				if code != exit.Usage || !strings.Contains(errOut.String(), "has not begun") || strings.Contains(errOut.String(), "damaged") {
 					t.Errorf("crawl %s: exit code %d, %s%s", strings.Join(args, " "), code, out.Bytes(), errOut.Bytes())
 				}
 			}
 			var out, errOut bytes.Buffer
-			if code := run([]string{"status", dir}, nil, &out, &errOut); code != exitDone || !strings.Contains(out.String(), "has not begun") {
+			if code := run([]string{"status", dir}, nil, &out, &errOut); code != exit.Done || !strings.Contains(out.String(), "has not begun") {
 				t.Errorf("crawl status: exit code %d, %s%s", code, out.Bytes(), errOut.Bytes())
 			}
 			out.Reset()
 			var s crawler.Status
-			if code := run([]string{"status", "--json", dir}, nil, &out, &errOut); code != exitDone || json.Unmarshal(out.Bytes(), &s) != nil || s.State != crawler.StateNotBegun {
+			if code := run([]string{"status", "--json", dir}, nil, &out, &errOut); code != exit.Done || json.Unmarshal(out.Bytes(), &s) != nil || s.State != crawler.StateNotBegun {
 				t.Errorf("crawl status --json: exit code %d, %s%s", code, out.Bytes(), errOut.Bytes())
 			}
 			for file, is := range contents(t, root) {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -61,7 +62,7 @@ func TestOddFilesOfACrawl(t *testing.T) {
 					code := run(args, strings.NewReader(""), &out, &said)
 					// An interrupted purge is finished first. run.json does not matter to a
 					// reader, after the process that held the crawl has ended.
-					if refused := name == "purge.jsonl" && odd != "a link to nothing"; refused != (code == exitState || code == exitFatal) || refused && !strings.Contains(said.String()+out.String(), "purge") {
+					if refused := name == "purge.jsonl" && odd != "a link to nothing"; refused != (code == exit.State || code == exit.Fatal) || refused && !strings.Contains(said.String()+out.String(), "purge") {
 						t.Errorf("crawl %q: exit %d: %s%s", args, code, &out, &said)
 					}
 				}

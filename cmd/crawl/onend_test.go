@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -46,51 +47,13 @@ func TestTheCommandAtTheEndIsToldOfFailures(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want string
-	}{{errors.New("disk"), "1 a.crawl\n"}, {&exit{exitForced, nil}, ""}, {nil, "0 a.crawl\n"}} {
+	}{{errors.New("disk"), "1 a.crawl\n"}, {exit.With(exit.Forced, nil), ""}, {nil, "0 a.crawl\n"}} {
 		if said := atEnd(t, `grep -q '"dir":"a.crawl"' && echo "$PERMESSO_EXIT $PERMESSO_DIR" >`+file, test.err); said != "" {
 			t.Error(said)
 		}
 		got, _ := os.ReadFile(file)
 		if os.Remove(file); string(got) != test.want {
 			t.Errorf("after %v: %q, want %q", test.err, got, test.want)
-		}
-	}
-}
-
-// A log file that was moved away, or removed, is made anew: no line is lost, and no signal
-// is needed.
-func TestALogFileIsBegunAnew(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	w, _, err := (&program{}).logTo(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.(*logFile).file.Close()
-	write := func(line string) {
-		if n, err := w.Write([]byte(line)); n != len(line) || err != nil {
-			t.Error(n, err)
-		}
-	}
-	write("one\n")
-	write("two\n")
-	if runtime.GOOS != "windows" { // there an open file cannot be moved
-		if err := os.Rename(path, path+".1"); err != nil {
-			t.Fatal(err)
-		}
-		write("three\n")
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		write("four\n")
-		if err := os.Rename(filepath.Dir(path), filepath.Dir(path)+".moved"); err != nil {
-			t.Fatal(err)
-		}
-		path = filepath.Join(filepath.Dir(path)+".moved", "log")
-		write("five\n")
-		old, _ := os.ReadFile(path + ".1")
-		now, _ := os.ReadFile(path)
-		if string(old) != "one\ntwo\n" || string(now) != "four\nfive\n" {
-			t.Errorf("%q, then %q", old, now)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"golang.org/x/sys/unix"
@@ -79,7 +80,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 			code := run(o.args, nil, &said, &said)
 			refused := o.kept && k.mode&(fs.ModeDevice|fs.ModeNamedPipe) != 0 || strings.Contains(name, "directory") || strings.Contains(name, "itself")
 			// A certificate that was not requested by name is left out.
-			if certificate := strings.HasSuffix(o.name, certificateFile); (code != exitDone) != (refused && !certificate) {
+			if certificate := strings.HasSuffix(o.name, certificateFile); (code != exit.Done) != (refused && !certificate) {
 				t.Errorf("%s is %s: exit %d: %s", strings.Join(o.args, " "), name, code, said.String())
 			}
 			if refused && !strings.Contains(said.String(), o.name) && !strings.Contains(said.String(), filepath.Join(dir, "none")) {
@@ -156,11 +157,11 @@ func TestAnExportIntoWhatIsNoFile(t *testing.T) {
 	}
 	n := drain(t, pipe)
 	var said bytes.Buffer
-	if code := run([]string{"export", dir, "--format", "csv", "--output", pipe}, nil, &said, &said); code != exitDone || <-n == 0 {
+	if code := run([]string{"export", dir, "--format", "csv", "--output", pipe}, nil, &said, &said); code != exit.Done || <-n == 0 {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	n = drain(t, pipe)
-	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exitUsage || !strings.Contains(said.String(), "is not a regular file: give another --output") {
+	if code := run([]string{"export", dir, "--format", "csv", "--check", "--output", pipe}, nil, &said, &said); code != exit.Usage || !strings.Contains(said.String(), "is not a regular file: give another --output") {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	<-n

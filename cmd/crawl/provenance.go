@@ -11,6 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -48,17 +52,17 @@ docs/explain/provenance.md.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return usage("crawl provenance takes one argument, the directory of a crawl")
-			case !exists(args[0]):
-				return noDirectory(args[0])
-			case newestIn(args[0]) != "":
-				return noCrawlIn(args[0])
+				return exit.Usagef("crawl provenance takes one argument, the directory of a crawl")
+			case !crawldir.Exists(args[0]):
+				return crawldir.Missing(args[0])
+			case crawldir.Newest(args[0]) != "":
+				return crawldir.NoCrawl(args[0])
 			case f.verify && (f.signKey != "" || f.noAudit):
-				return usage("--verify writes nothing: --sign-key and --no-audit are for what is written")
+				return exit.Usagef("--verify writes nothing: --sign-key and --no-audit are for what is written")
 			case f.verify:
 				return p.verifyProvenance(cmd.Context(), &f, args[0])
 			case f.key != "":
-				return usage("--key is for --verify: --sign-key names the key that signs")
+				return exit.Usagef("--key is for --verify: --sign-key names the key that signs")
 			}
 			return p.writeProvenance(cmd.Context(), &f, args[0])
 		},
@@ -80,7 +84,7 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	}
 	key, err := provenance.ReadKey(path)
 	if err != nil {
-		return nil, usage("--sign-key: %w", err)
+		return nil, exit.Usagef("--sign-key: %w", err)
 	}
 	return key, nil
 }
@@ -100,7 +104,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 		return err
 	}
 	o := provenance.Options{Key: key, NoAudit: f.noAudit, Temp: f.temp}
-	if o.OptOut, err = optOut(); err != nil {
+	if o.OptOut, err = optout.Why(); err != nil {
 		return err
 	}
 	var res *provenance.Result
@@ -119,51 +123,51 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 
 // toldProvenance prints what was written.
 func (p *program) toldProvenance(dir string, res *provenance.Result) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
+	w := p.lines()
 	signed := "not signed"
 	if res.Signed {
 		signed = "signed"
 	}
-	w.told("provenance", "%s, %s", filepath.Join(dir, provenance.File), signed)
-	w.told("asked by", "%s (%s)", res.Identity.Token, res.Identity.Contact)
+	w.Told("provenance", "%s, %s", filepath.Join(dir, provenance.File), signed)
+	w.Told("asked by", "%s (%s)", res.Identity.Token, res.Identity.Contact)
 	if !res.Figures.First.IsZero() {
-		w.told("from", "%s to %s, in %s, %d of them killed", res.Figures.First.Format(time.RFC3339), res.Figures.Last.Format(time.RFC3339), plural(int(res.Runs.All), "run"), res.Killed)
+		w.Told("from", "%s to %s, in %s, %d of them killed", res.Figures.First.Format(time.RFC3339), res.Figures.Last.Format(time.RFC3339), say.Plural(int(res.Runs.All), "run"), res.Killed)
 	}
 	var bytes int64
 	for _, o := range res.Outputs {
 		bytes += o.Bytes
 	}
-	w.told("files", "%s, %s", plural(len(res.Outputs), "file"), size(bytes))
-	w.told("URLs", "%d that entered the crawl, %d of them without an answer: %s", res.Absences.Entered, res.Absences.URLs, filepath.Join(dir, provenance.AbsencesFile))
+	w.Told("files", "%s, %s", say.Plural(len(res.Outputs), "file"), say.Size(bytes))
+	w.Told("URLs", "%d that entered the crawl, %d of them without an answer: %s", res.Absences.Entered, res.Absences.URLs, filepath.Join(dir, provenance.AbsencesFile))
 	for _, s := range account.Standings() {
 		if n := res.Absences.Fates[s]; n > 0 && s != account.StandsFetched {
-			w.told("", "%d %s", n, s)
+			w.Told("", "%d %s", n, s)
 		}
 	}
 	switch a := &res.Audit; a.Verdict {
 	case provenance.NotAudited:
-		w.told("audit", "%s: %s", a.Verdict, a.Why)
+		w.Told("audit", "%s: %s", a.Verdict, a.Why)
 	default:
-		w.told("audit", "%s: %s of %s", a.Verdict, plural(int(a.Violations), "violation"), plural(int(a.Requests), "request"))
+		w.Told("audit", "%s: %s of %s", a.Verdict, say.Plural(int(a.Violations), "violation"), say.Plural(int(a.Requests), "request"))
 	}
 	if res.Sheet.Why == "" {
-		w.told("datasheet", "%s: %s for a person to answer", filepath.Join(dir, provenance.DatasheetFile), plural(res.Sheet.Open, "question"))
+		w.Told("datasheet", "%s: %s for a person to answer", filepath.Join(dir, provenance.DatasheetFile), say.Plural(res.Sheet.Open, "question"))
 	}
-	return w.err
+	return w.Err
 }
 
 func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir string) (err error) {
 	var c provenance.Check
 	if f.key != "" {
 		if c.Key, err = provenance.ReadPublicKey(f.key); err != nil {
-			return usage("--key: %w", err)
+			return exit.Usagef("--key: %w", err)
 		}
 	}
 	var v *provenance.Verified
 	p.patiently(ctx, reading("provenance", dir), func(ctx context.Context) { v, err = provenance.Verify(ctx, dir, c) })
 	switch {
 	case errors.Is(err, provenance.ErrNone):
-		return usage("there is no %s in %s: crawl provenance %s writes it", provenance.File, dir, dir)
+		return exit.Usagef("there is no %s in %s: crawl provenance %s writes it", provenance.File, dir, dir)
 	case err != nil:
 		return err
 	}
@@ -185,27 +189,27 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 
 // toldVerified prints what was found.
 func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.Check) error {
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	w.told("verified", "%s, written on %s: %s, %s", filepath.Join(dir, provenance.File), v.Provenance.Written.Format(time.RFC3339), plural(v.Files, "file"), size(v.Bytes))
+	w := p.lines()
+	w.Told("verified", "%s, written on %s: %s, %s", filepath.Join(dir, provenance.File), v.Provenance.Written.Format(time.RFC3339), say.Plural(v.Files, "file"), say.Size(v.Bytes))
 	switch {
 	case v.Signed:
-		w.told("signature", "by that key")
+		w.Told("signature", "by that key")
 	case c.Key == nil:
-		w.told("signature", "not looked at: --key names who must have signed")
+		w.Told("signature", "not looked at: --key names who must have signed")
 	}
 	for i, d := range v.Differences {
-		if i == maxProblems {
-			w.told("", "and %d more", len(v.Differences)-i)
+		if i == say.MaxProblems {
+			w.Told("", "and %d more", len(v.Differences)-i)
 			break
 		}
-		w.told("DIFFERENCE", "%s %s", d.File, d.Why)
+		w.Told("DIFFERENCE", "%s %s", d.File, d.Why)
 	}
 	if len(v.Differences) == 0 {
-		w.told("result", "all as it was written")
-		return w.err
+		w.Told("result", "all as it was written")
+		return w.Err
 	}
-	w.told("result", "%s; if a run or a purge has changed the crawl since, crawl provenance %s writes it again", plural(len(v.Differences), "difference"), dir)
-	return w.err
+	w.Told("result", "%s; if a run or a purge has changed the crawl since, crawl provenance %s writes it again", say.Plural(len(v.Differences), "difference"), dir)
+	return w.Err
 }
 
 // A recorder says whether a run ends with its provenance.
@@ -222,8 +226,8 @@ var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.En
 // an error if a file differs from what the crawl has written. Any other failure is only
 // printed, and changes neither the crawl nor its exit code.
 func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) error {
-	code := exitCode(crawled)
-	ran := code == exitDone || code == exitLater || code == exitNothing
+	code := exit.Code(crawled)
+	ran := code == exit.Done || code == exit.Later || code == exit.Nothing
 	path := filepath.Join(opts.Dir, provenance.File)
 	if !r.wanted || !ran || !slices.Contains(endsByItself, c.Summary().End) {
 		if _, err := os.Stat(path); err == nil {

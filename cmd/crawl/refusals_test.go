@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -35,27 +37,27 @@ type refusal struct {
 // makes.
 func refusals(taken string) map[string]refusal {
 	all := map[string]refusal{
-		"a log file that cannot be made":   {code: exitUsage, args: []string{"--log-file", "none/log"}},
-		"a log file that is a directory":   {code: exitUsage, args: []string{"--log-file", "empty"}},
-		"a taken address of figures":       {code: exitUsage, args: []string{"--metrics", taken}},
-		"the same, and a log file":         {code: exitUsage, args: []string{"--metrics", taken, "--log-file", "log"}},
-		"no address":                       {code: exitUsage, args: []string{"--metrics", "nowhere.invalid:1"}},
-		"an invalid contact":               {code: exitUsage, args: []string{"--contact", "nobody"}},
-		"three contacts":                   {code: exitUsage, args: []string{"--contact", "a@example.org", "--contact", "b@example.org", "--contact", "https://example.org/"}},
-		"a name that is taken":             {code: exitUsage, args: []string{"--name", "googlebot"}},
-		"a name with a blank":              {code: exitUsage, args: []string{"--name", "my bot"}},
-		"a contact of the environment":     {code: exitUsage, env: map[string]string{"CRAWL_CONTACT": "nobody"}, begin: true},
-		"no key":                           {code: exitUsage, args: []string{"--sign-key", "none.pem"}},
-		"an invalid key":                   {code: exitUsage, args: []string{"--sign-key", "list.txt"}},
-		"no list of exclusions":            {code: exitUsage, args: []string{"--exclude-from", "none.txt"}},
-		"an invalid list of opt-outs":      {code: exitUsage, env: map[string]string{"XDG_CONFIG_HOME": "bad"}},
-		"an earlier crawl that is missing": {code: exitUsage, args: []string{"--previous", "none.crawl"}, begin: true},
-		"an invalid earlier crawl":         {code: exitUsage, args: []string{"--previous", "empty"}, begin: true},
-		"an earlier crawl that runs":       {code: exitInUse, args: []string{"--previous", "held.crawl"}, begin: true},
-		"no job":                           {code: exitUsage, args: []string{"--job", "none.yaml"}},
-		"a job with mistakes":              {code: exitUsage, args: []string{"--job", "mistakes.yaml"}},
-		"a time without a series":          {code: exitUsage, args: []string{"--due", "2030-01-01T00:00:00Z"}, begin: true},
-		"a series without a job":           {code: exitUsage, args: []string{"--series", "empty"}, begin: true},
+		"a log file that cannot be made":   {code: exit.Usage, args: []string{"--log-file", "none/log"}},
+		"a log file that is a directory":   {code: exit.Usage, args: []string{"--log-file", "empty"}},
+		"a taken address of figures":       {code: exit.Usage, args: []string{"--metrics", taken}},
+		"the same, and a log file":         {code: exit.Usage, args: []string{"--metrics", taken, "--log-file", "log"}},
+		"no address":                       {code: exit.Usage, args: []string{"--metrics", "nowhere.invalid:1"}},
+		"an invalid contact":               {code: exit.Usage, args: []string{"--contact", "nobody"}},
+		"three contacts":                   {code: exit.Usage, args: []string{"--contact", "a@example.org", "--contact", "b@example.org", "--contact", "https://example.org/"}},
+		"a name that is taken":             {code: exit.Usage, args: []string{"--name", "googlebot"}},
+		"a name with a blank":              {code: exit.Usage, args: []string{"--name", "my bot"}},
+		"a contact of the environment":     {code: exit.Usage, env: map[string]string{"CRAWL_CONTACT": "nobody"}, begin: true},
+		"no key":                           {code: exit.Usage, args: []string{"--sign-key", "none.pem"}},
+		"an invalid key":                   {code: exit.Usage, args: []string{"--sign-key", "list.txt"}},
+		"no list of exclusions":            {code: exit.Usage, args: []string{"--exclude-from", "none.txt"}},
+		"an invalid list of opt-outs":      {code: exit.Usage, env: map[string]string{"XDG_CONFIG_HOME": "bad"}},
+		"an earlier crawl that is missing": {code: exit.Usage, args: []string{"--previous", "none.crawl"}, begin: true},
+		"an invalid earlier crawl":         {code: exit.Usage, args: []string{"--previous", "empty"}, begin: true},
+		"an earlier crawl that runs":       {code: exit.InUse, args: []string{"--previous", "held.crawl"}, begin: true},
+		"no job":                           {code: exit.Usage, args: []string{"--job", "none.yaml"}},
+		"a job with mistakes":              {code: exit.Usage, args: []string{"--job", "mistakes.yaml"}},
+		"a time without a series":          {code: exit.Usage, args: []string{"--due", "2030-01-01T00:00:00Z"}, begin: true},
+		"a series without a job":           {code: exit.Usage, args: []string{"--series", "empty"}, begin: true},
 	}
 	for flag, value := range map[string]string{
 		"--scope": "planet", "--include": "(", "--exclude": "(", "--max-size": "huge", "--connect-to": "nowhere", "--output": "csv",
@@ -63,7 +65,7 @@ func refusals(taken string) map[string]refusal {
 		"--log-level": "loud", "--progress": "loud", "--purpose": "fun", "--bandwidth": "many", "--robots-forbidden": "perhaps", "--frobnicate": "1",
 		"--provenance": "perhaps", "--patience": "soon", "--max-time": "-1s", "--timeout": "-1s", "--rate": "-1", "--requisites": "some",
 	} {
-		all[flag+" "+value] = refusal{code: exitUsage, args: []string{flag, value}, parse: true}
+		all[flag+" "+value] = refusal{code: exit.Usage, args: []string{flag, value}, parse: true}
 	}
 	for name, seeds := range map[string][]string{
 		"no file of seeds": {"none.txt"}, "a directory for seeds": {"empty"}, "a crawl for seeds": {"held.crawl"}, "an empty list": {"nothing.txt"},
@@ -71,9 +73,9 @@ func refusals(taken string) map[string]refusal {
 		"a seed with blanks": {"http://a.example/ b"}, "no seeds": {},
 		"a line that is no URL": {"blanks.txt"}, "no URL": {"nonsense"},
 	} {
-		all[name] = refusal{code: exitUsage, seeds: seeds, begin: true}
+		all[name] = refusal{code: exit.Usage, seeds: seeds, begin: true}
 	}
-	all["an example address as contact"] = refusal{code: exitUsage, seeds: []string{"https://crawled-site.com/"}, begin: true, real: true}
+	all["an example address as contact"] = refusal{code: exit.Usage, seeds: []string{"https://crawled-site.com/"}, begin: true, real: true}
 	return all
 }
 
@@ -157,7 +159,7 @@ func assertRefused(t *testing.T, r refusal, args []string) {
 	root.SetErr(&out)
 	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
-	if code := exitCode(err); code != r.code || err == nil {
+	if code := exit.Code(err); code != r.code || err == nil {
 		t.Errorf("crawl %q: exit %d, want %d: %s%v", args, code, r.code, &out, err)
 	}
 	if strings.Contains(out.String(), "before this run") {
@@ -209,7 +211,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 	}
 	t.Run("two ways to name a crawl", func(t *testing.T) {
 		for _, args := range [][]string{{"--dir", "other.crawl"}, {"--previous", endedCrawl}, {"--revisit", "fixed:1d"}, {"--due", "2025-01-01T00:00:00Z", "--fresh"}} {
-			assertRefused(t, refusal{code: exitUsage}, append(ofPlace("a series", "weekly", nil), args...))
+			assertRefused(t, refusal{code: exit.Usage}, append(ofPlace("a series", "weekly", nil), args...))
 		}
 	})
 }
@@ -233,28 +235,28 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 		change func(dir string) error
 		args   []string
 	}{
-		"another name":    {exitUsage, nil, []string{"--name", "otherbot"}},
-		"another contact": {exitUsage, nil, []string{"--contact", "https://example.org/other"}},
-		"another layout":  {exitLayout, func(dir string) error { stateVersion(t, dir, 999); return nil }, nil},
-		"a purge":         {exitState, write("purge.jsonl", "{\"time\":\"2030-01-02T03:04:05Z\"}\n{\"place\":\"a.test\"}\n{\"end\":true}\n"), nil},
-		"half a purge":    {exitState, write("purge.jsonl", "{\"time\":"), nil},
-		"a repair": {exitState, func(dir string) error {
+		"another name":    {exit.Usage, nil, []string{"--name", "otherbot"}},
+		"another contact": {exit.Usage, nil, []string{"--contact", "https://example.org/other"}},
+		"another layout":  {exit.Layout, func(dir string) error { stateVersion(t, dir, 999); return nil }, nil},
+		"a purge":         {exit.State, write("purge.jsonl", "{\"time\":\"2030-01-02T03:04:05Z\"}\n{\"place\":\"a.test\"}\n{\"end\":true}\n"), nil},
+		"half a purge":    {exit.State, write("purge.jsonl", "{\"time\":"), nil},
+		"a repair": {exit.State, func(dir string) error {
 			return errors.Join(os.Mkdir(filepath.Join(dir, "repair"), 0o755), write("repair/repair.json", "{}")(dir))
 		}, nil},
-		"a state of zeros": {exitState, func(dir string) error {
+		"a state of zeros": {exit.State, func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, storage.StateFile), make([]byte, 1<<16), 0o644)
 		}, nil},
-		"no state":              {exitState, func(dir string) error { return os.Remove(filepath.Join(dir, storage.StateFile)) }, nil},
+		"no state":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, storage.StateFile)) }, nil},
 		"a state that is a dir": {0, instead(storage.StateFile), nil},
-		"no pages":              {exitState, func(dir string) error { return os.Remove(filepath.Join(dir, storage.PagesFile)) }, nil},
-		"pages that are cut":    {exitState, write(storage.PagesFile, ""), nil},
+		"no pages":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, storage.PagesFile)) }, nil},
+		"pages that are cut":    {exit.State, write(storage.PagesFile, ""), nil},
 		"pages that are a dir":  {0, instead(storage.PagesFile), nil},
 		"links that are a dir":  {0, instead(storage.LinksFile), nil},
 		"a log that is a dir":   {0, instead(storage.LogFile), nil},
 		"an archive as a file": {0, func(dir string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)), write(storage.ArchiveDir, "x")(dir))
 		}, nil},
-		"a crawl that runs": {exitInUse, func(dir string) error { return held(t, dir) }, nil},
+		"a crawl that runs": {exit.InUse, func(dir string) error { return held(t, dir) }, nil},
 	} {
 		for _, place := range []string{"ended", "killed", "a series that was killed"} {
 			t.Run(place+"/"+name, func(t *testing.T) {
@@ -286,16 +288,16 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 	t.Run("a file", func(t *testing.T) {
 		assertRefusedAny(t, 0, ofPlace("ended", "list.txt", nil))
 		assertRefusedAny(t, 0, ofPlace("ended", filepath.Join("list.txt", "a.crawl"), nil))
-		assertRefusedAny(t, exitUsage, append(ofPlace("ended", "empty", nil), "--fresh"))
-		assertRefusedAny(t, exitUsage, ofPlace("a series", "list.txt", nil))
+		assertRefusedAny(t, exit.Usage, append(ofPlace("ended", "empty", nil), "--fresh"))
+		assertRefusedAny(t, exit.Usage, ofPlace("a series", "list.txt", nil))
 	})
 	t.Run("a series in use", func(t *testing.T) {
 		r, err := series.Series{Dir: "yearly"}.Begin(series.Job{Options: &crawler.Options{Seeds: []string{"http://a.example/"}}}, series.Moment{Now: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		assertRefusedAny(t, exitInUse, ofPlace("a series", "yearly", nil))
-		if err := r.Undo(); err != nil || exists("yearly") {
+		assertRefusedAny(t, exit.InUse, ofPlace("a series", "yearly", nil))
+		if err := r.Undo(); err != nil || crawldir.Exists("yearly") {
 			t.Errorf("a run that was undone is left: %v", err)
 		}
 	})
@@ -310,7 +312,7 @@ func assertRefusedAny(t *testing.T, code int, args []string) {
 		t.Setenv("CRAWL_CONTACT", "https://example.org/testbot")
 		before := contents(t, ".")
 		code = run(args, strings.NewReader(""), &out, &out)
-		if slices.Contains([]int{exitDone, exitNothing, exitLater, exitForced}, code) {
+		if slices.Contains([]int{exit.Done, exit.Nothing, exit.Later, exit.Forced}, code) {
 			t.Errorf("crawl %q: exit %d: %s", args, code, &out)
 		}
 		if after := contents(t, "."); fmt.Sprint(after) != fmt.Sprint(before) {

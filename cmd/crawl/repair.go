@@ -1,12 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -43,11 +46,11 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return usage("crawl repair takes one argument, the directory of a crawl")
-			case !exists(args[0]):
-				return noDirectory(args[0])
-			case newestIn(args[0]) != "":
-				return noCrawlIn(args[0])
+				return exit.Usagef("crawl repair takes one argument, the directory of a crawl")
+			case !crawldir.Exists(args[0]):
+				return crawldir.Missing(args[0])
+			case crawldir.Newest(args[0]) != "":
+				return crawldir.NoCrawl(args[0])
 			}
 			return p.repair(args[0], f)
 		},
@@ -75,10 +78,10 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 	p.meanwhile(reading("repair", dir), func() {
 		r, err = storage.NewRepair(dir, storage.RepairOptions{
 			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
-			Beside: sealedFiles(),
+			Beside: seal.Files(),
 		})
 		if err == nil && r.Sound {
-			if err = p.mendSeal(dir, f, r); err != nil {
+			if err = seal.Mend(dir, f.moved, r); err != nil {
 				err = errors.Join(err, r.Discard())
 			}
 		}
@@ -103,17 +106,13 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 // mayRepair asks the user whether to replace the files.
 func (p *program) mayRepair(dir string, r *storage.Repair) error {
 	if !p.interactive() {
-		return usage("nothing was changed: --yes replaces %s of %s, --dry-run says more", plural(len(r.Changed), "file"), dir)
+		return exit.Usagef("nothing was changed: --yes replaces %s of %s, --dry-run says more", say.Plural(len(r.Changed), "file"), dir)
 	}
 	for _, line := range repairLines(r) {
-		fmt.Fprintln(p.err, printable(line))
+		fmt.Fprintln(p.err, say.Printable(line))
 	}
-	fmt.Fprintf(p.err, "Replace %s of %s, and keep the old ones? [y/N] ", plural(len(r.Changed), "file"), printable(dir))
-	line, _ := bufio.NewReader(p.in).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-		return &exit{exitLater, errors.New("nothing was changed")}
-	}
-	return nil
+	fmt.Fprintf(p.err, "Replace %s of %s, and keep the old ones? [y/N] ", say.Plural(len(r.Changed), "file"), say.Printable(dir))
+	return p.confirmed()
 }
 
 // repairLines returns what a repair repairs, and what is lost.
@@ -125,9 +124,9 @@ func repairLines(r *storage.Repair) (text []string) {
 		text = append(text, "lost    "+line)
 	}
 	if r.Again > 0 {
-		text = append(text, fmt.Sprintf("again   the next run fetches %s whose page or answer is lost: %s", plural(r.Again, "URL"), strings.Join(r.Examples, ", ")))
+		text = append(text, fmt.Sprintf("again   the next run fetches %s whose page or answer is lost: %s", say.Plural(r.Again, "URL"), strings.Join(r.Examples, ", ")))
 	}
-	for _, line := range r.Left[:min(len(r.Left), maxProblems)] {
+	for _, line := range r.Left[:min(len(r.Left), say.MaxProblems)] {
 		text = append(text, "stays   "+line)
 	}
 	return text
@@ -175,10 +174,8 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	if len(r.Changed) > 0 && !f.dryRun && (!r.Restored || slices.Contains(r.Changed, provenance.File)) {
 		text = append(text, "exports and reports of the crawl must be made anew: crawl provenance "+dir)
 	}
-	for _, line := range text {
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
+	if err := p.sayAll(text); err != nil {
+		return err
 	}
 	return p.staysDamaged(dir, r)
 }
@@ -187,5 +184,5 @@ func (p *program) staysDamaged(dir string, r *storage.Repair) error {
 	if len(r.Left) == 0 {
 		return nil
 	}
-	return &exit{exitState, errors.New(plural(len(r.Left), "problem") + " cannot be repaired: restore the whole directory from a copy, or start again with crawl run --fresh")}
+	return exit.With(exit.State, errors.New(say.Plural(len(r.Left), "problem")+" cannot be repaired: restore the whole directory from a copy, or start again with crawl run --fresh"))
 }

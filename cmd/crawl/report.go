@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
@@ -46,7 +50,7 @@ Docs: docs/reference/report.md.`,
   crawl report --json news.crawl | jq .politeness`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl report takes one argument, the directory of a crawl")
+				return exit.Usagef("crawl report takes one argument, the directory of a crawl")
 			}
 			return p.report(&f, args[0])
 		},
@@ -62,16 +66,16 @@ Docs: docs/reference/report.md.`,
 func (p *program) report(f *reportFlags, dir string) error {
 	switch {
 	case f.json && f.out != "" && f.out != "-":
-		return usage("--json prints to standard output: --out is for the page")
-	case !exists(dir):
-		return noDirectory(dir)
-	case !exists(filepath.Join(dir, storage.StateFile)):
-		return noCrawlIn(dir)
-	case f.since != "" && !exists(filepath.Join(f.since, storage.StateFile)):
-		return usage("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
+		return exit.Usagef("--json prints to standard output: --out is for the page")
+	case !crawldir.Exists(dir):
+		return crawldir.Missing(dir)
+	case !crawldir.Exists(filepath.Join(dir, storage.StateFile)):
+		return crawldir.NoCrawl(dir)
+	case f.since != "" && !crawldir.Exists(filepath.Join(f.since, storage.StateFile)):
+		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
 	}
 	if f.out != "" && f.out != "-" {
-		if err := checkOutput("--out", f.out); err != nil {
+		if err := output.Check("--out", f.out); err != nil {
 			return err
 		}
 	}
@@ -98,7 +102,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 		if err != nil {
 			return err
 		}
-		_, err = p.out.Write([]byte(escaped(string(text)) + "\n"))
+		_, err = p.out.Write([]byte(say.Escaped(string(text)) + "\n"))
 		return err
 	}
 	return p.writeReport(f, dir, r)
@@ -126,19 +130,19 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	if path == "" {
 		path = filepath.Join(dir, reportFile)
 	}
-	if err := outputError("--out", path, outfile.Write(path, text.Bytes())); err != nil {
+	if err := output.Error("--out", path, outfile.Write(path, text.Bytes())); err != nil {
 		return err
 	}
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	w.told("report", "%s (%s)", path, size(int64(text.Len())))
-	pages := plural(int(r.Pages), "page")
+	w := p.lines()
+	w.Told("report", "%s (%s)", path, say.Size(int64(text.Len())))
+	pages := say.Plural(int(r.Pages), "page")
 	if r.NotModified > 0 {
 		pages += fmt.Sprintf(" (%d of them by a 304)", r.NotModified)
 	}
-	w.told("of", "%s of %s, %s", pages, plural(int(r.Sites), "site"), plural(int(r.Requests), "request"))
+	w.Told("of", "%s of %s, %s", pages, say.Plural(int(r.Sites), "site"), say.Plural(int(r.Requests), "request"))
 	if r.Since != nil {
-		w.told("since", "%s: %s", r.Since.Was.Dir, plural(int(r.Since.Counts.Changes()), "changed URL"))
+		w.Told("since", "%s: %s", r.Since.Was.Dir, say.Plural(int(r.Since.Counts.Changes()), "changed URL"))
 	}
-	w.told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, inSeconds(r.Polite.Margin()))
-	return w.err
+	w.Told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, say.InSeconds(r.Polite.Margin()))
+	return w.Err
 }

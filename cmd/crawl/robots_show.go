@@ -1,12 +1,31 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/robotsfetch"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func (p *program) showCommand() *cobra.Command {
@@ -34,14 +53,14 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 					return err
 				}
 				if kept != (keptFlags{}) {
-					return usage("--at and --raw are for what a crawl has kept: give its directory and a site instead of --site")
+					return exit.Usagef("--at and --raw are for what a crawl has kept: give its directory and a site instead of --site")
 				}
 			case len(args) == 2:
 				return p.robotsKept(args[0], args[1], &kept, read.overrides(cmd.Flags()), asJSON)
 			case len(args) > 0:
-				return usage("give the directory of a crawl and one site, as news.crawl example.org; or --site URL to ask a site")
+				return exit.Usagef("give the directory of a crawl and one site, as news.crawl example.org; or --site URL to ask a site")
 			default:
-				return usage("--site: which site? such as --site https://example.org/")
+				return exit.Usagef("--site: which site? such as --site https://example.org/")
 			}
 			policy, err := read.policy()
 			if err != nil {
@@ -69,107 +88,199 @@ and the dialect of the crawl. A crawl keeps all copies.`,
 	return cmd
 }
 
-// shown is what show prints. The names of its fields are never changed.
-type shown struct {
-	URL        string    `json:"url"`
-	Final      string    `json:"final,omitempty"`
-	Fetched    time.Time `json:"fetched"`
-	Status     int       `json:"status"`
-	Failure    string    `json:"failure,omitempty"`
-	Access     string    `json:"access"` // of "/"
-	Reason     string    `json:"reason"`
-	Agent      string    `json:"agent"`
-	Dialect    string    `json:"dialect"`
-	Group      []string  `json:"group,omitempty"`
-	GroupLine  int       `json:"group_line,omitempty"`
-	CrawlDelay float64   `json:"crawl_delay_seconds,omitempty"`
-	Rate       float64   `json:"request_rate_seconds,omitempty"`
-	VisitTime  []string  `json:"visit_time,omitempty"`
-	Sitemaps   []string  `json:"sitemaps,omitempty"`
-	Problems   int       `json:"problems"`
-	Expires    time.Time `json:"expires"`
-	Size       int       `json:"size"`
-	Cut        bool      `json:"cut,omitempty"`
-	Body       string    `json:"body,omitempty"`
-}
-
-// shownOf returns what show prints about a snapshot, and the verdict on "/".
-func shownOf(s *robots.Snapshot, policy robots.Policy) (shown, robots.Verdict) {
-	g := s.Group(policy, s.Fetched)
-	v := g.Match("/")
-	out := shown{
-		URL: s.URL, Final: s.Final, Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure,
-		Access: v.Access.String(), Reason: v.Reason.String(), Agent: policy.Token, Dialect: policy.Dialect.String(), Group: g.Names(), GroupLine: g.Line(),
-		Expires: s.Expires(policy).UTC(), Size: len(s.Body), Cut: s.Cut, Body: string(s.Body),
-	}
-	if d, ok := g.CrawlDelay(); ok {
-		out.CrawlDelay = d.Seconds()
-	}
-	if d, ok := g.RequestRate(); ok {
-		out.Rate = d.Seconds()
-	}
-	if windows, ok := g.VisitTime(); ok {
-		for _, w := range windows {
-			out.VisitTime = append(out.VisitTime, fmt.Sprintf("%02d:%02d-%02d:%02d UTC", w.Start/60, w.Start%60, w.End/60, w.End%60))
-		}
-	}
-	if f := s.File(policy.Dialect); f != nil && s.Status/100 == 2 {
-		out.Sitemaps, out.Problems = f.Sitemaps(), len(f.Problems())
-	}
-	return out, v
-}
-
 func (p *program) show(s *robots.Snapshot, policy robots.Policy, asJSON bool) error {
-	out, v := shownOf(s, policy)
+	out, v := show.RobotsOf(s, policy)
 	if asJSON {
 		return p.object(out)
 	}
-	w := &lines{w: p.out}
-	w.shown(&out, v, s, policy, "crawl robots lint --site")
-	w.file(out.Body)
-	return w.err
+	return show.WriteRobots(&say.Lines{W: p.out}, &out, v, s, policy)
 }
 
-// shown prints everything except the file itself. lint is the command that names its
-// problems.
-func (w *lines) shown(out *shown, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
-	w.line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
-	if out.Final != "" {
-		w.line("redirected", "to %s", out.Final)
+// keptFlags are the flags that choose one of the copies of a robots.txt that a crawl has
+// kept.
+type keptFlags struct {
+	at  string
+	raw bool
+}
+
+func (f *keptFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.at, "at", "", "with DIR SITE: the copy that was in force at a `time`, as 2026-07-01T12:00:00Z; a date is its end, in UTC (default: the last one)")
+	fs.BoolVar(&f.raw, "raw", false, "with DIR SITE: print the file and nothing else, byte by byte")
+}
+
+// A keptCopy is one of the copies of a robots.txt that a crawl has kept.
+type keptCopy struct {
+	*robots.Snapshot
+	number, of int       // in the order of their times, from 1
+	next       time.Time // when the next copy was fetched; zero for the last
+}
+
+// robotsKept shows the robots.txt of a site that was in force at some time.
+func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robots.Policy) (robots.Policy, error), asJSON bool) (err error) {
+	at, err := f.time()
+	if err != nil {
+		return err
 	}
-	w.line("answered", "%s, %s", answered(s), size(int64(len(s.Body))))
+	r, _, err := crawldir.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	site, err := p.keptSite(r, dir, name)
+	if err != nil {
+		return err
+	}
+	a, err := account.New(r, dir, time.Now())
+	if err != nil {
+		return err
+	}
+	settings, err := a.Site(site)
+	if err != nil {
+		return err
+	}
+	policy, err := policyOf(settings.Policy)
+	if err != nil {
+		return err
+	}
+	c, err := copyAt(r, site, at)
+	if err != nil {
+		return err
+	}
+	good := cmp.Or(c.Good(), c.Snapshot)
 	switch {
-	case v.Access == robots.Defer:
-		w.line("means", "nothing of the site may be fetched before it answers")
-	case len(out.Group) > 0:
-		w.line("group", "line %d: %s", out.GroupLine, strings.Join(out.Group, ", "))
-	default:
-		w.line("means", "%s everything: %s", v.Access, out.Reason)
+	case f.raw && good.Status/100 != 2:
+		return exit.With(exit.Nothing, fmt.Errorf("there is no file of %s: %s", c.URL, words.Answered(c.Snapshot)))
+	case f.raw:
+		_, err := p.out.Write(good.Body)
+		return err
 	}
-	if policy.Dialect != robots.RFC9309 {
-		w.line("read by", "%s", policy.Dialect)
+	out := show.Kept{Number: c.number, Of: c.of, InForce: c.next.UTC()}
+	var v robots.Verdict
+	out.Robots, v = show.RobotsOf(c.Snapshot, policy)
+	if len(good.Body) > 0 {
+		out.Digest = warc.PayloadDigest(&warc.HTTP{Body: good.Body})
+		out.Body, out.Size, out.Cut = string(good.Body), len(good.Body), good.Cut
 	}
-	if out.CrawlDelay > 0 {
-		w.line("crawl-delay", "%gs", out.CrawlDelay)
+	if good != c.Snapshot {
+		out.Copy = good.Fetched.UTC()
 	}
-	if out.Rate > 0 {
-		w.line("rate", "a request in %gs", out.Rate)
+	if asJSON {
+		return p.object(out)
 	}
-	if out.VisitTime != nil {
-		w.line("visit-time", "%s", strings.Join(out.VisitTime, ", "))
-	}
-	for _, m := range out.Sitemaps {
-		w.line("sitemap", "%s", m)
-	}
-	if out.Problems > 0 {
-		w.line("problems", "%d: %s names them", out.Problems, lint)
-	}
-	w.line("asked again", "after %s", out.Expires.Format(time.RFC3339))
+	return show.WriteKept(&say.Lines{W: p.out}, &out, v, c.Snapshot, policy)
 }
 
-// file prints a robots.txt after a blank line.
-func (w *lines) file(body string) {
-	if body != "" && w.err == nil {
-		_, w.err = fmt.Fprintf(w.w, "\n%s\n", strings.TrimRight(printable(body), "\n"))
+// time returns the time of --at, or zero if it was not given.
+func (f *keptFlags) time() (time.Time, error) {
+	if f.at == "" {
+		return time.Time{}, nil
 	}
+	if day, err := time.Parse(time.DateOnly, f.at); err == nil {
+		return day.AddDate(0, 0, 1).Add(-1), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, f.at)
+	if err != nil {
+		return at, exit.Usagef("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
+	}
+	return at, nil
+}
+
+// copyAt returns the copy of a site's robots.txt that was in force at a time, or the last
+// one if the time is zero.
+func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
+	var c keptCopy
+	var first time.Time
+	for s, err := range r.Snapshots(site) {
+		if err != nil {
+			return c, err
+		}
+		if c.of++; c.of == 1 {
+			first = s.Fetched
+		}
+		switch {
+		case at.IsZero() || !s.Fetched.After(at):
+			c.Snapshot, c.number, c.next = s, c.of, time.Time{}
+		case c.next.IsZero():
+			c.next = s.Fetched
+		}
+	}
+	if c.Snapshot == nil {
+		return c, exit.Usagef("--at: no robots.txt of %s was in force by then: the first one was fetched at %s", site, first.UTC().Format(time.RFC3339))
+	}
+	return c, nil
+}
+
+// keptSite returns the site that a user names. A host means its site that has a robots.txt
+// in the crawl.
+func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, error) {
+	schemes := []string{"https://", "http://", "ftp://"}
+	if strings.Contains(name, "://") {
+		schemes = []string{""}
+	}
+	var found []frontier.Site
+	for _, scheme := range schemes {
+		u, err := frontier.ParseURL(scheme + name)
+		if err != nil {
+			return "", exit.Usagef("%q is not a site: write it as https://example.org", name)
+		}
+		for _, err := range r.Snapshots(u.Site()) {
+			if err != nil {
+				return "", err
+			}
+			found = append(found, u.Site())
+			break
+		}
+	}
+	if len(found) == 0 {
+		like, err := crawldir.LikeSite(r.Names(), name)
+		if err != nil {
+			return "", err
+		}
+		return "", exit.Usagef("the crawl in %s never requested a robots.txt of %s%s", dir, name, like)
+	}
+	if len(found) > 1 {
+		p.note("crawl: this is %s; %s has a robots.txt of its own: name it so", found[0], found[1])
+	}
+	return found[0], nil
+}
+
+// siteFlags are the flags that name a site whose robots.txt to fetch, and how to fetch it.
+type siteFlags struct {
+	site, name string
+	contact    []string
+	way        crawler.Options // settings for reaching the site
+}
+
+func (f *siteFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is to be fetched")
+	fs.StringVar(&f.name, "name", "", "with --site: product `token` of the request (or $CRAWL_NAME)")
+	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address of the request, or both (or $CRAWL_CONTACT)")
+	settings.Borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
+}
+
+// snapshot fetches the robots.txt of a site as a crawl would, with the same client, clocks
+// and checks. The result may be unreachable.
+func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot, error) {
+	id, err := p.identity(f.name, f.contact)
+	if err != nil {
+		return nil, err
+	}
+	urls, bad, err := crawler.ReadSeeds(strings.NewReader(f.site), "--site")
+	if err != nil || len(bad) > 0 || len(urls) != 1 {
+		return nil, exit.Usagef("--site: %q is not a URL: write it as https://example.org/", f.site)
+	}
+	u, err := seeds.URL(urls[0])
+	if err != nil {
+		return nil, exit.Usagef("--site: %v", err)
+	}
+	never, err := optout.Why()
+	if err != nil {
+		return nil, err
+	}
+	o := robotsfetch.Options{Identity: id, Network: p.network, OptOut: never, AllowPrivate: f.way.AllowPrivate, ConnectTo: f.way.ConnectTo}
+	if shared := sharedClocks(slog.New(slog.DiscardHandler)); shared != nil {
+		defer shared.Close()
+		o.Shared = shared
+	}
+	return robotsfetch.Get(ctx, u, o)
 }

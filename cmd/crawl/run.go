@@ -14,13 +14,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/logfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/machine"
 	"github.com/spf13/cobra"
 )
 
 func (p *program) runCommand() *cobra.Command {
-	f := usualFlags()
+	f := settings.Usual()
 	cmd := &cobra.Command{
 		Use:   "run [flags] URL|FILE|- ...",
 		Short: "start a crawl, or continue it",
@@ -60,202 +69,130 @@ Ctrl-C at once; neither loses anything.`,
 			return p.runCrawl(cmd.Context(), f, cmd.Flags().Changed, args)
 		},
 	}
-	f.register(cmd.Flags())
+	f.Register(cmd.Flags())
 	return cmd
 }
 
-func (p *program) runCrawl(ctx context.Context, f *runFlags, given func(flag string) bool, args []string) (err error) {
-	if f.show == "json" { // before the first message
+func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(flag string) bool, args []string) (err error) {
+	if f.Show == "json" { // before the first message
 		p.beginEvents()
 	}
 	opts, err := p.runOptions(f, given, args)
 	if err != nil {
 		return err
 	}
-	key, err := signingKey(f.signKey)
+	key, err := signingKey(f.SignKey)
 	if err != nil {
 		return err
 	}
-	if f.dry {
+	if f.Dry {
 		return p.check(ctx, opts, f)
 	}
 	if _, err := crawler.New(opts); err != nil { // before anything is made or moved
 		return err
 	}
-	if _, err := logger(io.Discard, f.log); err != nil {
+	if _, err := logger(io.Discard, f.Log); err != nil {
 		return err
 	}
 	// All that can be refused has been checked before this line. Below it files are made
 	// and moved.
-	show := p.screen(f.show, f.json) // before logTo: log lines go above the block of progress
-	log, made, err := p.logTo(f.logFile)
+	show := p.screen(f.Show, f.JSON) // before logTo: log lines go above the block of progress
+	log, made, err := p.logTo(f.LogFile)
 	if err != nil {
 		return err
 	}
 	show.undo.add(made)
-	if show.figures, err = listen(f.metrics); err != nil {
+	if show.figures, err = listen(f.Metrics); err != nil {
 		return errors.Join(err, show.undo.all())
 	}
 	if show.figures != nil {
 		defer show.figures.Close()
 	}
-	if f.series != "" {
+	if f.Series != "" {
 		snapshot, wrong := p.beginSnapshot(f, &opts)
 		if wrong != nil {
 			return errors.Join(wrong, show.undo.all())
 		}
 		show.undo.add(snapshot.Undo)
 		defer snapshot.Close()
-	} else if f.fresh {
+	} else if f.Fresh {
 		back, wrong := p.moveAside(opts.Dir)
 		if wrong != nil {
 			return errors.Join(wrong, show.undo.all())
 		}
 		show.undo.add(back)
 	}
-	if opts.Logger, err = logger(log, f.log); err != nil {
+	if opts.Logger, err = logger(log, f.Log); err != nil {
 		return err
 	}
 	if shared := sharedClocks(opts.Logger); shared != nil {
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	show.control, show.onEnd = p.control, f.onEnd
-	show.over = f.series != ""
-	show.record = recorder{f.provenance == "yes", key}
+	show.control, show.onEnd = p.control, f.OnEnd
+	show.over = f.Series != ""
+	show.record = recorder{f.Provenance == "yes", key}
 	return p.crawl(ctx, opts, show)
 }
 
 // runOptions returns the options of the crawl that the command line, and the job file that
 // it names, describe.
-func (p *program) runOptions(f *runFlags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
-	var seeds []string
+func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, args []string) (opts crawler.Options, err error) {
+	var urls []string
 	var dir string
-	snapshot, err := f.checkSeries()
+	snapshot, err := checkSeries(f)
 	if err != nil {
 		return opts, err
 	}
 	switch {
-	case f.job != "":
-		seeds, dir, err = p.job(f, given, args)
+	case f.Job != "":
+		urls, dir, err = p.job(f, given, args)
 	case len(args) == 0:
-		err = usage("no seeds: give a URL, a file with one URL per line, - for standard input, or --job FILE")
+		err = exit.Usagef("no seeds: give a URL, a file with one URL per line, - for standard input, or --job FILE")
 	default:
-		seeds, err = p.seeds(args, f.column)
-		dir = defaultDir(args[0])
+		urls, err = p.seedReader().All(args, f.Column)
+		dir = seeds.Dir(args[0])
 	}
 	if err != nil {
 		return opts, err
 	}
-	if opts, err = f.options(); err != nil {
+	if opts, err = f.Options(); err != nil {
 		return opts, err
 	}
-	if opts.OptOut, err = optOut(); err != nil {
+	if opts.OptOut, err = optout.Why(); err != nil {
 		return opts, err
 	}
-	opts.Seeds, opts.Network, opts.Dir = seeds, p.network, cmp.Or(snapshot, f.dir, dir)
-	opts.Identity, err = p.identity(f.name, f.contact)
+	opts.Seeds, opts.Network, opts.Dir = urls, p.network, cmp.Or(snapshot, f.Dir, dir)
+	opts.Identity, err = p.identity(f.Name, f.Contact)
 	return opts, err
 }
 
+// seedReader returns what reads the seeds that arguments name.
+func (p *program) seedReader() seeds.Reader { return seeds.Reader{In: p.in, Note: p.note} }
+
 // job reads a job file and sets its settings in f. Seeds on the command line replace those
 // of the file.
-func (p *program) job(f *runFlags, given func(flag string) bool, args []string) (seeds []string, dir string, err error) {
-	j, err := readJob(f, given)
+func (p *program) job(f *settings.Flags, given func(flag string) bool, args []string) (urls []string, dir string, err error) {
+	j, err := jobfile.Read(f, given)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(args) == 0 {
-		seeds = j.openSeeds(p)
-	} else if seeds, err = p.seeds(args, f.column); err != nil {
+		urls = j.OpenSeeds(p.seedReader())
+	} else if urls, err = p.seedReader().All(args, f.Column); err != nil {
 		return nil, "", err
 	}
-	j.settle(&f.opts)
-	return seeds, j.dir(), j.err()
-}
-
-// seeds reads the seeds that args name: files that exist, standard input, URLs and hosts.
-// column is the value of --column.
-func (p *program) seeds(args []string, column string) ([]string, error) {
-	if column != "" && !slices.ContainsFunc(args, func(arg string) bool { return arg == "-" || exists(arg) }) {
-		return nil, usage("--column names a column of seed files, and none is given: give a file, or leave --column out")
-	}
-	var seeds []string
-	for _, arg := range args {
-		some, err := p.seedsOf(arg, column)
-		if err != nil {
-			return nil, err
-		}
-		seeds = append(seeds, some...)
-	}
-	if len(seeds) == 0 {
-		return nil, usage("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
-	}
-	return seeds, nil
-}
-
-func (p *program) seedsOf(arg, column string) ([]string, error) {
-	var r io.Reader
-	name := arg
-	switch info, err := os.Stat(arg); {
-	case arg == "-":
-		r, name = p.in, "standard input"
-	case err == nil && !info.IsDir():
-		file, err := os.Open(arg)
-		if err != nil {
-			return nil, usage("%v", err)
-		}
-		defer file.Close()
-		r = file
-	case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
-		return nil, usage("there is no file %s: a site of that name is written as https://%s/", arg, arg)
-	case err == nil && exists(filepath.Join(arg, storage.StateFile)):
-		return nil, usage("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
-	case err == nil && info.IsDir():
-		return nil, usage("%s is a directory: give a file with one URL per line, or a URL", arg)
-	default:
-		one, bad, err := crawler.ReadSeeds(strings.NewReader(arg), "argument")
-		if err != nil || len(bad) > 0 || len(one) == 0 {
-			return nil, usage("%q is neither a file nor a URL: write a URL as https://example.org/", arg)
-		}
-		return one, nil
-	}
-	return p.readSeeds(r, name, column)
-}
-
-// isFileName reports whether the extension of name is that of a text file or table.
-func isFileName(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".txt", ".csv", ".tsv", ".lst", ".list", ".seeds", ".urls", ".json", ".jsonl", ".yaml", ".yml", ".md":
-		return true
-	}
-	return false
+	j.Settle(&f.Crawl)
+	return urls, j.Dir(), j.Err()
 }
 
 func logger(to io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
-		of := usualFlags().setting("log-level").Choices()
-		return nil, usage("--log-level: %q is not one of %s%s", level, strings.Join(of, ", "), meant(level, of))
+		of := settings.Usual().Setting("log-level").Choices()
+		return nil, exit.Usagef("--log-level: %q is not one of %s%s", level, strings.Join(of, ", "), guess.Meant(level, of))
 	}
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
-}
-
-// defaultDir returns the directory named after the first seed: a file, a host, or standard
-// input.
-func defaultDir(seed string) string {
-	if seed == "-" {
-		return "stdin.crawl"
-	}
-	if _, err := os.Stat(seed); err == nil {
-		base := filepath.Base(seed)
-		return strings.TrimSuffix(base, filepath.Ext(base)) + ".crawl"
-	}
-	u, err := seedURL(seed)
-	if err != nil {
-		return "seeds.crawl"
-	}
-	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
 // moveAside renames dir to make room for a new crawl. Nothing is deleted. back renames it
@@ -267,12 +204,12 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	if run, held := storage.Holder(dir); held {
 		return nil, &storage.InUseError{Dir: dir, Run: run}
 	}
-	if !exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
-		return nil, usage("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
+	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
+		return nil, exit.Usagef("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
 	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
 	to := first
-	for n := 2; exists(to); n++ { // another was moved in the same second
+	for n := 2; crawldir.Exists(to); n++ { // another was moved in the same second
 		to = first + "-" + strconv.Itoa(n)
 	}
 	if err := os.Rename(dir, to); err != nil {
@@ -280,7 +217,7 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	}
 	p.note("crawl: the crawl that was in %s is now in %s", dir, to)
 	return func() error {
-		if exists(dir) {
+		if crawldir.Exists(dir) {
 			return nil
 		}
 		p.note("crawl: no new crawl has begun: the one in %s is in %s again", to, dir)
@@ -303,4 +240,34 @@ func (u undos) all() (err error) {
 		err = errors.Join(err, undo())
 	}
 	return err
+}
+
+// sharedClocks opens the clocks that all crawls of this user share. It returns nil if that
+// fails: each crawl is then polite by itself.
+func sharedClocks(log *slog.Logger) *machine.Table {
+	path, err := machine.DefaultPath()
+	if err == nil {
+		var t *machine.Table
+		if t, err = machine.Open(path); err == nil {
+			return t
+		}
+	}
+	log.Info("clocks are not shared with other crawls of this machine", "error", err)
+	return nil
+}
+
+// logTo returns the writer for log lines: a file, or standard error. undo removes the file
+// if it was made and is empty; it is nil if no file was made.
+func (p *program) logTo(path string) (to io.Writer, undo func() error, err error) {
+	if path == "" {
+		return p.err, nil, nil
+	}
+	l, made, err := logfile.Open(path)
+	if err != nil {
+		return nil, nil, exit.Usagef("--log-file: %v", err)
+	}
+	if made {
+		undo = l.RemoveEmpty
+	}
+	return l, undo, nil
 }

@@ -1,17 +1,23 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/systemd"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/spf13/cobra"
@@ -34,12 +40,7 @@ else is kept.`,
 		Example: `  mkdir weekly && crawl init weekly/job.yaml
   crawl schedule next weekly
   crawl schedule run weekly`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return nil
-		},
+		Args: noCommand,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.scheduleRunCommand(), p.scheduleListCommand(), p.scheduleNextCommand(), p.scheduleInstallCommand())
@@ -49,71 +50,6 @@ else is kept.`,
 		}
 	}
 	return cmd
-}
-
-// scheduleOf reads the schedule of the job of a series.
-func scheduleOf(dir string) (*schedule.Schedule, error) {
-	f := usualFlags()
-	f.job = filepath.Join(dir, series.JobFile)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, usage("there is no directory %s: make it, and crawl init %s writes a job file to begin with", dir, f.job)
-	}
-	if _, err := os.Stat(f.job); err != nil {
-		return nil, usage("%s is not a series: %w: crawl init %s writes one to begin with", dir, err, f.job)
-	}
-	j, err := readJob(f, func(string) bool { return false })
-	if err == nil {
-		err = j.err()
-	}
-	if err == nil && f.schedule == nil {
-		err = usage(`%s: it has no schedule: add one, as in "schedule: {every: "0 3 * * MON", zone: Europe/Rome}"`, f.job)
-	}
-	return f.schedule, err
-}
-
-// allSeries returns the series in dirs, each of which must have a schedule.
-func allSeries(name string, dirs []string) (all []*scheduled, err error) {
-	if len(dirs) == 0 {
-		return nil, usage("crawl schedule %s takes directories of series, each with a job.yaml in it", name)
-	}
-	known := map[string]string{}
-	for _, dir := range dirs {
-		whole, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		if other := known[whole]; other != "" {
-			return nil, usage("%s and %s are one directory: name it once", other, dir)
-		}
-		known[whole] = dir
-		s, err := scheduleOf(dir)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &scheduled{dir: dir, schedule: s, known: &scheduler.Dir{Series: series.Series{Dir: dir}}})
-	}
-	return all, nil
-}
-
-// A scheduled is a series with its schedule.
-type scheduled struct {
-	dir      string
-	schedule *schedule.Schedule
-	known    *scheduler.Dir
-}
-
-// plan returns what has run of a series, and what comes next, at a moment.
-func (s *scheduled) plan(now time.Time) (schedule.Ran, schedule.Plan, error) {
-	ran, _, err := s.known.Known(false)
-	return ran, s.schedule.Plan(scheduler.Name(s.dir), ran, now), err
-}
-
-// A scheduleNext is what crawl schedule next prints about a series. The names of its fields
-// are never changed.
-type scheduleNext struct {
-	Series string `json:"series"`
-	planSchedule
-	Starts []time.Time `json:"starts"` // Next, each with its jitter added
 }
 
 func (p *program) scheduleNextCommand() *cobra.Command {
@@ -130,9 +66,9 @@ later, which is printed, too.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 1 || count > 10000 {
-				return usage("--count: %d: give a number from 1 to 10000", count)
+				return exit.Usagef("--count: %d: give a number from 1 to 10000", count)
 			}
-			all, err := allSeries("next", args)
+			all, err := timetable.Open("next", args)
 			if err != nil {
 				return err
 			}
@@ -149,80 +85,33 @@ later, which is printed, too.`,
 	return cmd
 }
 
-func (p *program) scheduleNext(s *scheduled, count int, asJSON, blank bool) error {
+// apart returns lines with an empty one before them, if blank.
+func apart(lines []string, blank bool) []string {
+	if blank {
+		lines = slices.Insert(lines, 0, "")
+	}
+	return lines
+}
+
+func (p *program) scheduleNext(s *timetable.Series, count int, asJSON, blank bool) error {
 	now := time.Now()
-	_, plan, err := s.plan(now)
+	_, plan, err := s.Plan(now)
 	if err != nil {
 		return err
 	}
-	next := s.next(plan, now, count)
+	next := s.Next(plan, now, count)
 	if asJSON {
 		return p.object(next)
 	}
-	if blank {
-		if err := p.say(""); err != nil {
-			return err
-		}
-	}
-	if err := p.say("%s: %s", s.dir, next.words()); err != nil {
-		return err
-	}
+	lines := []string{s.Dir + ": " + next.Words()}
 	for i, at := range next.Next {
-		line := "  " + next.at(at)
+		line := "  " + next.At(at)
 		if start := next.Starts[i]; !start.Equal(at) {
-			line += ", starts " + start.In(next.zone).Format("15:04:05")
+			line += ", starts " + next.Clock(start)
 		}
-		if err := p.say("%s", line); err != nil {
-			return err
-		}
+		lines = append(lines, line)
 	}
-	return nil
-}
-
-// next returns the next runs of a series: what is due now, what waits, and what comes.
-func (s *scheduled) next(plan schedule.Plan, now time.Time, count int) scheduleNext {
-	first := cmp.Or(plan.Run, plan.Waiting, plan.Next)
-	n := scheduleNext{Series: s.dir, planSchedule: *planTheSchedule(s.schedule, first, count), Starts: []time.Time{}}
-	if !first.IsZero() {
-		n.Next = slices.Insert(n.Next, 0, first.UTC().Truncate(time.Second))[:min(count, len(n.Next)+1)]
-	}
-	for _, at := range n.Next {
-		n.Starts = append(n.Starts, s.schedule.Start(scheduler.Name(s.dir), at).UTC())
-	}
-	return n
-}
-
-// A scheduleList is what crawl schedule list prints about a series. The names of its fields
-// are never changed.
-type scheduleList struct {
-	scheduleNext
-	Snapshots int           `json:"snapshots"`
-	Last      *listedLast   `json:"last,omitempty"`
-	Missed    []listedMiss  `json:"missed,omitempty"`
-	Older     []string      `json:"older_than_keep,omitempty"` // snapshots that exist, and that keep does not count
-	Needed    []listedNeeds `json:"needed,omitempty"`
-}
-
-// listedLast describes the newest snapshot.
-type listedLast struct {
-	Dir   string    `json:"dir"`
-	State string    `json:"state"` // over, going on, not over, made
-	End   string    `json:"end,omitempty"`
-	Time  time.Time `json:"time,omitzero"` // of its end
-	Pages int       `json:"budget_pages"`  // as limits count them: each page once
-	Error string    `json:"error,omitempty"`
-}
-
-// A listedMiss is a run that did not happen.
-type listedMiss struct {
-	Due time.Time `json:"due"`
-	Why string    `json:"why"`
-}
-
-// A listedNeeds is a snapshot that is kept and refers to bodies in older ones.
-type listedNeeds struct {
-	Dir   string `json:"dir"`
-	Error string `json:"error,omitempty"` // why that could not be read
+	return p.sayAll(apart(lines, blank))
 }
 
 func (p *program) scheduleListCommand() *cobra.Command {
@@ -238,19 +127,19 @@ in an older one, that is printed, too: without the older one they could not be r
   crawl schedule list --json weekly`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := allSeries("list", args)
+			all, err := timetable.Open("list", args)
 			if err != nil {
 				return err
 			}
 			for i, s := range all {
-				l, err := s.list(time.Now())
+				l, err := s.List(time.Now())
 				if err != nil {
 					return err
 				}
 				if asJSON {
 					err = p.object(l)
 				} else {
-					err = p.showScheduled(l, i > 0)
+					err = p.sayAll(apart(l.Lines(), i > 0))
 				}
 				if err != nil {
 					return err
@@ -263,147 +152,235 @@ in an older one, that is printed, too: without the older one they could not be r
 	return cmd
 }
 
-// list reads the state of a series, and changes nothing.
-func (s *scheduled) list(now time.Time) (*scheduleList, error) {
-	_, plan, err := s.plan(now)
-	if err != nil {
-		return nil, err
-	}
-	l := &scheduleList{scheduleNext: s.next(plan, now, 1)}
-	missed, _, err := s.known.Missed()
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range missed {
-		l.Missed = append(l.Missed, listedMiss{m.Due, m.Why})
-	}
-	for _, m := range plan.Missed { // not noted yet: the scheduler does that when it looks
-		l.Missed = append(l.Missed, listedMiss{m.Due.UTC(), string(m.Why)})
-	}
-	snapshots, err := s.known.Snapshots()
-	if err != nil {
-		return nil, err
-	}
-	if l.Snapshots = len(snapshots); l.Snapshots > 0 {
-		l.Last = lastOf(snapshots[l.Snapshots-1], s.known.Free())
-	}
-	if older := l.Snapshots - l.Keep; l.Keep > 0 && older > 0 {
-		l.older(snapshots[:older], snapshots[older:])
-	}
-	return l, nil
+// An installing has the flags of crawl schedule install.
+type installing struct {
+	systemd.Unit
+	user  bool
+	print bool // write nothing
 }
 
-// lastOf describes a snapshot. If the series is in use its state is not read, because that
-// could disturb a process that is about to open it.
-func lastOf(n series.Snapshot, busy error) *listedLast {
-	last := &listedLast{Dir: n.Dir, State: "not over"}
-	if busy != nil {
-		last.State = "going on"
-		return last
+func (p *program) scheduleInstallCommand() *cobra.Command {
+	var in installing
+	cmd := &cobra.Command{
+		Use:   "install [flags] [-] DIR ...",
+		Short: "write a unit for systemd",
+		Long: `install writes a service for systemd that runs crawl schedule run for some series
+whenever the machine is up: for this user, or with --system for the machine, as the
+user who calls it. With - it prints what it would write.
+
+Without systemd, have cron start the scheduler with the machine:
+
+  @reboot crawl schedule run /srv/crawls/weekly`,
+		Example: `  crawl schedule install weekly daily
+  crawl schedule install --system - /srv/crawls/weekly`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if i := slices.Index(args, "-"); i >= 0 {
+				in.print, args = true, slices.Delete(slices.Clone(args), i, i+1)
+			}
+			return p.scheduleInstall(in, args)
+		},
 	}
-	state, err := n.State()
-	switch {
-	case err != nil:
-		last.Error = err.Error()
-		return last
-	case state.Running:
-		last.State = "going on"
-		return last
-	case !state.Begun:
-		last.State = "made"
-		return last
-	case state.Over:
-		last.State = "over"
-	}
-	last.End, last.Time, last.Pages = string(state.Status.End), state.Status.Time.UTC(), state.Status.Crawl.BudgetPages
-	if last.End == "" {
-		last.End = string(state.Status.State)
-	}
-	return last
+	cmd.Flags().BoolVar(&in.user, "user", false, "a unit of this user (the default)")
+	cmd.Flags().BoolVar(&in.System, "system", false, "a unit of the machine")
+	cmd.Flags().IntVar(&in.AtOnce, "at-once", 4, "runs at a time, of the service")
+	return cmd
 }
 
-// older adds the snapshots that keep does not count, and which of the others need them.
-func (l *scheduleList) older(old, kept []series.Snapshot) {
-	for _, n := range old {
-		l.Older = append(l.Older, n.Dir)
+func (p *program) scheduleInstall(in installing, dirs []string) error {
+	if in.user && in.System {
+		return exit.Usagef("--user and --system name two places for the unit: take one out")
 	}
-	before := kept[0].Start
-	if facts, err := kept[0].ReadFacts(); err == nil {
-		before = facts.Began
+	all, err := timetable.Open("install", dirs)
+	if err != nil {
+		return err
 	}
-	for _, n := range kept {
-		refers, err := n.RefersBehind(before)
-		switch {
-		case err != nil:
-			l.Needed = append(l.Needed, listedNeeds{n.Dir, err.Error()})
-		case refers:
-			l.Needed = append(l.Needed, listedNeeds{Dir: n.Dir})
-		}
-	}
-}
-
-// showScheduled prints a series for people.
-func (p *program) showScheduled(l *scheduleList, blank bool) error {
-	lines := []string{l.Series}
-	if blank {
-		lines = []string{"", l.Series}
-	}
-	add := func(name, format string, args ...any) {
-		lines = append(lines, fmt.Sprintf("  %-9s %s", name, fmt.Sprintf(format, args...)))
-	}
-	add("schedule", "%s; overlap: %s, catch-up: %s", l.words(), l.Overlap, l.CatchUp)
-	if l.Last == nil {
-		add("last", "no snapshot yet")
-	} else {
-		add("last", "%s: %s", filepath.Base(l.Last.Dir), l.Last.words())
-	}
-	if len(l.Next) > 0 {
-		add("next", "%s", l.at(l.Next[0]))
-	}
-	if n := len(l.Missed); n > 0 {
-		add("missed", "%s, the last one that of %s (%s)", plural(n, "run"), l.at(l.Missed[n-1].Due), l.Missed[n-1].Why)
-	}
-	if n := len(l.Older); n > 0 {
-		add("keep", "%s older than the last %d:", plural(n, "snapshot"), l.Keep)
-		for _, dir := range l.Older {
-			add("", "  %s", dir)
-		}
-	}
-	for _, n := range l.Needed {
-		if n.Error != "" {
-			add("", "%s cannot be read, and may need them: %s", filepath.Base(n.Dir), n.Error)
-			continue
-		}
-		add("", "%s repeats bodies that are stored in these: keep what it refers to", filepath.Base(n.Dir))
-	}
-	for _, line := range lines {
-		if err := p.say("%s", line); err != nil {
+	whole := make([]string, len(all))
+	for i := range all {
+		if whole[i], err = filepath.Abs(all[i].Dir); err != nil {
 			return err
 		}
+		if strings.ContainsFunc(whole[i], func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return exit.Usagef("%q: a unit cannot name a directory with control characters", whole[i])
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	text, err := in.Unit.Text(self, whole)
+	if err != nil {
+		return err
+	}
+	if in.print {
+		_, err := fmt.Fprint(p.out, "# "+systemd.Name+"\n"+text)
+		return err
+	}
+	return p.writeUnit(in, text)
+}
+
+// writeUnit writes the unit. It fails if the file exists and was not made by this program.
+func (p *program) writeUnit(in installing, text string) error {
+	dir, err := in.Dir()
+	if err != nil {
+		return exit.Usagef("the directory for units: %v: - prints the unit", err)
+	}
+	path := filepath.Join(dir, systemd.Name)
+	switch raw, err := os.ReadFile(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case !strings.HasPrefix(string(raw), systemd.Made):
+		return exit.Usagef("%s is there, and crawl schedule install has not made it: move it away, or print the unit with -", path)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return err
+	}
+	if err := p.say("%s", path); err != nil {
+		return err
+	}
+	control := "systemctl --user"
+	if in.System {
+		control = "systemctl"
+	}
+	p.note("crawl: to start it: %s daemon-reload && %s enable --now %s", control, control, systemd.Name)
+	if !in.System {
+		p.note("crawl: to let it run while you are not logged in: loginctl enable-linger")
 	}
 	return nil
 }
 
-// words describes the state of a snapshot.
-func (l *listedLast) words() string {
-	switch {
-	case l.Error != "":
-		return l.Error
-	case l.State == "going on":
-		return "going on now"
-	case l.State == "made":
-		return "its crawl has not begun: the next run continues it"
+func (p *program) scheduleRunCommand() *cobra.Command {
+	var atOnce int
+	cmd := &cobra.Command{
+		Use:   "run DIR ...",
+		Short: "start what falls due, until it is stopped",
+		Long: `run looks after series, and starts their runs when they fall due, each in a process
+of its own (crawl run --job DIR/job.yaml --series DIR). It continues a snapshot
+that did not end, restarts a run that fails, a few times, and notes runs that did
+not happen in DIR/missed.jsonl. It has no other state: it may be killed at any time,
+and started again.
+
+Ctrl-C (or SIGTERM) lets the runs end after the requests under way, a second one at
+once. SIGHUP reads the job files again. crawl schedule install writes a unit by which
+systemd starts it with the machine.`,
+		Example: `  crawl schedule run weekly
+  crawl schedule run --at-once 2 weekly daily news`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if atOnce < 1 {
+				return exit.Usagef("--at-once: %d: give how many runs there may be at a time, 1 or more", atOnce)
+			}
+			return p.scheduleRun(cmd.Context(), args, atOnce)
+		},
 	}
-	text, mend := l.End, ""
-	switch l.End {
-	case string(crawler.StateUnknown):
-		text = "failed"
-	case string(crawler.StateNoRoom):
-		text, mend = "stopped because the disk was full", "make room, and "
+	cmd.Flags().IntVar(&atOnce, "at-once", 4, "runs at a time; others wait")
+	return cmd
+}
+
+func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
 	}
-	text += ", " + plural(l.Pages, "budget page")
-	if l.State == "not over" {
-		text += ": " + mend + "the next run continues it"
+	defer signal.Stop(signals)
+	if err := p.tellSeries(dirs); err != nil {
+		return err
 	}
-	return text
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	all := scheduler.New(dirs, scheduler.Options{
+		AtOnce: atOnce, Now: time.Now,
+		Open: func(dir string) scheduler.Series {
+			return &scheduler.Dir{Series: series.Series{Dir: dir}, Job: func() (*schedule.Schedule, error) { return timetable.ScheduleOf(dir) }}
+		},
+		Start: func(r scheduler.Run) (scheduler.Child, error) { return p.startRun(self, r) },
+		Say: func(dir, format string, args ...any) {
+			text := fmt.Sprintf(format, args...)
+			if dir != "" {
+				text = dir + ": " + text
+			}
+			p.note("crawl: %s", text)
+		},
+	})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	commands := make(chan scheduler.Command)
+	// Turns signals into commands. It ends with the scheduler.
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-signals:
+				c := scheduler.Stop
+				if s == syscall.SIGHUP {
+					c = scheduler.Reload
+				}
+				select {
+				case commands <- c:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	all.Run(ctx, commands)
+	return nil
+}
+
+// tellSeries prints the next run of each series. Errors of some series are printed; it
+// returns an error only if all have one.
+func (p *program) tellSeries(dirs []string) error {
+	var first error
+	right := 0
+	for _, dir := range dirs {
+		all, err := timetable.Open("run", []string{dir})
+		if err != nil {
+			first = errors.Join(first, err)
+			continue
+		}
+		right++
+		s := all[0]
+		now := time.Now()
+		if _, plan, err := s.Plan(now); err == nil {
+			n := s.Next(plan, now, 1)
+			p.note("crawl: %s: %s, next %s", dir, n.Words(), n.At(n.Next[0]))
+		}
+	}
+	if _, err := timetable.Open("run", dirs); right == 0 || first == nil {
+		return err // also where one is named twice
+	}
+	return nil
+}
+
+// startRun starts a process for a run. The process has the standard output and error of
+// this one, and may outlive it. It has a process group of its own: an interrupt of the
+// terminal reaches only this process, which passes it on.
+func (p *program) startRun(self string, r scheduler.Run) (scheduler.Child, error) {
+	args := []string{"run", "--progress", "none", "--job", filepath.Join(r.Dir, series.JobFile), "--series", r.Dir}
+	if !r.Due.IsZero() {
+		args = append(args, "--due", r.Due.UTC().Format(time.RFC3339))
+	}
+	if r.Fresh {
+		args = append(args, "--fresh")
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Stdout, cmd.Stderr = p.out, p.err
+	process, err := scheduler.StartProcess(cmd)
+	if err != nil {
+		return nil, err
+	}
+	what := "continues its last snapshot"
+	if !r.Due.IsZero() {
+		what = "the run of " + r.Due.UTC().Format(time.RFC3339) + " begins"
+	}
+	p.note("crawl: %s: %s (process %d)", r.Dir, what, cmd.Process.Pid)
+	return process, nil
 }

@@ -1,52 +1,139 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"slices"
+	"strings"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/systemd"
 )
 
-// crawl schedule list prints how the last snapshot ended, and whether the next run
-// continues it.
-func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
-	for want, last := range map[string]listedLast{
-		"done, 2 budget pages":                                                                        {State: "over", End: string(crawler.EndDone), Pages: 2},
-		"stopped, 1 budget page: the next run continues it":                                           {State: "not over", End: string(crawler.EndStopped), Pages: 1},
-		"killed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateKilled), Pages: 2},
-		"failed, 2 budget pages: the next run continues it":                                           {State: "not over", End: string(crawler.StateUnknown), Pages: 2},
-		"stopped because the disk was full, 2 budget pages: make room, and the next run continues it": {State: "not over", End: string(crawler.StateNoRoom), Pages: 2},
-		"its crawl has not begun: the next run continues it":                                          {State: "made"},
-		"going on now": {State: "going on"},
-		"unreadable":   {State: "not over", Error: "unreadable"},
+// timed makes a series with a schedule, and returns its directory.
+func timed(t *testing.T, name, schedule string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no systemd, and no directory is called so")
+	}
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "identity: {name: testbot, contact: https://example.org/testbot}\nseeds: [http://a.test/]\n" + schedule + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// printed returns the units that crawl schedule install prints, by name.
+func printed(t *testing.T, args ...string) map[string]string {
+	t.Helper()
+	var out, said bytes.Buffer
+	if code := run(append([]string{"schedule", "install", "-"}, args...), nil, &out, &said); code != exit.Done {
+		t.Fatalf("exit %d: %s", code, &said)
+	}
+	units := map[string]string{}
+	parts := regexp.MustCompile(`(?m)^# (\S+\.(?:service|timer))\n`).FindAllStringSubmatchIndex(out.String(), -1)
+	for i, m := range parts {
+		end := out.Len()
+		if i+1 < len(parts) {
+			end = parts[i+1][0]
+		}
+		units[out.String()[m[2]:m[3]]] = out.String()[m[1]:end]
+	}
+	if len(units) == 0 {
+		t.Fatalf("no units in %s", &out)
+	}
+	return units
+}
+
+// verified checks units with systemd. ok is false if systemd is missing, or reads nothing.
+func verified(t *testing.T, units map[string]string) (said string, ok bool) {
+	t.Helper()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		return "", false
+	}
+	dir := t.TempDir()
+	args := []string{"verify", "--man=no"}
+	var names []string
+	for name, text := range units {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		args, names = append(args, path), append(names, strings.TrimSuffix(strings.TrimSuffix(name, ".service"), ".timer"))
+	}
+	raw, _ := exec.Command(analyze, args...).CombinedOutput()
+	var ours []string // other units of the machine may have faults
+	for line := range strings.Lines(string(raw)) {
+		for _, name := range names {
+			if strings.Contains(line, name) {
+				ours = append(ours, line)
+				break
+			}
+		}
+	}
+	return strings.Join(ours, ""), true
+}
+
+// withoutSystemd skips the test if systemd cannot be used, unless that is required.
+func withoutSystemd(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("PERMESSO_SYSTEMD") != "" {
+		t.Errorf("systemd-analyze: %s", why)
+	}
+	t.Log("systemd-analyze:", why)
+}
+
+// systemd accepts the units, for any name of a directory.
+func TestTheUnitsOfASeriesAreUnits(t *testing.T) {
+	ownHome(t)
+	weekly := timed(t, `we"ek ly%n$HOME;\x`, "schedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
+	daily := timed(t, "daily", "on-end: mail -s done me@example.org\nlog-file: ../logs/daily.log\nschedule: {every: '@daily'}")
+	for name, args := range map[string][]string{
+		"user": {weekly, daily}, "system": {"--system", weekly}, "command": {"--system", "--at-once", "2", weekly, daily},
 	} {
-		if got := last.words(); got != want {
-			t.Errorf("%s\nwant %s", got, want)
+		units := printed(t, args...)
+		spoilt := map[string]string{}
+		for of, text := range units {
+			spoilt[of] = strings.ReplaceAll(text, "[Service]\n", "[Service]\nRestrat=no\n")
+			if !strings.HasPrefix(text, systemd.Made) {
+				t.Errorf("%s: %s does not say what has made it", name, of)
+			}
+		}
+		if said, ok := verified(t, spoilt); !ok || !strings.Contains(said, "Restrat") {
+			withoutSystemd(t, "it verifies nothing: "+said)
+			continue
+		}
+		if said, _ := verified(t, units); said != "" {
+			t.Errorf("%s: %s", name, said)
 		}
 	}
 }
 
-// The command that starts the runs of a job can be copied, whatever the name of the file
-// is.
-func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
-	for _, c := range []struct{ job, dir, started, made, once string }{
-		{"weekly/job.yaml", "", "weekly", "", "weekly/job.yaml --series weekly"},
-		{"job.yaml", "", ".", "", "job.yaml --series ."},
-		{"./weekly/job.yaml", "weekly", "weekly", "", "./weekly/job.yaml --series weekly"},
-		{"library.yaml", "", "library", "library && cp library.yaml library/job.yaml", "library.yaml --series library"},
-		{"library", "", "library.series", "library.series && cp library library.series/job.yaml", "library --series library.series"},
-		{"daily/job.yaml", "weekly", "weekly", "weekly && cp daily/job.yaml weekly/job.yaml", "daily/job.yaml --series weekly"},
-		{"my jobs/a b.yaml", "", "'my jobs/a b'", "'my jobs/a b' && cp 'my jobs/a b.yaml' 'my jobs/a b/job.yaml'", "'my jobs/a b.yaml' --series 'my jobs/a b'"},
+func TestAServiceMayDoWhatItsCrawlsDo(t *testing.T) {
+	ownHome(t)
+	weekly := timed(t, "we ek%ly", "log-file: ../logs/weekly.log\nschedule: {every: '0 3 * * MON', zone: Europe/Rome, jitter: 30m, catch-up: once}")
+	above := strings.ReplaceAll(filepath.Dir(weekly), "%", "%%")
+	service := printed(t, "--system", weekly)["crawl-schedule.service"]
+	for _, want := range []string{
+		"Type=exec\n", "Restart=always\n", "ProtectSystem=strict\n", "KillMode=mixed\n", "WantedBy=multi-user.target\n", "WorkingDirectory=" + above + "\n", " schedule run \"" + above + "/we ek%%ly\"\n",
+		"ReadWritePaths=" + above + "/logs \"" + above + "/we ek%%ly\" -",
 	} {
-		want := []string{"  they are started by: crawl schedule run " + c.started}
-		if c.made != "" {
-			want = append(want, "  which looks for the job in the directory of its snapshots: mkdir -p "+c.made)
+		if !strings.Contains(service, want) {
+			t.Errorf("%q is not in\n%s", want, service)
 		}
-		want = append(want, "  one of them now, by hand: crawl run --job "+c.once)
-		if got := startedBy(filepath.FromSlash(c.job), filepath.FromSlash(c.dir)); runtime.GOOS != "windows" && !slices.Equal(got, want) {
-			t.Errorf("%s\n got %q\nwant %q", c.job, got, want)
-		}
+	}
+	// What a command of the user needs is not known.
+	mails := timed(t, "mails", "on-end: mail me@example.org\nschedule: {every: '@daily'}")
+	if service := printed(t, "--system", mails)["crawl-schedule.service"]; strings.Contains(service, "Protect") || strings.Contains(service, "NoNew") {
+		t.Errorf("a command is confined:\n%s", service)
 	}
 }

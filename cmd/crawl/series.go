@@ -2,61 +2,51 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// snapshotOver replaces sameCommand for a snapshot that no run continues.
-const snapshotOver = "the snapshot is over: the same command makes the next one"
-
-// isOver reports whether the crawl in dir is a snapshot of a series that is over.
-func isOver(dir string) bool {
-	if !exists(filepath.Join(dir, series.FactsFile)) {
-		return false
-	}
-	state, err := series.Snapshot{Dir: dir}.State()
-	return err == nil && state.Over
-}
-
 // checkSeries returns an error for flags that make no sense with --series, and the default
 // directory of the crawl that begins now.
-func (f *runFlags) checkSeries() (dir string, err error) {
+func checkSeries(f *settings.Flags) (dir string, err error) {
 	switch {
-	case f.series == "" && !f.due.IsZero():
-		return "", usage("--due names a snapshot of a series: give --series, too")
-	case f.series == "":
+	case f.Series == "" && !f.Due.IsZero():
+		return "", exit.Usagef("--due names a snapshot of a series: give --series, too")
+	case f.Series == "":
 		return "", nil
-	case f.job == "":
-		return "", usage("--series makes a snapshot of a job: give --job, too (crawl init writes one to begin with)")
+	case f.Job == "":
+		return "", exit.Usagef("--series makes a snapshot of a job: give --job, too (crawl init writes one to begin with)")
 	}
-	due := f.due
+	due := f.Due
 	if due.IsZero() {
 		due = time.Now()
 	}
-	return filepath.Join(f.series, series.SnapshotName(due)), nil
+	return filepath.Join(f.Series, series.SnapshotName(due)), nil
 }
 
 // beginSnapshot makes the next snapshot of a series, or continues the last one, and sets
 // the directory in opts. If opts is invalid it makes none.
-func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run, error) {
+func (p *program) beginSnapshot(f *settings.Flags, opts *crawler.Options) (*series.Run, error) {
 	switch {
-	case f.dir != "":
-		return nil, usage("--series and --dir (or dir in the job file) name two places for one crawl: remove dir")
+	case f.Dir != "":
+		return nil, exit.Usagef("--series and --dir (or dir in the job file) name two places for one crawl: remove dir")
 	case opts.Previous != "":
-		return nil, usage("--series and --previous (or previous in the job file) both say which crawl was before: remove previous")
+		return nil, exit.Usagef("--series and --previous (or previous in the job file) both say which crawl was before: remove previous")
 	}
 	if opts.Revisit != nil {
-		return nil, usage("--revisit makes a crawl that does not end, and the crawls of a series end: remove one of the two")
+		return nil, exit.Usagef("--revisit makes a crawl that does not end, and the crawls of a series end: remove one of the two")
 	}
 	if _, err := crawler.New(*opts); err != nil {
 		return nil, err
 	}
-	r, err := series.Series{Dir: f.series}.Begin(series.Job{File: f.jobText, Options: opts}, series.Moment{Now: time.Now(), Due: f.due, Fresh: f.fresh})
+	r, err := series.Series{Dir: f.Series}.Begin(series.Job{File: f.JobText, Options: opts}, series.Moment{Now: time.Now(), Due: f.Due, Fresh: f.Fresh})
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +66,10 @@ func (p *program) beginSnapshot(f *runFlags, opts *crawler.Options) (*series.Run
 func seedsChanged(c *series.Changed) string {
 	var parts []string
 	if c.SeedsAdded > 0 {
-		parts = append(parts, plural(c.SeedsAdded, "seed")+" added")
+		parts = append(parts, say.Plural(c.SeedsAdded, "seed")+" added")
 	}
 	if c.SeedsRemoved > 0 {
-		parts = append(parts, plural(c.SeedsRemoved, "seed")+" removed")
+		parts = append(parts, say.Plural(c.SeedsRemoved, "seed")+" removed")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -94,25 +84,4 @@ func jobChanged(c *series.Changed) string {
 		parts = append(parts, seeds)
 	}
 	return cmp.Or(strings.Join(parts, "; "), "its settings and seeds are the same, the file is not (sites, schedule, comments)")
-}
-
-// A moment is a time as RFC 3339 writes it.
-type moment struct{ to *time.Time }
-
-func (moment) Type() string { return "time" }
-
-func (m moment) String() string {
-	if m.to.IsZero() {
-		return ""
-	}
-	return m.to.Format(time.RFC3339)
-}
-
-func (m moment) Set(text string) error {
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return fmt.Errorf("%q is no time as 2026-11-23T03:00:00Z", text)
-	}
-	*m.to = at
-	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
@@ -53,7 +54,7 @@ func TestASecondInterruptEndsTheProcess(t *testing.T) {
 			}
 			<-done
 			took := time.Since(begin)
-			if hangs && (code != exitForced || took > 2*time.Second || !strings.Contains(said.String(), "the same command goes on")) {
+			if hangs && (code != exit.Forced || took > 2*time.Second || !strings.Contains(said.String(), "the same command goes on")) {
 				t.Errorf("exit %d after %v: %s", code, took, said.String())
 			}
 			if !hangs && (code != -1 || took != 0) {

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
@@ -59,37 +58,27 @@ crawl has ended. Docs: docs/guide/steering.md.`,
 // status returns the status of the crawl in dir, from the process that runs it, or else
 // from the files in dir.
 func status(ctx context.Context, dir string) (crawler.Status, error) {
-	s, err := door.Status(ctx, dir)
+	s, err := control.Status(ctx, dir)
 	if err == nil {
 		s.Dir = dir
 		return s, nil
 	}
-	if !errors.Is(err, door.ErrNobody) {
+	if !errors.Is(err, control.ErrNobody) {
 		return s, shut(err)
 	}
 	s, err = crawler.ReadStatus(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		if newestIn(dir) != "" {
-			return s, noCrawlIn(dir)
+		if crawldir.Newest(dir) != "" {
+			return s, crawldir.NoCrawl(dir)
 		}
-		return s, usage("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
+		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
 	}
 	return s, err
 }
 
-// over reports whether the crawl has ended.
-func over(s crawler.Status) bool {
-	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
-}
-
-// brokenOff reports whether the last run ended without writing its final status.
-func brokenOff(s crawler.Status) bool {
-	return s.State == crawler.StateKilled || s.State == crawler.StateNoRoom || s.State == crawler.StateUnknown
-}
-
 // watchStatus shows a status every two seconds: on a terminal in its place.
 func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) error {
-	b := boardFor(p.out)
+	b := terminal.BoardFor(p.out)
 	if asJSON {
 		b = nil
 	}
@@ -101,17 +90,17 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 			return err
 		}
 		switch {
-		case b != nil && !over(s):
-			b.draw(statusBlock(s, b.width()))
+		case b != nil && !progress.Over(s):
+			b.Draw(progress.StatusBlock(s, b.Width()))
 		default:
 			if b != nil {
-				b.draw(nil)
+				b.Draw(nil)
 			}
 			if err := p.showStatus(s, asJSON); err != nil {
 				return err
 			}
 		}
-		if over(s) {
+		if progress.Over(s) {
 			return nil
 		}
 		select {
@@ -122,190 +111,11 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 	}
 }
 
-// statusBlock returns a status as lines of a board.
-func statusBlock(s crawler.Status, width int) []string {
-	var b bytes.Buffer
-	statusLines(&lines{w: &b}, s)
-	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i := range all {
-		all[i] = fit(all[i], width)
-	}
-	return all
-}
-
 func (p *program) showStatus(s crawler.Status, asJSON bool) error {
 	if asJSON {
 		return p.object(s)
 	}
-	w := &lines{w: p.out, width: terminalWidth(p.out)}
-	statusLines(w, s)
-	return w.err
+	w := p.lines()
+	progress.StatusLines(w, s)
+	return w.Err
 }
-
-func statusLines(w *lines, s crawler.Status) {
-	if s.State == crawler.StateNotBegun {
-		w.line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
-		return
-	}
-	w.line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
-	if !brokenOff(s) {
-		runLines(w, s)
-	}
-	c := s.Crawl
-	been := c.Done + c.Again
-	w.line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, plural(c.Known, "URL"), percent(been, c.Known), plural(c.BudgetPages, "budget page"), size(c.Bytes))
-	siteLines(w, s)
-	w.words("left", inOrder(s.Left), urlsInWords)
-	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
-		w.line("again", "%s", again)
-	}
-	if p := s.Polite; p.Requests > 0 {
-		w.line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
-	}
-	if s.Memory.Total > 0 {
-		w.line("memory", "%s, of them %s in use", size(int64(s.Memory.Total)), size(int64(s.Memory.Heap)))
-	}
-	if limits := limitWords(s.Limits); limits != "" {
-		w.line("limits", "%s", limits)
-	}
-	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
-		w.line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
-	}
-}
-
-// mostOrders is how many orders are shown; --json has more, and crawl.log all.
-const mostOrders = 10
-
-func statusHead(s crawler.Status) string {
-	at := s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
-	switch s.State {
-	case crawler.StateEnded:
-		ended := crawler.Summary{End: s.End}
-		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
-		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.BudgetPages, s.Crawl.Done, s.Run.Errors
-		end := ending(ended)
-		if isOver(s.Dir) {
-			end = strings.Replace(end, sameCommand, snapshotOver, 1)
-		}
-		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, short(seconds(s.Seconds)), end)
-	case crawler.StateKilled:
-		return fmt.Sprintf("not running; its last run was killed, what was done by %s is safe; the same command goes on", at)
-	case crawler.StateNoRoom:
-		return fmt.Sprintf("not running; its last run ended for want of room on the disk, what was done by %s is safe; make room, and the same command goes on", at)
-	case crawler.StateUnknown:
-		return fmt.Sprintf("not running; its last run failed, what was done by %s is safe; the same command goes on", at)
-	case crawler.StateStopping:
-		return fmt.Sprintf("stopping (%s) after %s", s.End, short(seconds(s.Seconds)))
-	}
-	took := seconds(s.Seconds)
-	for _, o := range slices.Backward(s.Orders) {
-		if s.State == crawler.StatePaused && o.Do == crawler.OrderPause {
-			took = max(0, s.Time.Sub(o.Time))
-			break
-		}
-	}
-	return fmt.Sprintf("%s for %s", s.State, short(took))
-}
-
-func runLines(w *lines, s crawler.Status) {
-	r := s.Run
-	rate := ""
-	if !over(s) && s.Rate.Seconds > 0 {
-		rate = fmt.Sprintf("; %.1f pages/s and %s/s in the last %.0f s", s.Rate.Pages, size(int64(s.Rate.Bytes)), s.Rate.Seconds)
-	}
-	w.line("pages", "%d in this run (2xx), %s%s", r.Pages, size(r.Bytes), rate)
-	w.line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
-	changeLines(w, r.Changes, r.Unread)
-	answerLines(w, r.Status, r.Errors)
-	skipLines(w, r.SkippedURLs, r.SkippedLinks)
-}
-
-// siteLines prints which sites are fetched from, and which are waited for.
-func siteLines(w *lines, s crawler.Status) {
-	n := s.Sites
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{n.Busy, "asked just now"}, {n.Due, "due"}, {n.Waiting, "waiting"}, {n.Parked, "waiting for another one"},
-		{n.GivenUp, "given up"}, {n.Spent, "with a spent budget"}, {n.Excluded, "excluded"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
-		}
-	}
-	text := fmt.Sprintf("%d, %d with something left", n.Known, n.Left)
-	if s.Crawl.Again > 0 {
-		text += " or to be fetched again"
-	}
-	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, ", ")
-	}
-	w.line("sites", "%s", text)
-	for _, by := range clocksOf(n.Clocks) {
-		c := n.Clocks[by]
-		w.line("waits for", "%s: %s with %s, the first for %s, the last for %s", clockName(by), plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
-			short(max(0, c.First.Sub(s.Time))), short(max(0, c.Last.Sub(s.Time))))
-	}
-	if one := n.Slowest; one != nil && one.Pause > 0 {
-		left := " left"
-		if one.Again > 0 {
-			left = ""
-		}
-		w.line("slowest", "%s: %s between two requests, %s%s", one.Site, short(seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
-	}
-	if one := n.Longest; one != nil && one.Queued > 1 {
-		w.line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, plural(one.Queued, "URL"), short(seconds(one.Seconds)))
-	}
-	if one := n.Asking; one != nil {
-		w.line("asking", "%s for %s", one.Site, short(seconds(one.Seconds)))
-	}
-}
-
-// clocksOf returns the clocks, those that most sites wait for first.
-func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
-	n := map[frontier.Clock]int{}
-	for by, c := range of {
-		n[by] = c.Sites
-	}
-	var all []frontier.Clock
-	for _, c := range inOrder(n) {
-		all = append(all, frontier.Clock(c.of))
-	}
-	return all
-}
-
-// clockName returns a short name of a clock; clockWords are longer.
-func clockName(by frontier.Clock) string {
-	switch by {
-	case frontier.OwnClock:
-		return "own pause"
-	case frontier.RobotsClock:
-		return "robots.txt"
-	case frontier.AgainClock:
-		return "next visit"
-	}
-	return string(by)
-}
-
-// limitWords returns the limits that are set.
-func limitWords(limits map[string]string) string {
-	var all []string
-	for name, text := range limits {
-		if in := crawler.InWords(text); in != "none" {
-			all = append(all, name+" "+in)
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
-}
-
-func percent(n, of int) string {
-	if of == 0 {
-		return "0%"
-	}
-	return fmt.Sprintf("%d%%", int(float64(n)/float64(of)*100))
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/door"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,9 +22,9 @@ type steering struct {
 	example          string
 	aliases          []string
 	flags            func(*pflag.FlagSet)
-	ask              func(cmd *cobra.Command, rest []string) ([]door.Ask, error)
-	done             func([]door.Ask) string // what to print when it is done
-	next             string                  // if no process runs the crawl: how to do it in the next run
+	ask              func(cmd *cobra.Command, rest []string) ([]control.Ask, error)
+	done             func([]control.Ask) string // what to print when it is done
+	next             string                     // if no process runs the crawl: how to do it in the next run
 }
 
 func (p *program) steerCommands() []*cobra.Command {
@@ -68,17 +71,17 @@ func (p *program) steerCommand(s steering) *cobra.Command {
 }
 
 // tell sends ask to the process that runs a crawl. If none does, the error says next.
-func tell(ctx context.Context, dir, do string, ask door.Ask, next string) error {
-	err := door.Tell(ctx, dir, do, ask)
-	var refused *door.RefusedError
-	if errors.Is(err, door.ErrNobody) || errors.As(err, &refused) && refused.Ended {
-		return usage("no process runs the crawl in %s: %s", dir, next)
+func tell(ctx context.Context, dir, do string, ask control.Ask, next string) error {
+	err := control.Tell(ctx, dir, do, ask)
+	var refused *control.RefusedError
+	if errors.Is(err, control.ErrNobody) || errors.As(err, &refused) && refused.Ended {
+		return exit.Usagef("no process runs the crawl in %s: %s", dir, next)
 	}
 	return shut(err)
 }
 
-func noMore(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
-	return []door.Ask{{}}, tooMany(cmd.Name(), rest)
+func noMore(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
+	return []control.Ask{{}}, tooMany(cmd.Name(), rest)
 }
 
 var pausing = steering{
@@ -88,7 +91,7 @@ var pausing = steering{
 does --max-time. The paused run ends only by --max-time, or by an interrupt.
 The next run is not paused.`,
 	ask:  noMore,
-	done: func([]door.Ask) string { return "paused: visits under way are finished, no new ones start" },
+	done: func([]control.Ask) string { return "paused: visits under way are finished, no new ones start" },
 	next: "there is nothing to pause",
 }
 
@@ -97,7 +100,7 @@ var resuming = steering{
 	example: "  crawl resume seeds.crawl",
 	long:    "resume undoes crawl pause. A crawl that has ended is continued by the command that began it.",
 	ask:     noMore,
-	done:    func([]door.Ask) string { return "it goes on" },
+	done:    func([]control.Ask) string { return "it goes on" },
 	next:    "the command that began it goes on with it",
 }
 
@@ -112,17 +115,17 @@ counts from the end of the last answer. A pause is never made shorter.
 
 It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
-		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+		ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
 			if delay == "" {
-				return nil, usage("--delay is missing: say how long the pause is to be, as --delay 10s")
+				return nil, exit.Usagef("--delay is missing: say how long the pause is to be, as --delay 10s")
 			}
-			ask := door.Ask{Delay: delay}
+			ask := control.Ask{Delay: delay}
 			if len(rest) > 0 {
 				ask.Of, rest = rest[0], rest[1:]
 			}
-			return []door.Ask{ask}, tooMany("slow", rest)
+			return []control.Ask{ask}, tooMany("slow", rest)
 		},
-		done: func(asks []door.Ask) string {
+		done: func(asks []control.Ask) string {
 			of := asks[0].Of
 			if of == "" {
 				of = "every site"
@@ -142,20 +145,20 @@ What is queued there stays queued, and is listed with the reason, which is
 required.
 
 It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
-	ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
+	ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
 		if len(rest) == 0 {
-			return nil, usage("crawl exclude needs a site or a host, as https://example.org or example.org")
+			return nil, exit.Usagef("crawl exclude needs a site or a host, as https://example.org or example.org")
 		}
 		if reason := cmd.Flags().Lookup("reason"); strings.TrimSpace(reason.Value.String()) == "" {
-			return nil, usage("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
+			return nil, exit.Usagef("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")
 		}
-		var asks []door.Ask
+		var asks []control.Ask
 		for _, of := range rest {
-			asks = append(asks, door.Ask{Of: of})
+			asks = append(asks, control.Ask{Of: of})
 		}
 		return asks, nil
 	},
-	done: func(asks []door.Ask) string {
+	done: func(asks []control.Ask) string {
 		var all []string
 		for _, a := range asks {
 			all = append(all, a.Of)
@@ -174,22 +177,22 @@ func (p *program) adding() steering {
 		example: "  crawl add seeds.crawl https://example.org/new/",
 		long: `add queues more seeds, written as for crawl run, and brings their surroundings
 into scope. The crawl keeps them: another run need not name them again.`,
-		ask: func(cmd *cobra.Command, rest []string) (asks []door.Ask, err error) {
+		ask: func(cmd *cobra.Command, rest []string) (asks []control.Ask, err error) {
 			if len(rest) == 0 {
-				return nil, usage("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
+				return nil, exit.Usagef("crawl add needs seeds: a URL, a file with one URL per line, or - for standard input")
 			}
-			seeds, err := p.seeds(rest, "")
+			seeds, err := p.seedReader().All(rest, "")
 			for some := range slices.Chunk(seeds, mostSeeds) {
-				asks = append(asks, door.Ask{Seeds: some})
+				asks = append(asks, control.Ask{Seeds: some})
 			}
 			return asks, err
 		},
-		done: func(asks []door.Ask) string {
+		done: func(asks []control.Ask) string {
 			n := 0
 			for _, a := range asks {
 				n += len(a.Seeds)
 			}
-			return plural(n, "seed") + " added; those already known are not fetched again"
+			return say.Plural(n, "seed") + " added; those already known are not fetched again"
 		},
 		next: "give the seeds to crawl run, with --dir",
 	}
@@ -214,15 +217,15 @@ func limiting() steering {
 the crawl has used already ends the run. They hold for this run: the next begins with its
 flags. --max-time counts from the start of the run, and --concurrency is at most what
 the run was begun with.`,
-		flags: func(fs *pflag.FlagSet) { borrow(fs, &o, "", limits...) },
-		ask: func(cmd *cobra.Command, rest []string) ([]door.Ask, error) {
-			ask := door.Ask{Limits: given(cmd.Flags())}
+		flags: func(fs *pflag.FlagSet) { settings.Borrow(fs, &o, "", limits...) },
+		ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
+			ask := control.Ask{Limits: given(cmd.Flags())}
 			if len(ask.Limits) == 0 {
-				return nil, usage("crawl limit needs a limit: --%s", strings.Join(limits, ", --"))
+				return nil, exit.Usagef("crawl limit needs a limit: --%s", strings.Join(limits, ", --"))
 			}
-			return []door.Ask{ask}, tooMany("limit", rest)
+			return []control.Ask{ask}, tooMany("limit", rest)
 		},
-		done: func(asks []door.Ask) string {
+		done: func(asks []control.Ask) string {
 			var all []string
 			for _, name := range limits {
 				if text, ok := asks[0].Limits[name]; ok {

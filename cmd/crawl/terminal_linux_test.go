@@ -18,14 +18,18 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/demoweb"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"golang.org/x/sys/unix"
 )
 
-// A terminal is a pseudo-terminal with input that was typed in advance.
-type terminal struct {
+// A pty is a pseudo-terminal with input that was typed in advance.
+type pty struct {
 	*os.File
 	text func() string // closes it, and returns all that it has shown
 }
@@ -33,7 +37,7 @@ type terminal struct {
 // hungUp marks the end of what a terminal shows.
 const hungUp = "\x04the end\x04"
 
-func newTerminal(t *testing.T, columns uint16, typed string) *terminal {
+func newTerminal(t *testing.T, columns uint16, typed string) *pty {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -77,7 +81,7 @@ func newTerminal(t *testing.T, columns uint16, typed string) *terminal {
 		}
 		shown <- strings.TrimSuffix(string(all), hungUp)
 	}()
-	term := &terminal{tty, sync.OnceValue(func() string {
+	term := &pty{tty, sync.OnceValue(func() string {
 		if _, err := tty.WriteString(hungUp); err != nil {
 			t.Error(err)
 		}
@@ -159,8 +163,8 @@ func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
 		kept := ownHome(t)
 		term := newTerminal(t, 80, typed)
 		_, err := (&program{in: term.File, err: term.File}).identity("", nil)
-		if exitCode(err) != exitUsage || !strings.HasPrefix(err.Error(), "who crawls?") || exists(kept) {
-			t.Errorf("typed %q: %v; kept: %v", typed, err, exists(kept))
+		if exit.Code(err) != exit.Usage || !strings.HasPrefix(err.Error(), "who crawls?") || crawldir.Exists(kept) {
+			t.Errorf("typed %q: %v; kept: %v", typed, err, crawldir.Exists(kept))
 		}
 	}
 	// It also asks nothing if there is no input to answer from, or no terminal to show the
@@ -168,7 +172,7 @@ func TestWhoDoesNotAnswerIsToldWhatToGive(t *testing.T) {
 	ownHome(t)
 	term := newTerminal(t, 80, "mybot\nme@example.org\n")
 	for _, p := range []*program{{in: strings.NewReader("mybot\nme@example.org\n"), err: term.File}, {in: term.File, err: &bytes.Buffer{}}} {
-		if _, err := p.identity("", nil); exitCode(err) != exitUsage {
+		if _, err := p.identity("", nil); exit.Code(err) != exit.Usage {
 			t.Error(err)
 		}
 	}
@@ -241,8 +245,8 @@ func TestScreens(t *testing.T) {
 			}
 		}
 	}
-	if term := newTerminal(t, 0, ""); widthOf(term.File) != 80 {
-		t.Errorf("a terminal that does not know its width: %d columns", widthOf(term.File))
+	if term := newTerminal(t, 0, ""); terminal.WidthOf(term.File) != 80 {
+		t.Errorf("a terminal that does not know its width: %d columns", terminal.WidthOf(term.File))
 	}
 }
 
@@ -252,7 +256,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TERM", "xterm")
-	site := httptest.NewServer(demoWeb(false, 0))
+	site := httptest.NewServer(demoweb.Handler(false, 0))
 	defer site.Close()
 	for _, columns := range []uint16{40, 80, 120} {
 		term := newTerminal(t, columns, "")
@@ -265,7 +269,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 		rows := screenAfter(t, text, int(columns))
 		if columns == 40 {
 			want := []string{"crawl: 1 seed as testbot into a.crawl;", "       Ctrl-C stops, the same command", "       goes on"}
-			if code != exitDone || !slices.Equal(rows[:len(want)], want) {
+			if code != exit.Done || !slices.Equal(rows[:len(want)], want) {
 				t.Errorf("exit %d, the first lines are %q", code, rows)
 			}
 		}
@@ -327,13 +331,13 @@ func TestAnExportOnATerminalIsText(t *testing.T) {
 	for format, has := range map[string]string{"csv": "STEER2J e\u0301t\u00e9 漢,", "jsonl": "STEER", "cdxj": "test,a)/ 2030"} {
 		term := newTerminal(t, 80, "")
 		var said, file bytes.Buffer
-		if code := run([]string{"export", dir, "--format", format}, nil, term.File, &said); code != exitDone {
+		if code := run([]string{"export", dir, "--format", format}, nil, term.File, &said); code != exit.Done {
 			t.Errorf("%s: exit %d: %s", format, code, said.String())
 		}
 		if text := term.text(); strings.ContainsFunc(text, commands) || !strings.Contains(text, has) {
 			t.Errorf("%s on a terminal: %q", format, text)
 		}
-		if code := run([]string{"export", dir, "--format", format}, nil, &file, &said); code != exitDone || format == "csv" && !strings.Contains(file.String(), title) {
+		if code := run([]string{"export", dir, "--format", format}, nil, &file, &said); code != exit.Done || format == "csv" && !strings.Contains(file.String(), title) {
 			t.Errorf("%s: exit %d: %q", format, code, file.String())
 		}
 	}
@@ -361,7 +365,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 		if !strings.Contains(text, "Remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)
 		}
-		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exitCode(err) != exitLater || out.Len() > 0) {
+		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exit.Code(err) != exit.Later || out.Len() > 0) {
 			t.Errorf("typed %q: %v, %s", typed, err, out)
 		}
 	}

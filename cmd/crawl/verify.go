@@ -16,13 +16,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
-
-// maxProblems is the maximum number of problems that are listed; all are counted.
-const maxProblems = 100
 
 // verifyFlags are the flags of crawl verify.
 type verifyFlags struct {
@@ -56,13 +57,13 @@ Some WARC files were moved to another disk:
   crawl verify --moved news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("crawl verify takes one argument, the directory of a crawl")
+				return exit.Usagef("crawl verify takes one argument, the directory of a crawl")
 			}
-			if !exists(args[0]) {
-				return noDirectory(args[0])
+			if !crawldir.Exists(args[0]) {
+				return crawldir.Missing(args[0])
 			}
-			if newestIn(args[0]) != "" || !exists(filepath.Join(args[0], storage.StateFile)) && storage.Remains(args[0]) == "" {
-				return noCrawlIn(args[0])
+			if crawldir.Newest(args[0]) != "" || !crawldir.Exists(filepath.Join(args[0], storage.StateFile)) && storage.Remains(args[0]) == "" {
+				return crawldir.NoCrawl(args[0])
 			}
 			if f.here {
 				return p.verify(args[0], f)
@@ -143,14 +144,14 @@ func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Write
 		err := fmt.Errorf("its reader crashed on it (%v)", ended)
 		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
 	case signaled && status.Signal() == syscall.SIGPIPE:
-		return &exit{exitPipe, nil}
+		return exit.With(exitPipe, nil)
 	case signaled:
 		return fmt.Errorf("the process that reads %s was ended by a signal (%v): nothing is known of the crawl", dir, status.Signal())
 	}
 	if _, err := errOut.Write(said); err != nil {
 		return err
 	}
-	return &exit{ended.ExitCode(), nil}
+	return exit.With(ended.ExitCode(), nil)
 }
 
 // crashed reports whether a Go program has written a stack trace.
@@ -178,14 +179,14 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		if end := strings.IndexAny(text, ": "); end > 0 {
 			named[text[:end]] = true
 		}
-		if len(problems) < maxProblems {
+		if len(problems) < say.MaxProblems {
 			problems = append(problems, problem.Error())
 		}
 		var index *storage.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
 		var away *storage.AwayError
 		onlyAway = onlyAway && errors.As(problem, &away)
-		var seal *sealError
+		var seal *seal.Error
 		onlySeal = onlySeal && errors.As(problem, &seal)
 		errors.As(problem, &purge)
 	}
@@ -195,11 +196,11 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	}
 	var before time.Time
 	if purge == nil {
-		seal := sealCheck{dir: dir, moved: f.moved, purged: v.Purged > 0, named: named, problem: func(problem error) {
+		seal := seal.Check{Dir: dir, Moved: f.moved, Purged: v.Purged > 0, Named: named, Problem: func(problem error) {
 			v.Problems++
 			found(problem)
 		}}
-		if before, err = seal.run(); err != nil {
+		if before, err = seal.Run(); err != nil {
 			return err
 		}
 	}
@@ -212,15 +213,15 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	case err != nil || v.Problems == 0:
 		return err
 	case purge != nil:
-		return &exit{exitState, fmt.Errorf("the crawl cannot be verified before the purge is finished: crawl optout purge %s finishes it", dir)}
+		return exit.With(exit.State, fmt.Errorf("the crawl cannot be verified before the purge is finished: crawl optout purge %s finishes it", dir))
 	case onlyIndex:
-		return &exit{exitState, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir)}
+		return exit.With(exit.State, fmt.Errorf("the index is damaged, and nothing else: crawl index %s makes it again", dir))
 	case onlyAway:
-		return &exit{exitCheck, awayError(dir, v.Away)}
+		return exit.With(exit.Check, awayError(dir, v.Away))
 	case onlySeal:
-		return &exit{exitState, fmt.Errorf("these files differ from what %s says, and nothing else is wrong: bring them back from a copy; if they were changed on purpose, crawl provenance %s writes it again, of the crawl as it is", provenance.File, dir)}
+		return exit.With(exit.State, fmt.Errorf("these files differ from what %s says, and nothing else is wrong: bring them back from a copy; if they were changed on purpose, crawl provenance %s writes it again, of the crawl as it is", provenance.File, dir))
 	}
-	return &exit{exitState, errors.New("the crawl is damaged: restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them")}
+	return exit.With(exit.State, errors.New("the crawl is damaged: restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them"))
 }
 
 // awayError returns the error for records whose bodies are in no crawl that is present.
@@ -251,7 +252,7 @@ func missingBefore(dir string) string {
 		if before == "" {
 			return ""
 		}
-		if !exists(filepath.Join(before, storage.StateFile)) {
+		if !crawldir.Exists(filepath.Join(before, storage.StateFile)) {
 			return before
 		}
 		dir = before
@@ -305,9 +306,9 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 	var gone error
 	switch {
 	case v.Purged > 0:
-		gone = p.say("purged: %s; records that repeated their bodies, which are gone: %d", plural(v.Purged, "record"), v.Bodiless)
+		gone = p.say("purged: %s; records that repeated their bodies, which are gone: %d", say.Plural(v.Purged, "record"), v.Bodiless)
 	case v.Bodiless > 0:
-		gone = p.say("records whose body was purged from a crawl before: %s", plural(v.Bodiless, "record"))
+		gone = p.say("records whose body was purged from a crawl before: %s", say.Plural(v.Bodiless, "record"))
 	}
 	if gone != nil {
 		return gone
@@ -324,16 +325,9 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 	}
 	said := "all as it was written"
 	if v.Problems > 0 {
-		said = plural(v.Problems, "problem")
+		said = say.Plural(v.Problems, "problem")
 	}
 	return p.say("%s: %s in %s, %s of robots.txt, %s of pages.jsonl, %s of crawl.log, %s in WARC files: %s", dir,
-		plural(v.Entries, "URL"), plural(v.Sites, "site"), copies(v.Snapshots),
-		plural(v.Pages, "line"), plural(v.LogLines, "line"), plural(v.Records, "record"), said)
-}
-
-func copies(n int) string {
-	if n == 1 {
-		return "1 copy"
-	}
-	return fmt.Sprintf("%d copies", n)
+		say.Plural(v.Entries, "URL"), say.Plural(v.Sites, "site"), say.Copies(v.Snapshots),
+		say.Plural(v.Pages, "line"), say.Plural(v.LogLines, "line"), say.Plural(v.Records, "record"), said)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -40,7 +41,7 @@ func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 		reader(t, script)
 		var out, said bytes.Buffer
 		code := run([]string{"verify", "x.crawl"}, nil, &out, &said)
-		if code != exitState || out.Len() > 0 || strings.Count(said.String(), "\n") != 1 ||
+		if code != exit.State || out.Len() > 0 || strings.Count(said.String(), "\n") != 1 ||
 			!strings.HasPrefix(said.String(), "crawl: x.crawl/state.db is damaged: its reader crashed on it") {
 			t.Errorf("%s: exit %d, %q", script, code, said.String())
 		}
@@ -63,10 +64,10 @@ func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
 		code      int
 		out, said string
 	}{
-		"echo out; echo said >&2":         {exitDone, "out\n", ""},
-		"echo out; echo said >&2; exit 6": {exitState, "out\n", "said\n"},
-		"echo said >&2; exit 7":           {exitInUse, "", "said\n"},
-		`test "$*" = "verify --in-process --temp t --json=true --moved=true -- x.crawl" || exit 3`: {exitDone, "", ""},
+		"echo out; echo said >&2":         {exit.Done, "out\n", ""},
+		"echo out; echo said >&2; exit 6": {exit.State, "out\n", "said\n"},
+		"echo said >&2; exit 7":           {exit.InUse, "", "said\n"},
+		`test "$*" = "verify --in-process --temp t --json=true --moved=true -- x.crawl" || exit 3`: {exit.Done, "", ""},
 	} {
 		reader(t, script)
 		args := []string{"verify", "x.crawl"}
@@ -80,7 +81,7 @@ func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
 	}
 	reader(t, "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 6")
 	var out, said bytes.Buffer
-	if code := run([]string{"verify", "x.crawl"}, nil, &out, &said); code != exitState || said.Len() != 64<<10 {
+	if code := run([]string{"verify", "x.crawl"}, nil, &out, &said); code != exit.State || said.Len() != 64<<10 {
 		t.Errorf("exit %d, and %d bytes", code, said.Len())
 	}
 }

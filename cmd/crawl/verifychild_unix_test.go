@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -20,14 +21,14 @@ func TestASignalIsNoDamage(t *testing.T) {
 		damaged bool
 		says    string
 	}{
-		"an exit code":        {"echo no crawl >&2; exit 2", exitUsage, false, ""},
-		"damage that is told": {"exit 6", exitState, false, ""},
+		"an exit code":        {"echo no crawl >&2; exit 2", exit.Usage, false, ""},
+		"damage that is told": {"exit 6", exit.State, false, ""},
 		"a broken pipe":       {"kill -PIPE $$", exitPipe, false, ""},
-		"a kill":              {"kill -KILL $$", exitFatal, false, "killed"},
-		"an end":              {"kill -TERM $$", exitFatal, false, "terminated"},
-		"a segment fault":     {"kill -SEGV $$", exitState, true, "state.db"},
-		"a bus error":         {"kill -BUS $$", exitState, true, "state.db"},
-		"a stack trace":       {`printf 'panic: page 7\n\ngoroutine 1 [running]:\nmain.main()\n' >&2; exit 2`, exitState, true, "state.db"},
+		"a kill":              {"kill -KILL $$", exit.Fatal, false, "killed"},
+		"an end":              {"kill -TERM $$", exit.Fatal, false, "terminated"},
+		"a segment fault":     {"kill -SEGV $$", exit.State, true, "state.db"},
+		"a bus error":         {"kill -BUS $$", exit.State, true, "state.db"},
+		"a stack trace":       {`printf 'panic: page 7\n\ngoroutine 1 [running]:\nmain.main()\n' >&2; exit 2`, exit.State, true, "state.db"},
 	} {
 		var said, errOut bytes.Buffer
 		child := exec.Command("sh", "-c", c.script)
@@ -38,7 +39,7 @@ func TestASignalIsNoDamage(t *testing.T) {
 		}
 		err := childEnded("a.crawl", ended.ProcessState, said.Bytes(), &errOut)
 		var damaged *storage.DamagedError
-		if code := exitCode(err); code != c.code || errors.As(err, &damaged) != c.damaged || !strings.Contains(err.Error(), c.says) {
+		if code := exit.Code(err); code != c.code || errors.As(err, &damaged) != c.damaged || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: exit code %d, %v; want %d", name, code, err, c.code)
 		}
 	}

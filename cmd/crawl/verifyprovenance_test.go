@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
@@ -22,7 +23,7 @@ func withProvenance(t *testing.T, dirs ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := keptWeb(t)
 		for _, dir := range dirs {
-			if code, said := runKept(t, w, dir, "--exclude", "/news"); code != exitDone {
+			if code, said := runKept(t, w, dir, "--exclude", "/news"); code != exit.Done {
 				t.Fatalf("exit %d: %s", code, said)
 			}
 			time.Sleep(24 * time.Hour)
@@ -46,7 +47,7 @@ func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 	root := t.TempDir()
 	whole, other := filepath.Join(root, "one"), filepath.Join(root, "other")
 	withProvenance(t, whole, other)
-	if code, out := verifiedHere(t, whole); code != exitDone {
+	if code, out := verifiedHere(t, whole); code != exit.Done {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	for _, file := range []string{provenance.File, provenance.AbsencesFile, provenance.RobotsFile} {
@@ -82,7 +83,7 @@ func TestVerifyNamesDamageOfTheProvenance(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, file) {
+				if code, out := verifiedHere(t, dir); code != exit.State || !strings.Contains(out, file) {
 					t.Errorf("exit %d: %s", code, out)
 				}
 			})
@@ -103,7 +104,7 @@ func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exitDone {
+	if code, out := verifiedHere(t, dir); code != exit.Done {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
@@ -122,7 +123,7 @@ func TestVerifyNamesAStateThatWasCut(t *testing.T) {
 			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Truncate(filepath.Join(dir, storage.StateFile), size)); err != nil {
 				t.Fatal(err)
 			}
-			if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, storage.StateFile) {
+			if code, out := verifiedHere(t, dir); code != exit.State || !strings.Contains(out, storage.StateFile) {
 				t.Errorf("%d of %d bytes: exit %d: %s", size, info.Size(), code, out)
 			}
 		}
@@ -138,7 +139,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, provenance.DatasheetFile), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "of before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// crawl index makes the same files again, and does not change the state.
@@ -147,11 +148,11 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	}
 	for _, args := range [][]string{{"index", dir}, {"provenance", "--verify", dir}} {
 		var said bytes.Buffer
-		if code := run(args, nil, &said, &said); code != exitDone {
+		if code := run(args, nil, &said, &said); code != exit.Done {
 			t.Fatalf("%v: exit %d: %s", args, code, said.String())
 		}
 	}
-	if code, out := verifiedHere(t, dir); code != exitDone || strings.Contains(out, "of before") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "of before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}}) // as a run does
@@ -161,13 +162,13 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exitDone || !strings.Contains(out, "provenance.json is of before the last run, purge or crawl index") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || !strings.Contains(out, "provenance.json is of before the last run, purge or crawl index") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if err := os.Truncate(filepath.Join(dir, provenance.RobotsFile), 9); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exitState || !strings.Contains(out, "robots.jsonl has 9 bytes") {
+	if code, out := verifiedHere(t, dir); code != exit.State || !strings.Contains(out, "robots.jsonl has 9 bytes") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // watched returns what a crawl of ten pages, seven seconds apart, shows on a screen.
@@ -100,7 +101,7 @@ func TestLinesForPeople(t *testing.T) {
 func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		out, said := watched(t, func(p *program, said *bytes.Buffer) screen {
-			b := &board{w: said, width: func() int { return width }}
+			b := &terminal.Board{W: said, Width: func() int { return width }}
 			p.err = b
 			return screen{every: 250 * time.Millisecond, board: b, json: true}
 		})
@@ -136,18 +137,68 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// A view names the site that is waited for, and the clock.
-func TestWaitingNamesTheWish(t *testing.T) {
-	for by, want := range map[string]string{"own": "a.test:81: own pause 3.0s", "robots": "a.test:81: robots.txt 3.0s", "back-off": "a.test:81: back-off 3.0s"} {
-		if got := waitingFor(by); got != want {
-			t.Errorf("%q, want %q", got, want)
+// screenAfter returns the lines of a terminal after text, as far as a board needs one:
+// text, line ends, CPL and ED.
+func screenAfter(t *testing.T, text string, width int) []string {
+	t.Helper()
+	rows := []string{""}
+	for text != "" {
+		var up int
+		switch {
+		case strings.HasPrefix(text, "\x1b[J"):
+			rows, text = rows[:len(rows)-1], text[3:]
+			rows = append(rows, "")
+		case strings.HasPrefix(text, "\x1b["):
+			if _, err := fmt.Sscanf(text, "\x1b[%dF", &up); err != nil || up >= len(rows) {
+				t.Fatalf("%d rows, and %q", len(rows), text)
+			}
+			rows = rows[:len(rows)-up]
+			_, text, _ = strings.Cut(text, "F")
+		case text[0] == '\n':
+			rows, text = append(rows, ""), text[1:]
+		default:
+			if utf8.RuneCountInString(rows[len(rows)-1]) == width {
+				rows = append(rows, "")
+			}
+			_, n := utf8.DecodeRuneInString(text)
+			rows[len(rows)-1] += text[:n]
+			text = text[n:]
 		}
 	}
-	if got := fit("abc", -1); got != "" {
-		t.Errorf("a terminal without columns shows %q", got)
-	}
+	return rows
 }
 
-func waitingFor(by string) string {
-	return waiting("http://a.test:81", 3*time.Second, frontier.Clock(by))
+func TestABoardStaysInItsPlace(t *testing.T) {
+	var out bytes.Buffer
+	width := 20
+	b := &terminal.Board{W: &out, Width: func() int { return width }}
+	fmt.Fprintln(b, "begin")
+	b.Draw([]string{"one", "two", strings.Repeat("x", 20)})
+	b.Draw([]string{"three"})
+	fmt.Fprintln(b, "a message")
+	fmt.Fprintln(b, "another")
+	b.Draw([]string{"four", "five"})
+	if diff := cmp.Diff([]string{"begin", "a message", "another", "four", "five", ""}, screenAfter(t, out.String(), width)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	b.Draw(nil)
+	b.Draw(nil)
+	if diff := cmp.Diff([]string{"begin", "a message", "another", ""}, screenAfter(t, out.String(), width)); diff != "" {
+		t.Errorf("taken away (-want +got)\n%s", diff)
+	}
+	// The window becomes narrower: the old lines take more rows.
+	out.Reset()
+	b.Draw([]string{strings.Repeat("x", 20), "y"})
+	width = 8
+	b.Draw([]string{"z"})
+	if !strings.Contains(out.String(), "\x1b[4F\x1b[J") {
+		t.Errorf("narrower: %q", out.String())
+	}
+	// And wider: the new line takes one row.
+	out.Reset()
+	width = 40
+	b.Draw([]string{"w"})
+	if !strings.HasPrefix(out.String(), "\x1b[1F\x1b[J") {
+		t.Errorf("wider: %q", out.String())
+	}
 }

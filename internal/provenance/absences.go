@@ -124,7 +124,7 @@ type refusalKey struct {
 }
 
 // writeRefused counts the refused links, and writes a line for each site and reason. The error
-// is crawler.ErrNoLinks if the crawl keeps no links.
+// is account.ErrNoLinks if the crawl keeps no links.
 func (w *writer) writeRefused(out io.Writer) error {
 	all := map[refusalKey]*Refusal{}
 	for l, err := range w.account.Refused() {

@@ -34,7 +34,7 @@ type Options struct {
 	NoAudit bool                      // skip the audit, which reads crawl.log twice and sorts it
 	Temp    string                    // directory for temporary files, about 1,300 bytes per request; "" means the system's
 	Now     time.Time                 // the time that decides what waits; zero means now
-	OptOut  func(frontier.URL) string // like crawler.Account.OptOut
+	OptOut  func(frontier.URL) string // like account.Account.OptOut
 }
 
 // A Result is what Write has done.

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// servers are the control socket and the address of metrics of a running crawl.
+type servers struct {
+	p       *program
+	control bool         // whether to open the socket in the crawl's directory
+	figures net.Listener // for metrics; nil if there are none
+	open    []*control.Server
+}
+
+// listen listens on the address for metrics, before anything of a crawl is made, so that a
+// run does not begin without the metrics that its user wants. It returns nil if address is
+// empty.
+func listen(address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	l, err := control.Listen(address)
+	if err != nil {
+		return nil, exit.Usagef("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
+	}
+	return l, nil
+}
+
+// metrics serves the metrics, if there is an address for them.
+func (s *servers) metrics(c *crawler.Crawler) {
+	if s.figures == nil {
+		return
+	}
+	one := control.ServeAt(s.figures, control.Metrics(c.Status))
+	s.open = append(s.open, one)
+	s.p.note("crawl: figures at http://%s/metrics", one.Where())
+}
+
+// socket opens the control socket, if it is wanted, after this process has locked the
+// directory. If that fails, the crawl runs without it.
+func (s *servers) socket(c *crawler.Crawler, dir string) {
+	if !s.control {
+		return
+	}
+	handler := control.Handler(c)
+	control.Queries(handler, s.p.answers(c))
+	one, err := control.Open(dir, handler)
+	if err != nil {
+		s.p.note("crawl: crawl status, and the commands that steer a crawl, cannot reach this run: %v", err)
+		return
+	}
+	s.open = append(s.open, one)
+}
+
+// close closes all of them.
+func (s *servers) close() {
+	for _, one := range s.open {
+		if err := one.Close(); err != nil {
+			s.p.note("crawl: %s is left behind: %v", one.Where(), err)
+		}
+	}
+	s.open = nil
+}
+
+// shut adds the exit code to an error of package control.
+func shut(err error) error {
+	var closed *control.ShutError
+	var refused *control.RefusedError
+	switch {
+	case errors.As(err, &closed):
+		return exit.With(exit.InUse, err)
+	case errors.As(err, &refused):
+		return exit.With(exit.Usage, err)
+	}
+	return err
+}
+
+// oneDirectory returns the directory of a crawl, the first argument of a command, and the
+// rest.
+func oneDirectory(command string, args []string) (dir string, rest []string, err error) {
+	if len(args) == 0 {
+		return "", nil, exit.Usagef("crawl %s needs the directory of a crawl", command)
+	}
+	if !crawldir.Exists(args[0]) {
+		return "", nil, crawldir.Missing(args[0])
+	}
+	return args[0], args[1:], nil
+}
+
+func tooMany(command string, rest []string) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	return exit.Usagef("crawl %s takes no more arguments, got %s", command, fmt.Sprintf("%q", rest))
+}
+
+// A query prints something about the URLs of a crawl: from the directory in its own
+// process, or in the process that runs the crawl.
+type query interface {
+	name() string
+	// print prints it. live is true if the account is of a running crawl.
+	print(p *program, a *account.Account, live bool) error
+}
+
+// queries returns the queries that a running crawl answers, by name.
+func queries() map[string]query {
+	all := map[string]query{}
+	for _, q := range []query{&explainQuery{}, &listQuery{}} {
+		all[q.name()] = q
+	}
+	return all
+}
+
+// A queryAsk is a request to a running crawl.
+type queryAsk struct {
+	Columns int             // width of the terminal that shows it; 0 if none
+	Query   json.RawMessage // the query
+}
+
+// look prints a query of the crawl in dir. If that takes long, it prints what it reads.
+func (p *program) look(q query, dir string) error {
+	of := *p
+	of.columns = p.width()
+	return p.whileQuiet(reading(q.name(), dir), func(to io.Writer) error {
+		of.out = to
+		return of.lookAt(q, dir)
+	})
+}
+
+func (p *program) lookAt(q query, dir string) error {
+	r, _, err := crawldir.Open(dir)
+	var inUse *storage.InUseError
+	for try := 0; errors.As(err, &inUse) && try < 3; try++ {
+		text, jerr := json.Marshal(q)
+		if jerr != nil {
+			return jerr
+		}
+		told := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
+		var shut *control.ShutError
+		switch {
+		case errors.As(told, &shut):
+			return err // a program of its own runs it, or it hangs
+		case !errors.Is(told, control.ErrNobody):
+			return p.looked(dir, told)
+		}
+		r, _, err = crawldir.Open(dir) // the run has just ended
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(p.lookInto(q, r, dir), r.Close())
+}
+
+// lookInto prints a query of a crawl that no process runs.
+func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
+	a, err := account.New(r, dir, time.Now())
+	if err != nil {
+		return err
+	}
+	if a.OptOut, err = optout.Why(); err != nil {
+		return err
+	}
+	return q.print(p, a, false)
+}
+
+// looked returns the error of a query that a running crawl has answered.
+func (p *program) looked(dir string, err error) error {
+	var ended *control.QueryError
+	switch {
+	case errors.As(err, &ended) && ended.Reason == "":
+		return exit.With(ended.Code, nil)
+	case errors.As(err, &ended):
+		return exit.With(ended.Code, ended)
+	case errors.Is(err, control.ErrCut):
+		return exit.With(exit.InUse, errors.New("the run in "+dir+" has ended meanwhile, and the output above is not complete: run the same command again"))
+	}
+	return shut(err)
+}
+
+// answers returns the queries that other processes may send to a running crawl.
+func (p *program) answers(c *crawler.Crawler) map[string]control.Query {
+	all := map[string]control.Query{}
+	for name := range queries() {
+		all[name] = func(raw json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error) {
+			ask, q := queryAsk{}, queries()[name]
+			if err := json.Unmarshal(raw, &ask); err != nil {
+				return exit.Usage, err
+			}
+			if err := json.Unmarshal(ask.Query, q); err != nil {
+				return exit.Usage, err
+			}
+			db, err := c.DB()
+			if err != nil {
+				return exit.Code(err), err
+			}
+			a, err := account.New(db, db.Dir(), time.Now())
+			if err == nil {
+				a.Quit = quit
+				a.OptOut, err = optout.Why()
+			}
+			if err == nil {
+				err = q.print(&program{out: out, err: errs, columns: ask.Columns}, a, true)
+			}
+			return exit.Code(err), err
+		}
+	}
+	return all
+}
+
+// width returns the columns of the terminal that shows the output, or 0 if it is not a
+// terminal.
+func (p *program) width() int {
+	if p.columns > 0 {
+		return p.columns
+	}
+	return terminal.Width(p.out)
+}

@@ -1,0 +1,126 @@
+// Package crawldir looks at the directory that a user names: whether there is a crawl or a
+// series in it. Its errors say what to name instead, and have the exit code of a mistake of
+// the user.
+package crawldir
+
+import (
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/series"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Missing returns the error that there is no directory dir.
+func Missing(dir string) error {
+	return exit.Usagef("there is no directory %s: give that of a crawl, as news.crawl", dir)
+}
+
+// Exists reports whether there is a file or a directory at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Open opens the state of the crawl in dir, and returns the options of its last run.
+func Open(dir string) (*storage.Reader, crawler.Stored, error) {
+	switch {
+	case !Exists(dir):
+		return nil, crawler.Stored{}, Missing(dir)
+	case !Exists(filepath.Join(dir, storage.StateFile)):
+		return nil, crawler.Stored{}, NoCrawl(dir)
+	}
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		return nil, crawler.Stored{}, exit.Meanwhile(dir, err)
+	}
+	stored, begun, err := crawler.ReadStored(r)
+	if err == nil && !begun {
+		err = empty(r)
+	}
+	if err != nil {
+		r.Close()
+		return nil, stored, err
+	}
+	return r, stored, nil
+}
+
+// empty returns a *storage.NotBegunError if no site is known. A crawl that a program has
+// made with storage alone has no settings, but may have sites.
+func empty(r *storage.Reader) error {
+	for _, err := range r.Names() {
+		return err
+	}
+	return &storage.NotBegunError{Dir: r.Dir()}
+}
+
+// NoCrawl returns the error that there is no crawl in dir; for a series it names a
+// snapshot.
+func NoCrawl(dir string) error {
+	if last := Newest(dir); last != "" {
+		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
+	}
+	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+}
+
+// Newest returns the newest snapshot in dir, or "" if dir is a crawl itself, or not a
+// series.
+func Newest(dir string) string {
+	if Exists(filepath.Join(dir, storage.StateFile)) {
+		return ""
+	}
+	all, err := series.Series{Dir: dir}.Snapshots()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1].Dir
+}
+
+// maxKnownSites is how many sites are searched for one that is like a name.
+const maxKnownSites = 10_000
+
+// LikeSite guesses which site is meant by a name that no site has: ": did you mean ...?",
+// or "".
+func LikeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error) {
+	var known []string
+	for site, err := range sites {
+		if err != nil {
+			return "", err
+		}
+		text := string(site)
+		if !strings.Contains(name, "://") {
+			text = site.Authority()
+		}
+		if known = append(known, text); len(known) == maxKnownSites {
+			break
+		}
+	}
+	if like := guess.DidYouMean(name, known); like != "" {
+		return ": " + strings.TrimSpace(like), nil
+	}
+	return "", nil
+}
+
+// UnknownSites returns the error that a crawl has none of some sites.
+func UnknownSites(sites iter.Seq2[frontier.Site, error], names []string) error {
+	like, err := LikeSite(sites, names[0])
+	if err != nil {
+		return err
+	}
+	return exit.Usagef("the crawl has no URL of %s%s", strings.Join(names, ", "), like)
+}
+
+// Over reports whether the crawl in dir is a snapshot of a series that is over.
+func Over(dir string) bool {
+	if !Exists(filepath.Join(dir, series.FactsFile)) {
+		return false
+	}
+	state, err := series.Snapshot{Dir: dir}.State()
+	return err == nil && state.Over
+}

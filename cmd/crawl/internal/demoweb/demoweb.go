@@ -1,0 +1,140 @@
+// Package demoweb is the small web that crawl demo serves: several sites with what a crawler
+// meets. It depends only on the requests and on the week, so that each demo is the same.
+package demoweb
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// Seeds returns the URLs that the demo begins with.
+func Seeds() []string {
+	return []string{
+		"http://library.demo.test/", "http://slow.demo.test/", "http://busy.demo.test/",
+		"http://moved.demo.test/", "http://trap.demo.test/", "http://broken.demo.test/",
+	}
+}
+
+// sites answers for the hosts of the demo.
+type sites struct{ *http.ServeMux }
+
+func (w sites) html(pattern, title, body string) {
+	w.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, "<!doctype html><title>%s</title>\n<h1>%s</h1>\n%s\n", title, title, body)
+	})
+}
+
+func (w sites) rules(host, body string) {
+	w.HandleFunc(host+"/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprint(w, body)
+	})
+}
+
+// Handler returns a handler for all hosts of the demo, as they are week weeks later. If goesOn
+// is true, the busy site does not ask for rest. It is for one crawler, which sends a site one
+// request at a time.
+func Handler(goesOn bool, week int) http.Handler {
+	w := sites{http.NewServeMux()}
+	w.library(week)
+
+	w.rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
+	w.html("slow.demo.test/{$}", "One second, please",
+		`<a href="/1">1</a> <a href="/2">2</a> <a href="/3">3</a> <a href="/4">4</a> <a href="/5">5</a>`)
+	for i := 1; i <= 5; i++ {
+		if at := fmt.Sprintf("slow.demo.test/%d", i); i == 5 && week > 0 {
+			w.Handle(at, http.RedirectHandler("/4", http.StatusMovedPermanently))
+		} else {
+			w.html(at, fmt.Sprintf("Page %d", i), "")
+		}
+	}
+
+	w.html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
+	w.html("busy.demo.test/other", "Another page", "")
+	w.Handle("busy.demo.test/report", &busyOnce{asked: goesOn})
+
+	w.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
+	w.html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
+	visits := ""
+	if week > 0 {
+		visits = fmt.Sprintf("<!-- %d weeks, and no entries -->", week)
+	}
+	w.html("www.moved.demo.test/about", "About", visits)
+
+	// An endless calendar: the budget of pages and the depth end it.
+	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		day, _ := strconv.Atoi(r.URL.Query().Get("day"))
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, `<title>Day %d</title><a href="/?day=%d">Tomorrow</a> <a href="/?day=%d">In a week</a>`, day, day+1, day+7)
+	})
+
+	// If robots.txt fails, nothing else of the site is fetched.
+	w.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "the database is away", http.StatusInternalServerError)
+	})
+	return w
+}
+
+// library has paths that robots.txt allows and forbids, a redirect, and links that are not
+// followed. From week 1 on the last book is forbidden, and the drafts are allowed. Each
+// week one book is new, another one is gone for good, and some have another edition.
+func (w sites) library(week int) {
+	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
+	if week == 0 {
+		w.rules("library.demo.test", rules+"Disallow: /drafts\nAllow: /drafts/published\n")
+	} else {
+		w.rules("library.demo.test", rules+"Disallow: /book/12$\n")
+		w.html("library.demo.test/drafts/one", "A draft", "")
+	}
+	const books = 12
+	shelves := ""
+	for i := 1; i <= books+week; i++ {
+		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
+		w.book(i, i%(books+week)+1, week)
+	}
+	w.html("library.demo.test/{$}", "The library", shelves+`
+<a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
+<a href="/go">A redirect</a> <a href="/lost">A book that is lost</a> <a href="/ads" rel="nofollow">An advertisement</a>
+<a href="http://elsewhere.demo.test/">Another host</a>`)
+	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
+	// A redirect into a forbidden path: the redirect is requested, its target is not.
+	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
+}
+
+// book is a page of the library. A book is lost in the week of its own number.
+func (w sites) book(number, next, week int) {
+	at := fmt.Sprintf("library.demo.test/book/%d", number)
+	if number <= week {
+		w.HandleFunc(at, func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "this book is lost", http.StatusGone)
+		})
+		return
+	}
+	edition := ""
+	if n := (number+week)/4 - number/4; n > 0 {
+		edition = fmt.Sprintf("<p>Edition %d</p> ", n+1)
+	}
+	w.html(at, fmt.Sprintf("Book %d", number),
+		fmt.Sprintf(`%s<a href="/">Home</a> <a href="/book/%d">Next</a> <a href="/book/%d?sort=title">Sorted</a>`, edition, next, number))
+}
+
+// busyOnce answers the first request with 429 and three seconds of Retry-After.
+type busyOnce struct{ asked bool }
+
+func (b *busyOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The crawler sends a site one request at a time: no lock is needed.
+	if !b.asked {
+		b.asked = true
+		w.Header().Set("Retry-After", "3")
+		http.Error(w, "too many guests", http.StatusTooManyRequests)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	fmt.Fprint(w, "<title>The report</title>Thank you for waiting.")
+}

@@ -1,0 +1,66 @@
+// Package exit has the exit codes of the command, and the errors that carry one. A command
+// returns an error; Code says what the process ends with, and Mend what the user can do.
+package exit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+)
+
+// The exit codes.
+const (
+	Done     = 0 // nothing is left; or a limit is reached; or what is left cannot be fetched, and is listed
+	Fatal    = 1
+	Usage    = 2   // a flag, an argument, the identity, a seed file
+	Check    = 3   // done, but a check failed
+	Nothing  = 4   // nothing could be fetched
+	DiskFull = 5   // or another limit of the machine
+	State    = 6   // the crawl's directory is damaged
+	InUse    = 7   // another process holds the crawl
+	Layout   = 8   // this version does not read the layout of the crawl
+	Later    = 10  // stopped early, or something waits for a clock: the same command continues it
+	Forced   = 130 // stopped at once; the same command continues it
+)
+
+// An Meaning says what an exit code means, and what to do then.
+type Meaning struct {
+	Code        int
+	Means, Then string
+}
+
+var Codes = []Meaning{
+	{Done, "done: nothing is left; or a limit is reached; or only unreachable, excluded or over-budget sites remain, which are listed; or a snapshot of a series is over",
+		"Nothing. The same command fetches what is new in its seeds; the budgets and limits of a crawl count for all of its runs together."},
+	{Fatal, "fatal",
+		"Read the message: it names what failed, such as a file that cannot be written."},
+	{Usage, "usage: a flag, an argument, the identity, a seed file",
+		"Correct the command, or the file that the message names with line and column. No site was contacted."},
+	{Check, "done, but a check failed",
+		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that has changed since it was written (`provenance --verify`), an earlier crawl that is missing (`verify`)."},
+	{Nothing, "nothing could be fetched",
+		"Read the summary: it gives the reason for each site. Nothing is lost: the same command tries again, with `--series` in the next snapshot."},
+	{DiskFull, "disk full, or another limit of the machine",
+		"Make room, or raise the limit that the message names. The same command continues the crawl."},
+	{State, "the crawl is damaged, or a purge or repair of it was not finished",
+		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` repairs what can be repaired. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+	{InUse, "the crawl is in use by another process",
+		"Nothing: the other process works on it. For a timer this is a success."},
+	{Layout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",
+		"Continue it, and export it, with the version that wrote it; or begin again with `--fresh`, which moves it aside. docs/reference/outputs.md says what a version promises."},
+	{Later, "stopped early (also by --max-time), or nothing that is left, or to be fetched again, is due within the patience: the same command continues the crawl",
+		"Run the same command, now or when a timer next fires."},
+	{Forced, "stopped at once: the same command continues the crawl",
+		"Run the same command. What was acknowledged is safe."},
+}
+
+// Help returns the list of exit codes for the help.
+func Help() string {
+	var b strings.Builder
+	b.WriteString("Exit codes:")
+	for _, e := range Codes {
+		b.WriteString("\n" + strings.TrimSuffix(say.Wrapped(fmt.Sprintf("%5d  %s", e.Code, e.Means), 7, 80), "\n"))
+	}
+	return b.String()
+}

@@ -1,0 +1,190 @@
+package progress
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Over reports whether s is of a crawl that has ended.
+func Over(s crawler.Status) bool {
+	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
+}
+
+// brokenOff reports whether the last run ended without writing its final status.
+func brokenOff(s crawler.Status) bool {
+	return s.State == crawler.StateKilled || s.State == crawler.StateNoRoom || s.State == crawler.StateUnknown
+}
+
+// StatusBlock returns what StatusLines prints, cut to the width of a terminal.
+func StatusBlock(s crawler.Status, width int) []string {
+	var b bytes.Buffer
+	StatusLines(&say.Lines{W: &b}, s)
+	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range all {
+		all[i] = say.Fit(all[i], width)
+	}
+	return all
+}
+
+// StatusLines prints a status for people.
+func StatusLines(w *say.Lines, s crawler.Status) {
+	if s.State == crawler.StateNotBegun {
+		w.Line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
+		return
+	}
+	w.Line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
+	if !brokenOff(s) {
+		runLines(w, s)
+	}
+	c := s.Crawl
+	been := c.Done + c.Again
+	w.Line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes))
+	siteLines(w, s)
+	w.Words("left", say.InOrder(s.Left), words.URLs)
+	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
+		w.Line("again", "%s", again)
+	}
+	if p := s.Polite; p.Requests > 0 {
+		w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, say.Seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
+	}
+	if s.Memory.Total > 0 {
+		w.Line("memory", "%s, of them %s in use", say.Size(int64(s.Memory.Total)), say.Size(int64(s.Memory.Heap)))
+	}
+	if limits := limitWords(s.Limits); limits != "" {
+		w.Line("limits", "%s", limits)
+	}
+	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
+		w.Line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
+	}
+}
+
+// mostOrders is how many orders are shown; --json has more, and crawl.log all.
+const mostOrders = 10
+
+func statusHead(s crawler.Status) string {
+	at := s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
+	switch s.State {
+	case crawler.StateEnded:
+		ended := crawler.Summary{End: s.End}
+		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
+		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.BudgetPages, s.Crawl.Done, s.Run.Errors
+		end := ending(ended)
+		if crawldir.Over(s.Dir) {
+			end = strings.Replace(end, SameCommand, SnapshotOver, 1)
+		}
+		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, say.Short(say.Seconds(s.Seconds)), end)
+	case crawler.StateKilled:
+		return fmt.Sprintf("not running; its last run was killed, what was done by %s is safe; the same command goes on", at)
+	case crawler.StateNoRoom:
+		return fmt.Sprintf("not running; its last run ended for want of room on the disk, what was done by %s is safe; make room, and the same command goes on", at)
+	case crawler.StateUnknown:
+		return fmt.Sprintf("not running; its last run failed, what was done by %s is safe; the same command goes on", at)
+	case crawler.StateStopping:
+		return fmt.Sprintf("stopping (%s) after %s", s.End, say.Short(say.Seconds(s.Seconds)))
+	}
+	took := say.Seconds(s.Seconds)
+	for _, o := range slices.Backward(s.Orders) {
+		if s.State == crawler.StatePaused && o.Do == crawler.OrderPause {
+			took = max(0, s.Time.Sub(o.Time))
+			break
+		}
+	}
+	return fmt.Sprintf("%s for %s", s.State, say.Short(took))
+}
+
+func runLines(w *say.Lines, s crawler.Status) {
+	r := s.Run
+	rate := ""
+	if !Over(s) && s.Rate.Seconds > 0 {
+		rate = fmt.Sprintf("; %.1f pages/s and %s/s in the last %.0f s", s.Rate.Pages, say.Size(int64(s.Rate.Bytes)), s.Rate.Seconds)
+	}
+	w.Line("pages", "%d in this run (2xx), %s%s", r.Pages, say.Size(r.Bytes), rate)
+	w.Line("requests", "%d, %d of them for robots.txt", r.Requests, r.Robots)
+	changeLines(w, r.Changes, r.Unread)
+	answerLines(w, r.Status, r.Errors)
+	skipLines(w, r.SkippedURLs, r.SkippedLinks)
+}
+
+// siteLines prints which sites are fetched from, and which are waited for.
+func siteLines(w *say.Lines, s crawler.Status) {
+	n := s.Sites
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{n.Busy, "asked just now"}, {n.Due, "due"}, {n.Waiting, "waiting"}, {n.Parked, "waiting for another one"},
+		{n.GivenUp, "given up"}, {n.Spent, "with a spent budget"}, {n.Excluded, "excluded"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	text := fmt.Sprintf("%d, %d with something left", n.Known, n.Left)
+	if s.Crawl.Again > 0 {
+		text += " or to be fetched again"
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	w.Line("sites", "%s", text)
+	for _, by := range clocksOf(n.Clocks) {
+		c := n.Clocks[by]
+		w.Line("waits for", "%s: %s with %s, the first for %s, the last for %s", words.ShortClock(by), say.Plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
+			say.Short(max(0, c.First.Sub(s.Time))), say.Short(max(0, c.Last.Sub(s.Time))))
+	}
+	if one := n.Slowest; one != nil && one.Pause > 0 {
+		left := " left"
+		if one.Again > 0 {
+			left = ""
+		}
+		w.Line("slowest", "%s: %s between two requests, %s%s", one.Site, say.Short(say.Seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
+	}
+	if one := n.Longest; one != nil && one.Queued > 1 {
+		w.Line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, say.Plural(one.Queued, "URL"), say.Short(say.Seconds(one.Seconds)))
+	}
+	if one := n.Asking; one != nil {
+		w.Line("asking", "%s for %s", one.Site, say.Short(say.Seconds(one.Seconds)))
+	}
+}
+
+// clocksOf returns the clocks, those that most sites wait for first.
+func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
+	n := map[frontier.Clock]int{}
+	for by, c := range of {
+		n[by] = c.Sites
+	}
+	var all []frontier.Clock
+	for _, c := range say.InOrder(n) {
+		all = append(all, frontier.Clock(c.Of))
+	}
+	return all
+}
+
+// limitWords returns the limits that are set.
+func limitWords(limits map[string]string) string {
+	var all []string
+	for name, text := range limits {
+		if in := crawler.InWords(text); in != "none" {
+			all = append(all, name+" "+in)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%d%%", int(float64(n)/float64(of)*100))
+}

@@ -1,0 +1,370 @@
+package progress
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Summary prints the summary of a run of the crawl in dir. again says how to continue it;
+// if it is empty, the same command does.
+func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
+	w.Line("ended", "%s", strings.Replace(ending(s), SameCommand, cmp.Or(again, SameCommand), 1))
+	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
+		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
+	if s.Rescanned > 0 {
+		w.Line("rescanned", "links of %s in the archive", say.Plural(s.Rescanned, "page"))
+	}
+	changeLines(w, s.Changes, s.Unread)
+	w.Line("sites", "%d", s.Sites)
+	w.Line("bytes", "%s", say.Size(s.Bytes))
+	answerLines(w, s.Status, s.Errors)
+	skipLines(w, s.SkippedURLs, s.SkippedLinks)
+	sitemapLines(w, s.Sitemaps)
+	if s.Retries > 0 {
+		w.Line("tried again", "%s, after an answer or a failure that may pass", say.Often(s.Retries))
+	}
+	if s.Cut > 0 {
+		w.Line("links", "of %s the first %d were taken", say.Plural(s.Cut, "page"), extract.MaxLinks)
+	}
+	for _, r := range s.Repeats[:min(len(s.Repeats), 5)] {
+		w.Line("one body", "%d pages under %s: a space without an end?", r.Pages, r.Under)
+	}
+	for _, t := range s.Traps[:min(len(s.Traps), 5)] {
+		w.Line("trap", "%s of %s: %s", say.Plural(t.URLs, "link"), t.Site, t.Pattern)
+	}
+	polite := s.Frontier.Polite
+	w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
+		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
+	waitingLines(w, s, time.Now())
+	look := dir + "/crawl.log (a line per request)"
+	if pages := filepath.Join(dir, storage.PagesFile); crawldir.Exists(pages) {
+		look = pages + " (a JSON object per page), " + look
+	}
+	if archive := filepath.Join(dir, storage.ArchiveDir); crawldir.Exists(archive) {
+		look = archive + " (what the servers sent), " + look
+	}
+	w.Line("look at", "%s", look)
+	w.Line("report", "crawl report %s makes one page with pictures of it", dir)
+	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
+		w.Line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
+	}
+	return w.Err
+}
+
+// answerLines prints the results of requests.
+func answerLines(w *say.Lines, status map[int]int, errors map[string]int) {
+	if len(status) > 0 {
+		w.Line("answers", "%d (%s)", say.Sum(status), strings.Join(say.Listed(status), ", "))
+	}
+	if len(errors) > 0 {
+		w.Line("failed", "%s: %s", say.Plural(say.Sum(errors), "request"), say.InList(say.InOrder(errors), words.Stage))
+	}
+}
+
+// skipLines prints which URLs were not fetched, and which links did not bring their URL
+// into the crawl.
+func skipLines(w *say.Lines, urls, links map[crawler.Reason]int) {
+	w.Words("not fetched", say.InOrder(urls), words.URLs)
+	w.Words("not followed", say.InOrder(links), words.Links)
+}
+
+// sitemapLines prints the results of sitemaps, if any were named or read.
+func sitemapLines(w *say.Lines, n crawler.SitemapCounts) {
+	if n.Named == 0 && n.Read == 0 {
+		return
+	}
+	w.Line("sitemaps", "%d named, %d read, %d failed; %s listed", n.Named, n.Read, n.Failed, say.Plural(n.URLs, "URL"))
+	for _, one := range n.FirstEmpty {
+		w.Line("sitemap", "%s %s", one.URL, one.Reason)
+	}
+	if more := n.Empty - len(n.FirstEmpty); more > 0 {
+		w.Line("sitemap", "answers that list nothing: %d more", more)
+	}
+}
+
+// sitemapsJSON returns the figures of sitemaps for programs, or nil if none were named or
+// read.
+func sitemapsJSON(n crawler.SitemapCounts) any {
+	if n.Named == 0 && n.Read == 0 {
+		return nil
+	}
+	type empty struct {
+		URL    string `json:"url"`
+		Reason string `json:"reason"`
+	}
+	var first []empty
+	for _, one := range n.FirstEmpty {
+		first = append(first, empty(one))
+	}
+	return struct {
+		Named      int     `json:"named"`
+		Read       int     `json:"read"`
+		Failed     int     `json:"failed"`
+		URLs       int     `json:"urls"`
+		Empty      int     `json:"empty"`
+		FirstEmpty []empty `json:"first_empty,omitempty"`
+	}{n.Named, n.Read, n.Failed, n.URLs, n.Empty, first}
+}
+
+// SameCommand is how a run that was not finished can be continued.
+const SameCommand = "the same command goes on"
+
+func ending(s crawler.Summary) string {
+	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
+		return nothingInWords(s)
+	}
+	switch s.End {
+	case crawler.EndDone:
+		return "done: nothing is left"
+	case crawler.EndUnasked:
+		return "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"
+	case crawler.EndPatience:
+		if s.Frontier.Entries == 0 && s.Frontier.Again > 0 {
+			return "nothing is due to be fetched again within the patience; the same command goes on"
+		}
+		return "what is left is not due within the patience; the same command goes on"
+	case crawler.EndLimit:
+		return "done: the limit is reached"
+	case crawler.EndTime:
+		return "stopped: the time is up; the same command goes on"
+	}
+	return string(s.End) + "; the same command goes on"
+}
+
+// nothingInWords returns that nothing could be fetched, and what failed.
+func nothingInWords(s crawler.Summary) string {
+	text := "nothing could be fetched"
+	var parts []string
+	for _, c := range say.InOrder(s.Errors) {
+		words := c.Words(words.Stage)
+		if c.Of == string(fetch.StageDNS) {
+			words = unresolved(s)
+		}
+		parts = append(parts, words)
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// unresolved returns how many host names do not resolve: names, not failed requests.
+// Without the sites of the crawl their number is not known.
+func unresolved(s crawler.Summary) string {
+	names := map[string]bool{}
+	for _, st := range s.Waiting {
+		if what, _, _ := strings.Cut(st.Given.Detail, ":"); what == string(fetch.StageDNS) {
+			names[hostName(st.Site)] = true
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "host names do not resolve"
+	case 1:
+		return "1 host name does not resolve"
+	}
+	return say.Plural(len(names), "host name") + " do not resolve"
+}
+
+// hostName returns the host of a site, without its port.
+func hostName(site frontier.Site) string {
+	if name, _, err := net.SplitHostPort(site.Host()); err == nil {
+		return name
+	}
+	return site.Host()
+}
+
+// waitingLines prints how much is left, and the sites that it belongs to.
+func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
+	const most = 10
+	w.Words("left", say.InOrder(s.Left), words.URLs)
+	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
+		w.Line("again", "%s", again)
+	}
+	left := slices.DeleteFunc(slices.Clone(s.Waiting), func(st frontier.SiteStatus) bool {
+		return st.Queued == 0 && st.Given.Code == frontier.Undecided && st.Excluded == "" && !st.Over // it is fetched again when it is due
+	})
+	var private, others []frontier.SiteStatus
+	for _, st := range left {
+		if words.Permits(st.Given.Detail) != "" {
+			private = append(private, st)
+		} else {
+			others = append(others, st)
+		}
+	}
+	if len(private) == 1 {
+		private, others = nil, left
+	} else if len(private) > 1 { // said once, with the mend
+		urls := 0
+		for _, st := range private {
+			urls += st.Left()
+		}
+		w.Line("", "%s and %s without a public address: %s, given up in this run%s",
+			private[0].Site, say.Plural(len(private)-1, "more site"), say.Plural(urls, "URL"), words.Permits(private[0].Given.Detail))
+	}
+	for i, st := range others {
+		if i == most {
+			w.Line("", "and %s", say.Plural(len(others)-most, "more site"))
+			return
+		}
+		w.Line("", "%s: %s, %s", st.Site, urlsOf(st.Queued, st.Again), why(st, now))
+	}
+}
+
+// againInWords returns how much is to be fetched again, and from when on if that is known.
+// It returns "" if nothing is.
+func againInWords(n int, next, now time.Time) string {
+	text := say.Plural(n, "URL") + " are to be fetched again"
+	switch {
+	case n == 0:
+		return ""
+	case n == 1:
+		text = "1 URL is to be fetched again"
+	}
+	switch {
+	case next.IsZero():
+		return text
+	case next.After(now):
+		return text + ", the next at " + say.Stamp(next)
+	}
+	return text + ", the next is due"
+}
+
+// urlsOf returns the number of queued URLs of a site, and of those to be fetched again.
+func urlsOf(queued, again int) string {
+	switch {
+	case again == 0:
+		return say.Plural(queued, "URL")
+	case queued == 0:
+		return say.Plural(again, "URL") + " to be fetched again"
+	}
+	return fmt.Sprintf("%s and %d to be fetched again", say.Plural(queued, "URL"), again)
+}
+
+// why returns what a site waits for.
+func why(st frontier.SiteStatus, now time.Time) string {
+	switch wait := st.Due.Sub(now); {
+	case st.Given.Code != frontier.Undecided:
+		detail := ""
+		if st.Given.Detail != "" {
+			detail = " (" + st.Given.Detail + ")"
+		}
+		return st.Given.Code.String() + detail + ": given up in this run" + words.Permits(detail)
+	case st.Excluded != "":
+		return fmt.Sprintf("excluded (%s); --lift %s asks again", st.Excluded, st.Site.Host())
+	case st.Over:
+		return "its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)"
+	case wait > 0:
+		return fmt.Sprintf("due in %s (%s)", wait.Round(time.Second), st.By)
+	}
+	return "due"
+}
+
+// changeLines prints how pages have changed since the crawl before.
+func changeLines(w *say.Lines, changes map[crawler.ChangeClass]int, unread int) {
+	var parts []string
+	for _, class := range crawler.ChangeClasses() {
+		if n := changes[class]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, words.Changes[class]))
+		}
+	}
+	if len(parts) > 0 {
+		w.Line("page changes", "%s", strings.Join(parts, ", "))
+	}
+	if unread > 0 {
+		w.Line("unread", "%s whose capture in the crawl before cannot be read: crawl verify names what is damaged", say.Plural(unread, "page"))
+	}
+}
+
+// SummaryJSON returns the summary for programs. Its fields are never renamed.
+func SummaryJSON(s crawler.Summary, dir string) any {
+	type waiting struct {
+		Site   string     `json:"site"`
+		Queued int        `json:"queued"`
+		Again  int        `json:"again,omitempty"`
+		Due    *time.Time `json:"due,omitempty"`
+		By     string     `json:"by,omitempty"`
+		Given  string     `json:"given_up,omitempty"`
+		Spent  bool       `json:"budget_spent,omitempty"`
+		Aside  string     `json:"excluded,omitempty"`
+	}
+	var sites []waiting
+	for _, st := range s.Waiting {
+		w := waiting{Site: string(st.Site), Queued: st.Queued, Again: st.Again, By: string(st.By), Spent: st.Over, Aside: st.Excluded}
+		if st.Given.Code != frontier.Undecided {
+			w.Given = st.Given.Code.String()
+		}
+		if !st.Due.IsZero() {
+			due := st.Due.UTC()
+			w.Due = &due
+		}
+		sites = append(sites, w)
+	}
+	type repeat struct {
+		Under string `json:"under"`
+		Pages int    `json:"pages"`
+	}
+	var repeats []repeat
+	for _, r := range s.Repeats {
+		repeats = append(repeats, repeat(r))
+	}
+	type trap struct {
+		Site    frontier.Site `json:"site"`
+		Pattern string        `json:"pattern"`
+		URLs    int           `json:"links"`
+	}
+	var traps []trap
+	for _, t := range s.Traps {
+		traps = append(traps, trap(t))
+	}
+	return struct {
+		End         string                      `json:"end"`
+		Dir         string                      `json:"dir"`
+		Pages       int                         `json:"pages"`
+		BudgetPages int                         `json:"budget_pages"`
+		Fetched     int                         `json:"fetched"`
+		Requests    int                         `json:"requests"`
+		Robots      int                         `json:"robots_requests"`
+		Sites       int                         `json:"sites"`
+		Bytes       int64                       `json:"bytes"`
+		Queued      int                         `json:"queued"`
+		Again       int                         `json:"again,omitempty"`
+		NextAgain   time.Time                   `json:"next_again,omitzero"`
+		Status      map[int]int                 `json:"status,omitempty"`
+		Errors      map[string]int              `json:"errors,omitempty"`
+		SkipLinks   map[crawler.Reason]int      `json:"skipped_links,omitempty"`
+		SkipURLs    map[crawler.Reason]int      `json:"skipped_urls,omitempty"`
+		Early       int                         `json:"early_requests"`
+		LeastMargin float64                     `json:"least_margin_seconds"`
+		RetryAfter  int                         `json:"retry_after_obeyed"`
+		Left        map[crawler.Reason]int      `json:"left,omitempty"`
+		Waiting     []waiting                   `json:"waiting,omitempty"`
+		Changes     map[crawler.ChangeClass]int `json:"page_changes,omitempty"`
+		Unread      int                         `json:"unread,omitempty"`
+		Cut         int                         `json:"pages_with_links_cut,omitempty"`
+		Repeats     []repeat                    `json:"one_body,omitempty"`
+		Traps       []trap                      `json:"traps,omitempty"`
+		Sitemaps    any                         `json:"sitemaps,omitempty"`
+	}{
+		string(s.End), dir, s.Pages, s.Frontier.Spent.Pages, s.Fetched, s.Requests, s.Robots, s.Sites, s.Bytes, s.Frontier.Entries, s.Frontier.Again, s.NextAgain.UTC(),
+		s.Status, s.Errors, s.SkippedLinks, s.SkippedURLs, s.Frontier.Polite.Early, s.Frontier.Polite.LeastMargin.Seconds(), s.Frontier.Polite.RetryAfter, s.Left, sites, s.Changes, s.Unread, s.Cut, repeats, traps, sitemapsJSON(s.Sitemaps),
+	}
+}
+
+// SnapshotOver replaces SameCommand for a snapshot that no run continues.
+const SnapshotOver = "the snapshot is over: the same command makes the next one"

@@ -1,0 +1,229 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A View is a moment of a running crawl, to be shown.
+type View struct {
+	Stats crawler.Stats
+	Since time.Duration // since the start of the run
+	Now   time.Time
+	rates []float64            // pages per second, the newest last
+	slow  *frontier.SiteStatus // the site with the longest wait
+	old   frontier.Site        // the site with the longest request under way; "" if none
+	asked time.Duration        // for how long that request has run
+}
+
+// Block returns the lines of a view for a terminal of the given width.
+func (v *View) Block(width int) []string {
+	f := v.Stats.Frontier
+	rate := fmt.Sprintf("%.1f pages/s", v.rate())
+	if line := sparkline(v.rates); line != "" {
+		rate += " " + line
+	}
+	lines := []string{
+		v.head(), rate + ", " + say.Size(v.Stats.Bytes), v.answers(),
+	}
+	if kept := v.kept(); kept != "" {
+		lines = append(lines, kept)
+	}
+	sites := say.Plural(f.Sites, "site")
+	if f.Out > 0 {
+		sites += fmt.Sprintf(", %d asked just now", f.Out)
+	}
+	if old := v.oldest(); old != "" {
+		sites += ", " + old
+	}
+	lines = append(lines, sites)
+	if wait := v.wait(); wait != "" {
+		lines = append(lines, wait)
+	}
+	for i := range lines {
+		lines[i] = say.Fit(lines[i], width)
+	}
+	return lines
+}
+
+// Line returns the view as a sentence, for terminals that cannot be drawn on.
+func (v *View) Line(width int) string {
+	text := v.head()
+	if old := v.oldest(); old != "" {
+		text += "; asking " + old
+	}
+	if wait := v.wait(); wait != "" {
+		text += "; " + wait
+	}
+	return say.Fit(text, width)
+}
+
+func (v *View) head() string {
+	text := fmt.Sprintf("%s  %s, %d left", say.Short(v.Since), say.Plural(v.Stats.Pages, "page"), v.Stats.Frontier.Entries)
+	if n := v.Stats.Frontier.Again; n > 0 {
+		text += fmt.Sprintf(", %d to be fetched again", n)
+	}
+	return text
+}
+
+func (v *View) answers() string {
+	parts := []string{say.Plural(v.Stats.Requests, "request")}
+	if codes := say.Listed(v.Stats.Status); len(codes) > 0 {
+		parts = append(parts, "answers "+strings.Join(codes, ", "))
+	}
+	if n := say.Sum(v.Stats.Errors); n > 0 {
+		parts = append(parts, say.Plural(n, "request")+" failed")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// kept returns what was kept out, URLs before links, the commonest reasons first.
+func (v *View) kept() string {
+	var parts []string
+	if urls := say.InList(say.InOrder(v.Stats.SkippedURLs), words.URLs); urls != "" {
+		parts = append(parts, urls)
+	}
+	if links := say.InList(say.InOrder(v.Stats.SkippedLinks), words.Links); links != "" {
+		parts = append(parts, links)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "kept out: " + strings.Join(parts, "; ")
+}
+
+// leastWait is the shortest wait that is shown.
+const leastWait = time.Second
+
+// wait returns the site that is waited for, for how long, and why. It returns "" while a
+// request is under way and no site has to wait.
+func (v *View) wait() string {
+	f := v.Stats.Frontier
+	if wait := f.NextDue.Sub(v.Now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
+		return waiting(f.NextSite, wait, f.NextBy)
+	}
+	if v.slow != nil && v.slow.Due.Sub(v.Now) >= leastWait {
+		return waiting(v.slow.Site, v.slow.Due.Sub(v.Now), v.slow.By)
+	}
+	return ""
+}
+
+// longAsked is the shortest time of a request that is shown: most answers come before.
+const longAsked = 2 * time.Second
+
+// oldest returns the site that takes long to answer, or "".
+func (v *View) oldest() string {
+	if v.old == "" || v.asked < longAsked {
+		return ""
+	}
+	_, host, _ := strings.Cut(string(v.old), "://")
+	return fmt.Sprintf("%s for %s", host, say.Short(v.asked))
+}
+
+// waiting returns which site is waited for, by which clock, and for how long.
+func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
+	_, host, _ := strings.Cut(string(site), "://")
+	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))
+}
+
+// sparkline draws figures as blocks; the largest is a full block.
+func sparkline(figures []float64) string {
+	if len(figures) == 0 {
+		return ""
+	}
+	most := slices.Max(figures)
+	var b strings.Builder
+	for _, n := range figures {
+		level := 0
+		if most > 0 {
+			level = int(n / most * 7)
+		}
+		b.WriteRune('▁' + rune(min(max(level, 0), 7)))
+	}
+	return b.String()
+}
+
+// Logfmt returns the view for programs, in logfmt.
+func (v *View) Logfmt() string {
+	s := v.Stats
+	line := fmt.Sprintf("t=%s pages=%d rate=%.1f/s bytes=%d requests=%d queued=%d busy=%d",
+		v.Since.Round(time.Second), s.Pages, v.rate(), s.Bytes, s.Requests, s.Frontier.Entries, s.Frontier.Out)
+	if n := s.Frontier.Again; n > 0 {
+		line += fmt.Sprintf(" again=%d", n)
+	}
+	if n := say.Sum(s.SkippedURLs); n > 0 {
+		line += fmt.Sprintf(" skipped-urls=%d", n)
+	}
+	if n := say.Sum(s.SkippedLinks); n > 0 {
+		line += fmt.Sprintf(" skipped-links=%d", n)
+	}
+	if n := say.Sum(s.Errors); n > 0 {
+		line += fmt.Sprintf(" failed-requests=%d", n)
+	}
+	if wait := s.Frontier.NextDue.Sub(v.Now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
+		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)
+	} else if v.slow != nil {
+		line += fmt.Sprintf(" slowest=%s asked-by=%s in=%s", v.slow.Site, v.slow.By, v.slow.Due.Sub(v.Now).Round(100*time.Millisecond))
+	}
+	if v.asked >= longAsked {
+		line += fmt.Sprintf(" asking=%s since=%s", v.old, v.asked.Round(100*time.Millisecond))
+	}
+	return say.Fit(line, len(line))
+}
+
+// rate returns the pages per second so far.
+func (v *View) rate() float64 { return float64(v.Stats.Pages) / max(v.Since.Seconds(), 0.001) }
+
+// A Looker makes views of a crawl, and remembers earlier ones.
+type Looker struct {
+	crawler *crawler.Crawler
+	begin   time.Time
+
+	sampled time.Time // when the last rate was added
+	pages   int       // pages at that time
+	rates   []float64
+	asked   time.Time // when slow was last updated
+	slow    *frontier.SiteStatus
+}
+
+// The time between two samples of the rate, how many samples are kept, and the time between
+// two searches for the slowest site, which go through all sites.
+const (
+	sampleEvery = time.Second
+	samples     = 16
+	slowEvery   = 2 * time.Second
+)
+
+// NewLooker returns a looker at a crawl that began at some time.
+func NewLooker(c *crawler.Crawler, began time.Time) *Looker { return &Looker{crawler: c, begin: began} }
+
+// At returns the view at a moment, which must not be before that of the last call.
+func (l *Looker) At(now time.Time) *View {
+	s := l.crawler.Stats()
+	if l.sampled.IsZero() {
+		l.sampled = l.begin
+	}
+	if took := now.Sub(l.sampled); took >= sampleEvery {
+		l.rates = append(l.rates, float64(s.Pages-l.pages)/took.Seconds())
+		l.rates = l.rates[max(0, len(l.rates)-samples):]
+		l.sampled, l.pages = now, s.Pages
+	}
+	if now.Sub(l.asked) >= slowEvery {
+		l.slow, l.asked = nil, now
+		if slow, ok := l.crawler.Longest(now); ok {
+			l.slow = &slow
+		}
+	}
+	v := &View{Stats: s, Since: now.Sub(l.begin), Now: now, rates: slices.Clone(l.rates), slow: l.slow}
+	if site, since, ok := l.crawler.Oldest(); ok {
+		v.old, v.asked = site, now.Sub(since)
+	}
+	return v
+}

@@ -1,0 +1,98 @@
+package progress
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// views returns views of a crawl that has just begun, one in progress, one that waits, and
+// one with hostile names.
+func views() map[string]*View {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	all := map[string]*View{"begun": {Now: now}}
+	v := &View{Now: now, Since: 252 * time.Second, rates: []float64{0, 1, 5, 12, 14, 13.5, 7}}
+	v.Stats.Pages, v.Stats.Requests, v.Stats.Bytes = 2861, 2990, 697_900_000
+	v.Stats.Status = map[int]int{200: 2861, 301: 40, 404: 7}
+	v.Stats.Errors = map[string]int{"stale": 1}
+	v.Stats.SkippedURLs = map[crawler.Reason]int{crawler.SkipRobots: 1}
+	v.Stats.SkippedLinks = map[crawler.Reason]int{crawler.SkipScope: 19176, crawler.SkipNoFollow: 12}
+	v.Stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, Out: 3}
+	all["busy"] = v
+	waiting := *v
+	waiting.Stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, NextDue: now.Add(36 * time.Second), NextSite: "https://docs.example", NextBy: frontier.BackOffClock}
+	all["waiting"] = &waiting
+	slow := *v
+	slow.old, slow.asked = "https://silent.example", 7*time.Second
+	all["slow"] = &slow
+	hostile := *v
+	hostile.slow = &frontier.SiteStatus{Site: "http://\x1b[2Ja\u202eb\r\n\u009b31m.example", Due: now.Add(1500 * time.Millisecond), By: frontier.OwnClock}
+	all["hostile"] = &hostile
+	return all
+}
+
+func TestBlock(t *testing.T) {
+	var got strings.Builder
+	all := views()
+	for _, width := range []int{200, 80, 40, 20} {
+		for _, name := range []string{"begun", "busy", "waiting", "slow", "hostile"} {
+			fmt.Fprintf(&got, "%s, %d columns\n", name, width)
+			for _, line := range all[name].Block(width) {
+				fmt.Fprintf(&got, "|%-*s|\n", width, line)
+				if n := utf8.RuneCountInString(line); n > width {
+					t.Errorf("%s: %d of %d columns: %s", name, n, width, line)
+				}
+			}
+			fmt.Fprintf(&got, "as a line\n|%-*s|\n\n", width, all[name].Line(width))
+		}
+	}
+	const golden = "testdata/block.txt"
+	if os.Getenv("PERMESSO_UPDATE") != "" {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("PERMESSO_UPDATE=1 writes %s (-want +got)\n%s", golden, diff)
+	}
+}
+
+// A view is text that fits, for any width of the terminal and any name of a site.
+func TestViewsAreTextThatFits(t *testing.T) {
+	for name, v := range views() {
+		for width := range 100 {
+			for _, line := range append(v.Block(width), v.Line(width)) {
+				if n := utf8.RuneCountInString(line); n > width || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && (r < '▁' || r > '█') }) {
+					t.Fatalf("%s, %d columns: %q", name, width, line)
+				}
+			}
+		}
+		if line := v.Logfmt(); strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+			t.Errorf("%s: %q", name, line)
+		}
+	}
+}
+
+// A view names the site that is waited for, and the clock.
+func TestWaitingNamesTheWish(t *testing.T) {
+	for by, want := range map[string]string{"own": "a.test:81: own pause 3.0s", "robots": "a.test:81: robots.txt 3.0s", "back-off": "a.test:81: back-off 3.0s"} {
+		if got := waiting("http://a.test:81", 3*time.Second, frontier.Clock(by)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := say.Fit("abc", -1); got != "" {
+		t.Errorf("a terminal without columns shows %q", got)
+	}
+}

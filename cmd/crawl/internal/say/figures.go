@@ -1,0 +1,134 @@
+package say
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// InSeconds returns a time of s seconds, to the millisecond, or to the microsecond if it is
+// less than a second.
+func InSeconds(s float64) string {
+	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
+	if d.Abs() >= time.Second {
+		d = d.Round(time.Millisecond)
+	}
+	return d.String()
+}
+
+// Stamp returns a time to the second, in UTC, as RFC 3339 writes it.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Day returns the day of a time, in UTC.
+func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// InList returns counts in words, with commas between them.
+func InList(counts []Count, in func(string) string) string {
+	var parts []string
+	for _, c := range counts {
+		parts = append(parts, c.Words(in))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// A Count is how many there are of something.
+type Count struct {
+	Of string
+	N  int
+}
+
+// Words returns a count in words, in the singular for one. in returns the words for Of, the
+// noun in the plural first.
+func (c Count) Words(in func(string) string) string {
+	words := in(c.Of)
+	if c.N == 1 {
+		first, rest, ok := strings.Cut(words, " ")
+		words = strings.TrimSuffix(first, "s")
+		if ok {
+			words += " " + rest
+		}
+	}
+	return fmt.Sprintf("%d %s", c.N, words)
+}
+
+// InOrder returns the entries of m, the largest first.
+func InOrder[K ~string](m map[K]int) []Count {
+	var all []Count
+	for k, n := range m {
+		all = append(all, Count{string(k), n})
+	}
+	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(b.N-a.N, cmp.Compare(a.Of, b.Of)) })
+	return all
+}
+
+// Often returns how often something happened.
+func Often[N int | int64](n N) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// Listed returns the entries of m as "key: n", by key.
+func Listed[K cmp.Ordered](m map[K]int) []string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%v: %d", k, m[k]))
+	}
+	return parts
+}
+
+// Sum returns the sum of the values of m.
+func Sum[K comparable](m map[K]int) int {
+	n := 0
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// Plural returns a number with a noun, which has an s at its end unless the number is 1.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Size returns a number of bytes in kB, MB, GB or TB, each 1000 of the one before.
+func Size(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"B", "kB", "MB", "GB"} {
+		if f < 1000 {
+			if unit == "B" {
+				return fmt.Sprintf("%d B", n)
+			}
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+		f /= 1000
+	}
+	return fmt.Sprintf("%.1f TB", f)
+}
+
+// Seconds returns s seconds as a duration.
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Short returns a duration to the second, or to the tenth of a second if it is less than
+// ten.
+func Short(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}
+
+// Copies returns a number of copies.
+func Copies(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", n)
+}

@@ -1,0 +1,80 @@
+package say
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// packagePrefix matches the beginning of an error of the library, as Go errors have it.
+var packagePrefix = regexp.MustCompile(`(^|: |\n)(?:crawler|robots|frontier|fetch|storage|series|schedule): `)
+
+// WithoutPackages removes the names of packages from the text of an error.
+func WithoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
+
+// Object writes v as a line of JSON. Characters that could control a terminal are escaped;
+// programs read the same texts.
+func Object(w io.Writer, v any) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(w, Escaped(line.String()))
+	return err
+}
+
+// Escaped escapes in JSON what could control a terminal.
+func Escaped(line string) string {
+	var text strings.Builder
+	for _, r := range line {
+		if !Steers(r) {
+			text.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&text, `\u%04x`, unit)
+		}
+	}
+	return text.String()
+}
+
+// OneLine is like Printable, and replaces line ends, because a further line of what a site
+// or a file says could look like a line of the command.
+func OneLine(s string) string {
+	return strings.ReplaceAll(Printable(s), "\n", " ")
+}
+
+// Indented is like Printable, and indents further lines, so that they do not look like
+// lines of the command.
+func Indented(s string) string {
+	return strings.ReplaceAll(Printable(s), "\n", "\n"+strings.Repeat(" ", len("crawl: ")))
+}
+
+// Printable removes what could control a terminal.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if Steers(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Steers reports whether a terminal could read r as a control character, or as part of a
+// control sequence.
+func Steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+
+// ShellQuoted returns a word quoted for a shell.
+func ShellQuoted(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

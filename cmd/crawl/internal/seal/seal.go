@@ -1,0 +1,160 @@
+// Package seal compares the files of a crawl with its provenance.json, which has the digest of
+// each, and makes a repair restore those that differ.
+package seal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/series"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// writtenTogether are the files that are written together with provenance.json, and never
+// otherwise. DATASHEET.md is not one of them: people write in it.
+var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, provenance.SeedsFile}
+
+// A Check compares a crawl that storage.Check has read with its provenance.json.
+type Check struct {
+	Dir     string
+	Moved   bool            // missing WARC files were moved away on purpose
+	Purged  bool            // records were taken out of WARC files
+	Named   map[string]bool // files that storage.Check has found damaged
+	Problem func(error)
+
+	differs []provenance.Difference // those that Problem was called with
+	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
+}
+
+// Run calls Problem with each file that differs from provenance.json. If the crawl has
+// changed since, by a run, a purge or crawl index, it returns the time of provenance.json,
+// and compares only the files that these do not change.
+func (s *Check) Run() (before time.Time, err error) {
+	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
+		s.orphans() // nothing was ever written there
+		return before, nil
+	}
+	of, err := provenance.Verify(context.Background(), s.Dir, provenance.Check{})
+	var begun *storage.NotBegunError
+	var used *storage.InUseError
+	var system *fs.PathError
+	switch {
+	case errors.Is(err, provenance.ErrNone), errors.As(err, &begun):
+		s.orphans()
+		return before, nil
+	case errors.As(err, &used), errors.As(err, &system):
+		return before, err
+	case err != nil:
+		s.broken = err.Error()
+		s.Problem(err)
+		return before, nil
+	}
+	state, err := storage.OpenReader(s.Dir)
+	if err != nil {
+		return before, err
+	}
+	since := state.LastCommit().After(of.Provenance.Written) || s.rewritten(of)
+	if err := state.Close(); err != nil {
+		return before, err
+	}
+	if since {
+		before = of.Provenance.Written
+	}
+	for _, d := range of.Differences {
+		if s.Named[d.File] || s.away(d.File) || since && !s.constant(of.Provenance, d) {
+			continue
+		}
+		s.differs = append(s.differs, d)
+		err := fmt.Errorf("%s %s (%s)", d.File, d.Why, provenance.File)
+		if d.File == storage.IndexFile || d.File == indexPart {
+			err = &storage.IndexError{Err: err}
+		}
+		s.Problem(&Error{err})
+	}
+	return before, nil
+}
+
+// rewritten reports whether a sound state file differs from the one that provenance.json
+// describes. A purge and crawl index rewrite it, and keep the time of the last commit. They
+// never make it shorter.
+func (s *Check) rewritten(of *provenance.Verified) bool {
+	if s.Named[storage.StateFile] {
+		return false
+	}
+	differs := slices.ContainsFunc(of.Differences, func(d provenance.Difference) bool { return d.File == storage.StateFile })
+	info, err := os.Stat(filepath.Join(s.Dir, storage.StateFile))
+	return differs && err == nil && slices.ContainsFunc(of.Provenance.Outputs, func(o provenance.Output) bool {
+		return o.Name == storage.StateFile && info.Size() >= o.Bytes
+	})
+}
+
+// orphans names the files whose provenance.json is missing, unless a kill came before it
+// was renamed to its name.
+func (s *Check) orphans() {
+	if provenance.BrokenOff(s.Dir) {
+		return
+	}
+	for _, name := range writtenTogether {
+		if crawldir.Exists(filepath.Join(s.Dir, name)) {
+			err := fmt.Errorf("%s is missing, and %s was written with it", provenance.File, name)
+			s.broken = err.Error()
+			s.Problem(&Error{err})
+			break
+		}
+	}
+	s.differs = ownDifferences(s.Dir)
+	for _, d := range s.differs {
+		s.Problem(&Error{fmt.Errorf("%s %s", filepath.Join(s.Dir, d.File), d.Why)})
+	}
+}
+
+// ownDifferences returns the differences that the files of a snapshot show without a
+// provenance.json.
+func ownDifferences(dir string) (differs []provenance.Difference) {
+	for _, err := range (series.Snapshot{Dir: dir}).Check() {
+		differs = append(differs, provenance.Difference{File: filepath.Base(err.Path), Why: "is damaged: " + err.Err.Error()})
+	}
+	return differs
+}
+
+// away reports whether the file is a WARC file that was moved away.
+func (s *Check) away(file string) bool {
+	return s.Moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
+}
+
+// constant reports whether the difference is of a file that no later run would have
+// changed.
+func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool {
+	switch {
+	case d.File == provenance.File, slices.Contains(writtenTogether, d.File), slices.Contains(frozenFiles, d.File), !filepath.IsLocal(filepath.FromSlash(d.File)):
+		return true
+	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
+		return false
+	}
+	// A run continues a file that a kill has left open, and cuts it. A purge changes
+	// records, but no lengths.
+	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
+	return !killed && !s.Purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
+}
+
+// frozenFiles are written when a snapshot of a series begins, and never again.
+var frozenFiles = []string{series.JobFile, series.SeedsFile, series.FactsFile}
+
+// indexPart is the index of a crawl that has not ended.
+const indexPart = "index.part"
+
+// An Error is a problem that only provenance.json shows.
+type Error struct{ err error }
+
+func (e *Error) Error() string { return e.err.Error() }
+
+func (e *Error) Unwrap() error { return e.err }

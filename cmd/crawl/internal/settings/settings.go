@@ -1,0 +1,130 @@
+// Package settings has the settings of crawl run: the options of a crawl, from the table of
+// package crawler, and those of the command alone. Flags, their help, and the names that a
+// job file may have are made from them.
+package settings
+
+import (
+	"slices"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/spf13/pflag"
+)
+
+// Flags are the flags of crawl run: the settings of a crawl, and those of the command
+// alone.
+type Flags struct {
+	Crawl                       crawler.Options // the settings of the crawl
+	Dir, Name, Job, excludeFrom string
+	Column                      string
+	Show, Log                   string
+	Metrics, OnEnd, LogFile     string
+	Provenance, SignKey         string
+	Contact                     []string
+	JSON, Fresh, Dry            bool
+	Series                      string
+	Due                         time.Time
+
+	JobText  []byte             // the text of the job file, after it is read
+	Schedule *schedule.Schedule // of the job file; nil if it has none
+}
+
+// Usual returns the flags with their default values.
+func Usual() *Flags { return &Flags{Show: "auto", Log: "warn", Provenance: "yes"} }
+
+// Groups of the command's own settings.
+const (
+	groupWho  crawler.Group = "Who asks"
+	groupShow crawler.Group = "What is shown"
+)
+
+// Groups are the headings of the help, in order.
+var Groups = []crawler.Group{
+	groupWho, crawler.GroupScope, crawler.GroupPace, crawler.GroupEnd, crawler.GroupRobots, crawler.GroupWire, crawler.GroupOutput, groupShow,
+}
+
+// Types of the settings whose values are paths.
+const (
+	typeFile = "file"
+	typeDir  = "directory"
+)
+
+// TakesPath reports whether the value of a setting is the name of a file.
+func TakesPath(s crawler.Setting) bool { return s.Type() == typeFile || s.Type() == typeDir }
+
+// own returns the settings that are not options of a crawl.
+func (f *Flags) own() []crawler.Setting {
+	return []crawler.Setting{
+		{Name: "name", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: word{&f.Name, "token", nil},
+			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
+		{Name: "contact", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: words{&f.Contact, "URL|ADDRESS"},
+			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
+		{Name: "job", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Job, typeFile, nil},
+			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
+		{Name: "column", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Column, "column", nil},
+			Help: "seed files are CSV or TSV: the column with the URLs, by its name in the first line, or by its number from 1 on"},
+		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
+			Help: "file of places to leave alone, one on each line: a URL prefix, or a regular expression"},
+		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Dir, typeDir, nil},
+			Help: "directory of the crawl (default: named after the first seed, seeds.txt -> seeds.crawl)"},
+		{Name: "series", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Series, typeDir, nil},
+			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
+		{Name: "due", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: moment{&f.Due},
+			Help: "time that the run of a --series was due, which names its snapshot, as 2026-11-23T03:00:00Z (default: now)"},
+		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.Fresh},
+			Help: "start again: the crawl in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
+		{Name: "provenance", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Provenance, "", []string{"yes", "no"}},
+			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself (it reads all outputs)"},
+		{Name: "sign-key", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.SignKey, typeFile, nil},
+			Help: "Ed25519 private key, in PEM, to sign provenance.json with"},
+		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.Dry},
+			Help: "fetch only robots.txt, and show the plan: sites, what their robots.txt says about the seeds, pauses, the least time"},
+		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Show, "", []string{"auto", "plain", "json", "none"}},
+			Help: "what to show during the crawl: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
+		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.JSON},
+			Help: "print the summary as JSON"},
+		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Log, "debug|info|warn|error", nil},
+			Help: "what to report on standard error, or into --log-file"},
+		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.LogFile, typeFile, nil},
+			Help: "file for these reports; if it is moved away it is made anew, so that logs can be rotated"},
+		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Metrics, "address", nil},
+			Help: "address of /metrics, for Prometheus, and /healthz, as 9464 (of this machine alone) or 0.0.0.0:9464"},
+		{Name: "on-end", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.OnEnd, "command", nil},
+			Help: "run a shell command at the end, with the summary as JSON on its standard input"},
+	}
+}
+
+// All returns all settings that have a flag, by group.
+func (f *Flags) All() []crawler.Setting {
+	all := slices.Concat(f.Crawl.Settings(), f.own())
+	all = slices.DeleteFunc(all, func(s crawler.Setting) bool { return s.CodeOnly })
+	slices.SortStableFunc(all, func(a, b crawler.Setting) int { return slices.Index(Groups, a.Group) - slices.Index(Groups, b.Group) })
+	return all
+}
+
+// Setting returns the setting of that name, or the zero Setting if there is none.
+func (f *Flags) Setting(name string) crawler.Setting {
+	all := f.All()
+	if i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return crawler.Setting{}
+}
+
+// Register adds the flags of all settings to fs.
+func (f *Flags) Register(fs *pflag.FlagSet) {
+	fs.SortFlags = false // keep the order of the table
+	for _, s := range f.All() {
+		addFlag(fs, s).Annotations = map[string][]string{GroupKey: {string(s.Group)}}
+	}
+}
+
+// Options returns the options that the flags set.
+func (f *Flags) Options() (o crawler.Options, err error) {
+	o = f.Crawl
+	if f.excludeFrom != "" {
+		o.Exclude, err = excludeFrom(f.excludeFrom, o.Exclude)
+	}
+	return o, err
+}

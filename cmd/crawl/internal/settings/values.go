@@ -1,0 +1,110 @@
+package settings
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A moment is a time as RFC 3339 writes it.
+type moment struct{ to *time.Time }
+
+func (moment) Type() string { return "time" }
+
+func (m moment) String() string {
+	if m.to.IsZero() {
+		return ""
+	}
+	return m.to.Format(time.RFC3339)
+}
+
+func (m moment) Set(text string) error {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("%q is no time as 2026-11-23T03:00:00Z", text)
+	}
+	*m.to = at
+	return nil
+}
+
+// A word is a text setting; known lists its values, if only a few are valid.
+type word struct {
+	to    *string
+	of    string
+	known []string
+}
+
+// Text returns a setting that may be any text.
+func Text(to *string) flag.Value { return word{to, "text", nil} }
+
+func (w word) String() string { return *w.to }
+
+func (w word) Type() string {
+	if w.known != nil {
+		return strings.Join(w.known, "|")
+	}
+	return w.of
+}
+
+func (w word) Choices() []string {
+	if w.known == nil && strings.Contains(w.of, "|") {
+		return strings.Split(w.of, "|")
+	}
+	return w.known
+}
+
+func (w word) Set(text string) error {
+	if w.known != nil && !slices.Contains(w.known, text) {
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(w.known, ", "))
+	}
+	*w.to = text
+	return nil
+}
+
+type words struct {
+	to *[]string
+	of string
+}
+
+func (w words) String() string { return strings.Join(*w.to, " ") }
+
+func (w words) Type() string { return w.of }
+
+func (words) IsList() bool { return true }
+
+func (w words) Set(text string) error {
+	*w.to = append(*w.to, text)
+	return nil
+}
+
+type toggle struct{ to *bool }
+
+// YesNo returns a setting that is yes or no.
+func YesNo(to *bool) flag.Value { return toggle{to} }
+
+func (toggle) Type() string { return "no|yes" }
+
+func (toggle) Choices() []string { return []string{"no", "yes"} }
+
+func (toggle) IsBoolFlag() bool { return true }
+
+func (t toggle) String() string {
+	if *t.to {
+		return "yes"
+	}
+	return "no"
+}
+
+func (t toggle) Set(text string) error {
+	switch text {
+	case "yes", "true", "1":
+		*t.to = true
+	case "no", "false", "0":
+		*t.to = false
+	default:
+		return fmt.Errorf("%q is not one of no, yes", text)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package show
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/internal/diff"
+)
+
+// The values of crawl diff --list that are about robots.txt, and are not a diff.Kind.
+const (
+	ListDisallowed = "newly-disallowed"
+	ListAllowed    = "newly-allowed"
+)
+
+// shownSites is the maximum number of sites whose figures are shown.
+const shownSites = 20
+
+// A diffText prints for people what has changed between two crawls.
+type diffText struct {
+	say.Lines
+	*diff.Result
+}
+
+// Diff prints for people what has changed between two crawls.
+func Diff(w *say.Lines, r *diff.Result) error { return (&diffText{*w, r}).print() }
+
+func (t *diffText) print() error {
+	t.crawl("was", t.Was)
+	t.crawl("is", t.Is)
+	t.caution()
+	t.figures()
+	t.eachSite()
+	for _, k := range diff.Kinds() {
+		if k.IsChange() {
+			t.list(k)
+		}
+	}
+	for i := range t.Robots {
+		t.robots(&t.Robots[i])
+	}
+	return t.Err
+}
+
+// crawl prints the line of one of the crawls.
+func (t *diffText) crawl(label string, s diff.Snapshot) {
+	when := ""
+	if !s.First.IsZero() {
+		when = " of " + s.First.Format(diff.MomentForm)
+	}
+	t.Line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, say.Plural(int(s.URLs), "URL"), s.There)
+}
+
+// caution prints which differences may come from the crawls, not from the web.
+func (t *diffText) caution() {
+	for _, s := range t.Settings {
+		t.Line("not the web", "%s: %s -> %s: the settings of the crawls differ", s.Name, s.Was, s.Is)
+	}
+	if n := t.Seeds.Added + t.Seeds.Removed; n > 0 {
+		t.Line("not the web", "seeds: %d more, %d less: %s", t.Seeds.Added, t.Seeds.Removed, strings.Join(t.Seeds.First, " "))
+	}
+	for _, s := range []diff.Snapshot{t.Was, t.Is} {
+		switch {
+		case s.Waiting > 0 && crawldir.Over(s.Dir):
+			t.Line("not fetched", "%s is over, and has not fetched %s: it might have found more", filepath.Base(s.Dir), say.Plural(int(s.Waiting), "URL"))
+		case s.Waiting > 0:
+			t.Line("not ended", "%s may still fetch %s, and find more", filepath.Base(s.Dir), say.Plural(int(s.Waiting), "URL"))
+		}
+	}
+	if t.Texts.Unknown > 0 {
+		t.Line("texts", "of %s with another body the texts could not be compared: they count as modified", say.Plural(int(t.Texts.Unknown), "page"))
+	}
+}
+
+// row prints a line without characters that could control a terminal.
+func (t *diffText) row(indent int, format string, args ...any) {
+	if t.Err != nil {
+		return
+	}
+	text := say.OneLine(strings.Repeat(" ", indent) + fmt.Sprintf(format, args...))
+	_, t.Err = fmt.Fprint(t.W, say.Wrapped(text, indent+2, t.Width))
+}
+
+func (t *diffText) blank() {
+	if t.Err == nil {
+		_, t.Err = fmt.Fprintln(t.W)
+	}
+}
+
+// figures prints how many URLs there are of each kind.
+func (t *diffText) figures() {
+	t.blank()
+	t.row(0, "%9s  %s", "URLs", "what became of them")
+	for _, k := range diff.Kinds() {
+		if n := t.Counts.Of(k); n > 0 {
+			t.row(0, "%9d  %-12s %s", n, k, k.Words())
+		}
+	}
+	if t.Disallowed+t.Allowed > 0 {
+		t.row(0, "%9d  %-12s %s", t.Disallowed, "disallowed", "by a robots.txt that allowed it, fetched or not")
+		t.row(0, "%9d  %-12s %s", t.Result.Allowed, "permitted", "by a robots.txt that disallowed it, fetched or not")
+	}
+}
+
+// eachSite prints the figures of the sites in which something has changed.
+func (t *diffText) eachSite() {
+	if len(t.Sites) < 2 {
+		return
+	}
+	t.blank()
+	for _, s := range t.Sites[:min(len(t.Sites), shownSites)] {
+		var parts []string
+		for _, k := range diff.Kinds() {
+			if n := s.Counts.Of(k); n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, k))
+			}
+		}
+		t.row(0, "%s: %s", s.Site, strings.Join(parts, ", "))
+	}
+	if more := len(t.Sites) - shownSites; more > 0 {
+		t.row(0, "and %d sites more: --json has all", more)
+	}
+}
+
+// list prints the first URLs of a kind.
+func (t *diffText) list(k diff.Kind) {
+	rows := t.First[k]
+	if len(rows) == 0 {
+		return
+	}
+	t.blank()
+	t.row(0, "%s: %s", k, k.Words())
+	for i := range rows {
+		t.row(2, "%s", rows[i].URL)
+		if text := rows[i].Words(); text != "" {
+			t.row(6, "%s", text)
+		}
+	}
+	if more := t.Counts.Of(k) - int64(len(rows)); more > 0 {
+		t.row(2, "and %d more: --list %s has all", more, k)
+	}
+}
+
+// robots prints how one robots.txt has changed.
+func (t *diffText) robots(r *diff.Robots) {
+	t.blank()
+	t.row(0, "robots.txt of %s has changed", r.Site)
+	t.row(2, "was %s", r.Was.Words())
+	t.row(2, "is  %s", r.Is.Words())
+	if r.Disallowed+r.Allowed+r.Unclear == 0 {
+		t.row(2, "no known URL is newly allowed or forbidden by that")
+	} else {
+		t.row(2, "newly disallowed: %d; newly allowed: %d", r.Disallowed, r.Allowed)
+	}
+	if r.Unclear > 0 {
+		t.row(2, "of %s one of the two says nothing", say.Plural(int(r.Unclear), "URL"))
+	}
+	for i := range r.First {
+		e := &r.First[i]
+		word := "disallowed"
+		if e.Allowed {
+			word = "allowed"
+		}
+		t.row(4, "%s %s", word, e.URL)
+		t.row(8, "%s; was: %s", e.Is, e.Was)
+	}
+	if more := r.Disallowed + r.Allowed - int64(len(r.First)); more > 0 {
+		t.row(4, "and %d more: --list %s,%s has all", more, ListDisallowed, ListAllowed)
+	}
+}

@@ -1,0 +1,81 @@
+package show
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
+)
+
+// Each state of a URL has a sentence of its own.
+func TestEachStandingIsToldInASentence(t *testing.T) {
+	said := map[string]account.Standing{}
+	now := time.Now()
+	for _, s := range append(account.Standings(), account.StandsOut, account.StandsUnknown) {
+		x := &account.Explanation{Listed: account.Listed{Standing: s, Reason: "because", Until: now.Add(time.Minute)}}
+		text := fateOf(x, now)
+		if other, twice := said[text]; twice {
+			t.Errorf("%s and %s are both %q", s, other, text)
+		}
+		said[text] = s
+	}
+	for _, c := range []struct {
+		x    account.Explanation
+		want string
+	}{
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
+			", in 1m30s, for Retry-After in its last answer"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
+			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Links: make([]account.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
+		{account.Explanation{Listed: account.Listed{Standing: account.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
+	} {
+		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Endless chains, tries and links are cut, and the number of the rest is printed.
+func TestALongExplanationIsCut(t *testing.T) {
+	var out bytes.Buffer
+	x := &account.Explanation{Links: make([]account.LinkFact, shownLinks+2), Tries: make([]account.Try, shownTries+4)}
+	for range 3 * shownSteps {
+		x.Found = append(x.Found, account.Step{URL: "http://a.test/", Hop: frontier.HopLink})
+	}
+	x.Found = append(x.Found, account.Step{URL: "http://a.test/"})
+	if err := Explanation(&say.Lines{W: &out}, x, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for text, n := range map[string]int{
+		"by a link on http://a.test/ (L)\n": shownSteps, "and so on, by 40 more\n": 1, "which is a seed\n": 1, "tries        4 earlier ones\n": 1,
+		"ended without a request": shownTries, "and more\n": 1,
+	} {
+		if got := strings.Count(out.String(), text); got != n {
+			t.Errorf("%q %d times, want %d", text, got, n)
+		}
+	}
+}
+
+// Each reason for refusing a link has words of its own.
+func TestEachRefusalIsToldInWords(t *testing.T) {
+	said := map[string]bool{}
+	for _, r := range []crawler.Reason{
+		crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipTrap,
+		crawler.SkipRedirects, crawler.SkipUse, account.SkipShown, account.SkipSitemaps, account.SkipLinks,
+	} {
+		text := refusalInWords(crawler.Refusal{Reason: r, Detail: "depth 3"})
+		if said[text] || text == (crawler.Refusal{Reason: r, Detail: "depth 3"}).String() {
+			t.Errorf("%s: %q", r, text)
+		}
+		said[text] = true
+	}
+}

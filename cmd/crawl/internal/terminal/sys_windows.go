@@ -1,0 +1,16 @@
+package terminal
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// escapes reports whether the terminal f understands control sequences: a console does so
+// only after it is set to.
+func escapes(f *os.File) bool {
+	var mode uint32
+	console := windows.Handle(f.Fd())
+	return windows.GetConsoleMode(console, &mode) == nil &&
+		windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}

@@ -1,0 +1,96 @@
+// Package timetable says when the runs of jobs come, what has become of those before, and
+// which commands start them: for people, and as JSON, whose names are never changed. It
+// changes nothing.
+package timetable
+
+import (
+	"cmp"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
+)
+
+// A Plan is what crawl check and crawl schedule print about a schedule.
+type Plan struct {
+	Every   string      `json:"every"`
+	Zone    string      `json:"zone"`
+	Jitter  float64     `json:"jitter_seconds,omitempty"`
+	Overlap string      `json:"overlap"`
+	CatchUp string      `json:"catch_up"`
+	Keep    int         `json:"keep,omitempty"`
+	Next    []time.Time `json:"next"` // nominal times, in UTC
+
+	zone *time.Location
+}
+
+// PlanOf returns the plan of a schedule, with its first count times after a moment.
+func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
+	spec := s.Spec()
+	plan := &Plan{
+		Every: spec.Every, Zone: cmp.Or(spec.Zone, "UTC"), Jitter: spec.Jitter.Seconds(),
+		Overlap: string(spec.Overlap), CatchUp: string(spec.CatchUp), Keep: spec.Keep, Next: []time.Time{}, zone: time.UTC,
+	}
+	if zone, err := time.LoadLocation(spec.Zone); err == nil {
+		plan.zone = zone
+	}
+	for range count {
+		if after = s.Next(after); after.IsZero() {
+			break
+		}
+		plan.Next = append(plan.Next, after.UTC().Truncate(time.Second))
+	}
+	return plan
+}
+
+// StartedBy returns the commands that start the runs of a job, each into a snapshot of a
+// series: no run starts by itself. dir is the series, or "" if none was named.
+func StartedBy(job, dir string) []string {
+	place := filepath.Join(dir, series.JobFile)
+	there := dir == "" && filepath.Base(job) == series.JobFile || dir != "" && filepath.Clean(job) == place
+	if dir == "" {
+		if dir = filepath.Dir(job); !there {
+			if dir = strings.TrimSuffix(job, filepath.Ext(job)); dir == job {
+				dir += ".series"
+			}
+		}
+	}
+	place = filepath.Join(dir, series.JobFile)
+	job, place, dir = say.ShellQuoted(job), say.ShellQuoted(place), say.ShellQuoted(dir)
+	lines := []string{"  they are started by: crawl schedule run " + dir}
+	if !there {
+		lines = append(lines, "  which looks for the job in the directory of its snapshots: mkdir -p "+dir+" && cp "+job+" "+place)
+	}
+	return append(lines, "  one of them now, by hand: crawl run --job "+job+" --series "+dir)
+}
+
+// Words returns a schedule on one line.
+func (s *Plan) Words() string {
+	text := s.Every + " (" + s.Zone
+	if s.Jitter > 0 {
+		text += ", up to " + say.InSeconds(s.Jitter) + " later"
+	}
+	return text + ")"
+}
+
+// At returns a time in the zone of the schedule and in UTC.
+func (s *Plan) At(t time.Time) string { return inZone(t, s.zone) }
+
+// Clock returns a time of day in the zone of the schedule.
+func (s *Plan) Clock(t time.Time) string { return t.In(s.zone).Format("15:04:05") }
+
+// inZone returns a time in a zone and in UTC, to the minute.
+func inZone(t time.Time, zone *time.Location) string {
+	const layout = "Mon 2006-01-02 15:04"
+	utc := t.UTC().Format(layout + " UTC")
+	if zone == nil || zone.String() == "UTC" || zone == time.UTC {
+		return utc
+	}
+	if is := t.In(zone); is.Format(time.DateOnly) != t.UTC().Format(time.DateOnly) {
+		return is.Format(layout+" MST") + " = " + utc
+	}
+	return t.In(zone).Format(layout+" MST") + " = " + t.UTC().Format("15:04 UTC")
+}

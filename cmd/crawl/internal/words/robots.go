@@ -1,0 +1,28 @@
+package words
+
+import (
+	"fmt"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// Asks returns what sets a pause.
+func Asks(by frontier.Clock) string {
+	if by == frontier.OwnClock {
+		return "--delay"
+	}
+	return string(by) + " of robots.txt"
+}
+
+// Answered returns what a site answered, in a few words.
+func Answered(s *robots.Snapshot) string {
+	text := fmt.Sprintf("status %d", s.Status)
+	if s.Status == 0 {
+		text = "no answer"
+	}
+	if s.Failure != "" {
+		text += " (" + s.Failure + ")"
+	}
+	return text
+}

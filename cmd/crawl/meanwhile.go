@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
+)
+
+// meanwhile calls f, and prints the text of far now and then if it takes long, unless that
+// is "".
+func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
+	ended, done := make(chan struct{}), make(chan struct{})
+	begin := time.Now()
+	// Prints the progress. It ends when f has returned.
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(p.screen("plain", false).every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case now := <-tick.C:
+				if text := far(now.Sub(begin)); text != "" {
+					p.note("crawl: %s", text)
+				}
+			}
+		}
+	}()
+	f()
+	close(ended)
+	<-done
+}
+
+// reading returns the text that is printed while dir is read.
+func reading(what, dir string) func(time.Duration) string {
+	return func(took time.Duration) string {
+		return fmt.Sprintf("%s: reading %s for %s", what, dir, say.Short(took))
+	}
+}
+
+// A counted writer counts what was written.
+type counted struct {
+	io.Writer
+	n atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// whileQuiet calls f, whose output goes to out. If it takes long, it prints what f reads,
+// unless lines of output are on a terminal already.
+func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.Writer) error) (err error) {
+	out, seen, before := &counted{Writer: p.out}, terminal.Is(p.out), int64(0)
+	p.meanwhile(func(took time.Duration) string {
+		if now := out.n.Load(); seen && now != before {
+			before = now
+			return ""
+		}
+		return far(took)
+	}, func() { err = f(out) })
+	return err
+}
+
+// readingLog returns the text that is printed while a log is read.
+func readingLog(name string) func(time.Duration) string {
+	if name == "-" {
+		name = "standard input"
+	}
+	return func(took time.Duration) string { return fmt.Sprintf("audit: reading %s for %s", name, say.Short(took)) }
+}
