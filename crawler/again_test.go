@@ -233,8 +233,8 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
 		shelf.put("/2", resource{body: filler + "2", etag: `"1"`})
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, MaxTime: 22 * days, Revisit: weekly,
-			Logger: slog.New(slog.DiscardHandler),
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{MaxTime: 22 * days}, Revisit: weekly,
+			Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -47,8 +47,8 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir,
-			Revisit: revisit.PolicyFunc(func(revisit.Visit) time.Duration { panic("no") }), Logger: slog.New(slog.DiscardHandler),
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: e.web}, Dir: e.dir,
+			Revisit: revisit.PolicyFunc(func(revisit.Visit) time.Duration { panic("no") }), Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
 		list := kindsOfLists["RSS"]
 		e.lists(shelf, list.kind, list.write)
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/list"}, Network: e.web, Dir: e.dir, Revisit: afraid{}, Logger: slog.New(slog.DiscardHandler),
+			Identity: testIdentity, Seeds: []string{"http://a.example/list"}, Wire: crawler.Wire{Network: e.web}, Dir: e.dir, Revisit: afraid{}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ func ExampleCrawler_Allow() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
 		Seeds:    []string{"https://example.org/"},
-		Limit:    1000,
+		Budget:   crawler.Budget{Limit: 1000},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -134,7 +134,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: chain(t, 20)}
+				opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: chain(t, 20)}}
 				if test.opts != nil {
 					test.opts(&opts)
 				}
@@ -181,7 +181,7 @@ func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 					rw.WriteHeader(503)
 				}
 			})
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Timeout: time.Hour})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w, Timeout: time.Hour}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +209,7 @@ func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 		for _, host := range []string{"a.example", "b.example", "c.example"} {
 			w.Site("http://"+host).Page("/", `<a href="/1">1</a>`).Page("/1", "x")
 		}
-		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Limit: 1}
+		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Limit: 1}}
 		c, err := crawler.New(opts)
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestSeedsAtTheEnd(t *testing.T) {
 			for i := range 10 {
 				w.Site(fmt.Sprintf("http://h%d.example", i)).Func("/", func(http.ResponseWriter, *http.Request) { asked <- true })
 			}
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://h0.example/"}, Network: w, Concurrency: 3, Dir: dir})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://h0.example/"}, Wire: crawler.Wire{Network: w}, Pace: crawler.Pace{Concurrency: 3}, Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +302,7 @@ func TestSeedsAtTheEnd(t *testing.T) {
 }
 
 func TestNegativeLimitsAreRefused(t *testing.T) {
-	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Limit: 7})
+	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Budget: crawler.Budget{Limit: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 		w := archiveWeb(t)
 		n := 0
 		opts := crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, MaxArchive: 2000, Concurrency: 1,
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Keep: crawler.Keep{MaxArchive: 2000}, Pace: crawler.Pace{Concurrency: 1},
 		}
 		c, err := crawler.New(opts)
 		if err != nil {

@@ -31,9 +31,9 @@ func ExampleBatches() {
 	site := library()
 	defer site.Close()
 	c, err := crawler.New(crawler.Options{
-		Identity:     crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
-		Seeds:        []string{site.URL},
-		AllowPrivate: true, Delay: -1, // the site of this example is on this machine
+		Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
+		Seeds:    []string{site.URL},
+		Wire:     crawler.Wire{AllowPrivate: true}, Pace: crawler.Pace{Delay: -1}, // the site of this example is on this machine
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -59,9 +59,9 @@ func ExampleCrawler_Pages() {
 	site := library()
 	defer site.Close()
 	c, err := crawler.New(crawler.Options{
-		Identity:     crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
-		Seeds:        []string{site.URL},
-		AllowPrivate: true, Delay: -1, // the site of this example is on this machine
+		Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
+		Seeds:    []string{site.URL},
+		Wire:     crawler.Wire{AllowPrivate: true}, Pace: crawler.Pace{Delay: -1}, // the site of this example is on this machine
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -64,7 +64,7 @@ func allBooks(sites, pages int) (all []string) {
 
 func newCrawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) *crawler.Crawler {
 	t.Helper()
-	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, Logger: slog.New(slog.DiscardHandler)}
+	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 	if change != nil {
 		change(&o)
 	}

@@ -29,8 +29,8 @@ func TestErrorsOfHandlersAreTold(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/panic">x</a>`).Page("/panic", "x")
 		told := map[string]error{}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w,
-			OnError: func(p *crawler.Page, err error) { told[p.URL.Target()] = err }})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w},
+			Hooks: crawler.Hooks{OnError: func(p *crawler.Page, err error) { told[p.URL.Target()] = err }}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 				bad := errors.New("a bug")
 				mended := false
 				for range 2 {
-					o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir,
-						Logger: slog.New(slog.DiscardHandler)}
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+						Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 					change(&o, func() {
 						if !mended {
 							panic(bad)

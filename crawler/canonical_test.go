@@ -42,7 +42,7 @@ func TestCanonicalURLsAreKept(t *testing.T) {
 		var mu sync.Mutex
 		got := map[string][2]string{}
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Purpose: robots.PurposeArchive,
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Robots: crawler.Robots{Purpose: robots.PurposeArchive},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func TestTextDigestsAreKeptWithPages(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<title>t</title><p>a</p><a href="/gone">b</a><a href="/plain">c</a>`).
 			Status("/gone", http.StatusNotFound).Func("/plain", sent("text/plain", "a  b\n"))
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, TextDigest: true}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Keep: crawler.Keep{TextDigest: true}}
 		c, err := crawler.New(o)
 		if err != nil {
 			t.Fatal(err)

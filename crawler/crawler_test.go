@@ -21,7 +21,7 @@ var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example
 // handler got, sorted.
 func crawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) ([]string, crawler.Summary) {
 	t.Helper()
-	opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, RootCAs: w.RootCAs()}
+	opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}}
 	if change != nil {
 		change(&opts)
 	}

@@ -67,9 +67,8 @@ func crawlCopies(t *testing.T) (copies []crawlCopy) {
 		dir := t.TempDir()
 		run := func(limit int, h crawler.Handler) {
 			c, err := crawler.New(crawler.Options{
-				Identity: testIdentity, Network: w, Dir: dir, Limit: limit, MaxArchive: 8 << 10,
-				Seeds:  []string{"http://h0.example/", "http://h1.example/", "http://h2.example/"},
-				Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks},
+				Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Limit: limit}, Keep: crawler.Keep{MaxArchive: 8 << 10, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks}},
+				Seeds: []string{"http://h0.example/", "http://h1.example/", "http://h2.example/"},
 			})
 			if err != nil {
 				t.Fatal(err)

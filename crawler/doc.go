@@ -17,7 +17,9 @@
 // contacted. Only the Identity and the seeds are required. With Options.Dir the crawl lives
 // in a directory: it survives a kill, and the same call resumes it. Batches and
 // Crawler.Pages run it as a loop, for programs that store results elsewhere and must not
-// lose any. An Account reports afterwards what became of its URLs, and why.
+// lose any.
+//
+// The other options are in groups: Follow, Budget, Pace, Robots, Wire, Keep and Hooks.
 //
 // # Reading the source
 //

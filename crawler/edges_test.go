@@ -34,7 +34,7 @@ func TestRefusalsByTheThousandAreEachRefusedOnce(t *testing.T) {
 		w.Site(host).Robots("User-agent: *\nDisallow: /no/").Page("/", b.String())
 		seeds = append(seeds, host+"/")
 	}
-	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, Dir: dir, AllowPrivate: true, Delay: crawler.NoDelay, Patience: -1, Concurrency: 64})
+	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, AllowPrivate: true}, Dir: dir, Pace: crawler.Pace{Delay: crawler.NoDelay, Concurrency: 64}, Budget: crawler.Budget{Patience: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAKillIsRememberedBeyondTheNextRun(t *testing.T) {
 						}
 					}
 				})
-				opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir, Limit: 2}
+				opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Limit: 2}}
 				c, _ := crawler.New(opts)
 				if err := c.Run(context.Background(), nil); err != nil {
 					t.Fatal(err)
@@ -206,7 +206,7 @@ func TestAConnectionThatWasIdleForLongIsNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 100").Page("/", `<a href=/1>`).Page("/1", "")
-		c, _ := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, _ := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		c.Run(context.Background(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 			if p.Exchange.Reused {
 				t.Errorf("%s came over a connection that was idle for 100 s", p.URL)
@@ -321,7 +321,7 @@ func TestAHandlerThatEndsItsGoroutineEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +347,7 @@ func TestAHandlerMayKeepBodies(t *testing.T) {
 		}
 		site.Page("/", links)
 		kept := map[string][]byte{}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: t.TempDir()})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,8 +122,8 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
 	e.t.Helper()
 	o := crawler.Options{
-		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: e.web, Dir: e.dir, MaxTime: long, Revisit: policy,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: e.web}, Dir: e.dir, Budget: crawler.Budget{MaxTime: long}, Revisit: policy,
+		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))},
 	}
 	if e.opts != nil {
 		e.opts(&o)

@@ -39,10 +39,10 @@ func ExampleCrawler_Left() {
 	site := library()
 	defer site.Close()
 	c, err := crawler.New(crawler.Options{
-		Identity:     crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
-		Seeds:        []string{site.URL},
-		Limit:        2,
-		AllowPrivate: true, Delay: crawler.NoDelay, // the site of this example is on this machine
+		Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
+		Seeds:    []string{site.URL},
+		Budget:   crawler.Budget{Limit: 2},
+		Wire:     crawler.Wire{AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // the site of this example is on this machine
 	})
 	if err != nil {
 		log.Fatal(err)

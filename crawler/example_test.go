@@ -94,7 +94,7 @@ func TestExampleOfATest(t *testing.T) {
 		c, err := crawler.New(crawler.Options{
 			Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
 			Seeds:    []string{"http://a.example/"},
-			Network:  w,
+			Wire:     crawler.Wire{Network: w},
 		})
 		if err != nil {
 			t.Fatal(err)

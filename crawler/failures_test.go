@@ -27,7 +27,7 @@ import (
 // try runs a crawl of a.example in dir, and returns its summary and error.
 func try(t *testing.T, w *crawltest.Web, change func(*crawler.Options), h crawler.Handler) (crawler.Summary, error) {
 	t.Helper()
-	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler)}
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 	change(&o)
 	c, err := crawler.New(o)
 	if err != nil {
@@ -180,7 +180,7 @@ func TestFieldsThatAreChangedAfterNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Header: http.Header{"X-Project": {"thesis"}}, Dir: t.TempDir()}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w, Header: http.Header{"X-Project": {"thesis"}}}, Dir: t.TempDir()}
 		c, err := crawler.New(o)
 		if err != nil {
 			t.Fatal(err)
@@ -306,7 +306,7 @@ func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, storage.ArchiveDir), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, MaxTime: time.Hour, Rescan: true}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Budget: crawler.Budget{MaxTime: time.Hour}, Keep: crawler.Keep{Rescan: true}}
 		bare(&o)
 		c, err := crawler.New(o)
 		if err != nil {
@@ -373,7 +373,7 @@ func TestAScopeThatPanicsAtASeedThatIsAdded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Page("/", "x")
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Scope: seedScope{}})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Scope: seedScope{}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -203,7 +203,7 @@ func TestTheFirstLinkDecidesTheMethod(t *testing.T) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Page("/", `<a href="/1">1</a> <a href="/x">x</a>`).Page("/1", `<a href="/x">x</a>`).Page("/x", "x")
 			heads := 0
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
 			o.Links = func(p *crawler.Page, l *crawler.Link) bool {
 				l.Head = l.URL.Target() == "/x" && (p.Entry.Depth == 0) == (first == "HEAD")
 				return true
@@ -255,7 +255,7 @@ func TestMethodsSurviveAKill(t *testing.T) {
 			Page("/late", "x")
 		run := func(dir string) []string {
 			before := len(w.Log())
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Patience: time.Hour}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Patience: time.Hour}}
 			elsewhere(&o)
 			c, err := crawler.New(o)
 			if err == nil {

@@ -18,7 +18,7 @@ import (
 // order returns the pages of a crawl in the order in which they were fetched.
 func order(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) (paths []string) {
 	t.Helper()
-	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w}
+	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}}
 	change(&o)
 	c, err := crawler.New(o)
 	if err != nil {
@@ -113,7 +113,7 @@ func TestURLsAreRewritten(t *testing.T) {
 func TestHooksThatMisbehave(t *testing.T) {
 	zero := func(frontier.URL) frontier.URL { return frontier.URL{} }
 	for name, rewrite := range map[string]func(frontier.URL) frontier.URL{"Seeds": zero, "Rewrite": func(frontier.URL) frontier.URL { panic("x") }} {
-		_, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Rewrite: rewrite})
+		_, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Follow: crawler.Follow{Rewrite: rewrite}})
 		var bad *crawler.OptionError
 		if !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("%s: %v", name, err)
@@ -130,8 +130,8 @@ func TestHooksThatMisbehave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="/1">x</a>`).Page("/1", "")
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir,
-			Links: func(*crawler.Page, *crawler.Link) bool { panic("in Links") }}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Follow: crawler.Follow{Links: func(*crawler.Page, *crawler.Link) bool { panic("in Links") }}}
 		c, err := crawler.New(o)
 		if err != nil {
 			t.Fatal(err)

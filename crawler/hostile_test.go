@@ -178,12 +178,10 @@ func (h *hostile) anything() string {
 
 func (h *hostile) options() crawler.Options {
 	o := crawler.Options{
-		Identity: testIdentity, Seeds: slices.Clone(h.seeds), Network: h.Web, Concurrency: 2 + h.below(6), FollowTraps: true, Requisites: h.chance(50),
-		Patience: frontier.Forever, Logger: slog.New(slog.DiscardHandler),
-		Scope:   crawler.ScopeFunc(func(frontier.Entry) bool { h.hook(); return true }),
-		OptOut:  func(frontier.URL) string { h.hook(); return "" },
-		OnError: func(*crawler.Page, error) { h.hook() },
-		OnStart: func(crawler.Start) { h.hook() },
+		Identity: testIdentity, Seeds: slices.Clone(h.seeds), Wire: crawler.Wire{Network: h.Web}, Pace: crawler.Pace{Concurrency: 2 + h.below(6)}, Follow: crawler.Follow{FollowTraps: true, Requisites: h.chance(50)},
+		Budget: crawler.Budget{Patience: frontier.Forever}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler), OnError: func(*crawler.Page, error) { h.hook() }, OnStart: func(crawler.Start) { h.hook() }},
+		Scope:  crawler.ScopeFunc(func(frontier.Entry) bool { h.hook(); return true }),
+		OptOut: func(frontier.URL) string { h.hook(); return "" },
 	}
 	o.Rewrite = func(u frontier.URL) frontier.URL {
 		h.hook()

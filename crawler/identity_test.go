@@ -39,7 +39,7 @@ func TestOptionErrors(t *testing.T) {
 // Negative values are refused, except where they have a meaning.
 func TestNegativeOptions(t *testing.T) {
 	means := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
-	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+	for _, f := range optionFields() {
 		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
 		v := reflect.ValueOf(&o).Elem().FieldByIndex(f.Index)
 		switch {

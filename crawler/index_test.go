@@ -39,7 +39,7 @@ func TestOneIndex(t *testing.T) {
 		s.Page("/", links)
 		dir := t.TempDir()
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir,
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
 		})
 		if err != nil {
 			t.Fatal(err)

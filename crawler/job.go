@@ -87,11 +87,13 @@ func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
 		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
 		Network: o.Network, Snapshots: rooms.Snapshots, RootCAs: o.RootCAs,
-		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout, MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC),
-		Lend:  h == nil, // a handler may keep its page
+		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
+		Bodies: fetch.Bodies{
+			MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
+			Lend: h == nil, // a handler may keep its page
+		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
-		BodyBudget: o.BodyBudget, TempDir: o.Dir,
-		MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names,
+		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},
 	}
 	if j.sites.any() {
 		wire.Site = j.siteWire

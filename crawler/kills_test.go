@@ -63,8 +63,7 @@ func TestMain(m *testing.M) {
 func killedOptions(sites int, dir, address string) (crawler.Options, error) {
 	to, err := fetch.ParseConnectTo("::" + address)
 	o := crawler.Options{
-		Identity: testIdentity, Dir: dir, Delay: 2 * time.Millisecond, AllowPrivate: true,
-		ConnectTo: []fetch.ConnectTo{to}, Logger: slog.New(slog.DiscardHandler),
+		Identity: testIdentity, Dir: dir, Pace: crawler.Pace{Delay: 2 * time.Millisecond}, Wire: crawler.Wire{AllowPrivate: true, ConnectTo: []fetch.ConnectTo{to}}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 	}
 	for s := range sites {
 		o.Seeds = append(o.Seeds, fmt.Sprintf("http://s%d.test/0", s))

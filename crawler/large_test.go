@@ -99,13 +99,11 @@ func (w *largeWeb) options() crawler.Options {
 		seeds = append(seeds, w.url(i))
 	}
 	return crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Network: w, Concurrency: 32,
-		Patience: frontier.Forever, Logger: slog.New(slog.DiscardHandler),
-		Scope:   crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasSuffix(e.URL.Host(), ".large.example") }),
-		Rewrite: crawler.StripTracking,
-		Links:   func(_ *crawler.Page, l *crawler.Link) bool { l.Rank = uint8(len(l.URL.Target())); return true },
-		OptOut:  func(frontier.URL) string { return "" },
-		OnError: func(*crawler.Page, error) {},
+		Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}, Pace: crawler.Pace{Concurrency: 32},
+		Budget: crawler.Budget{Patience: frontier.Forever}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler), OnError: func(*crawler.Page, error) {}},
+		Scope:  crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasSuffix(e.URL.Host(), ".large.example") }),
+		Follow: crawler.Follow{Rewrite: crawler.StripTracking, Links: func(_ *crawler.Page, l *crawler.Link) bool { l.Rank = uint8(len(l.URL.Target())); return true }},
+		OptOut: func(frontier.URL) string { return "" },
 	}
 }
 

@@ -78,8 +78,7 @@ func TestNoGoroutineOutlivesACrawl(t *testing.T) {
 					w := crawltest.New(t)
 					book(w, "http://a.example", 3)
 					w.Site("http://a.example").Addr("127.0.0.1")
-					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir,
-						AllowPrivate: true, Delay: crawler.NoDelay, Logger: slog.New(slog.DiscardHandler)})
+					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w, AllowPrivate: true}, Dir: dir, Pace: crawler.Pace{Delay: crawler.NoDelay}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -82,8 +82,8 @@ func TestEveryURLHasAFate(t *testing.T) {
 							skips[r]++
 						}
 					}
-					o := crawler.Options{Identity: testIdentity, Seeds: []string{host}, Network: w, Dir: dir,
-						OnSkip: func(s crawler.Skip) { tell(s.URL.String(), s.Reason) }}
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{host}, Wire: crawler.Wire{Network: w}, Dir: dir,
+						Hooks: crawler.Hooks{OnSkip: func(s crawler.Skip) { tell(s.URL.String(), s.Reason) }}}
 					test.change(s, &o)
 					c, err := crawler.New(o)
 					if err != nil {
@@ -139,7 +139,7 @@ func TestLeftBeforeAndDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		book(w, "http://a.example", 30)
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: t.TempDir()})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func leaving(t *testing.T, change func(*crawler.Options)) *crawler.Crawler {
 	t.Helper()
 	w := crawltest.New(t)
 	w.Site("http://a.example").Page("/", "<a href=/1>1</a><a href=/2>2</a><a href=/3>3</a>")
-	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Limit: 1}
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Budget: crawler.Budget{Limit: 1}}
 	change(&o)
 	c, err := crawler.New(o)
 	if err != nil {

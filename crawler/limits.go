@@ -100,7 +100,7 @@ func (l *Limits) Set(name, text string) error {
 
 // limitTexts returns limits in the form of Setting.String.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
-	o := Options{Concurrency: c.opts.Concurrency}
+	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
 	l.as(&o)
 	texts := map[string]string{}
 	for _, s := range o.Settings() {

@@ -33,7 +33,7 @@ func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 			Func("/", note("text/html; charset=windows-1252", "<base href=/based/><a href='link?q=\xe9'><a href=/text>")).
 			Func("/text", note("text/plain", "<base href=/based/>")).
 			Default(note("text/plain", ""))
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestLinksHaveTheirText(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := linksWeb(t)
-			opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w}
+			opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
 			if test.change != nil {
 				test.change(&opts)
 			}
@@ -80,7 +80,7 @@ func TestTheTextOfLinksIsThereForHooksAndLoops(t *testing.T) {
 		w := linksWeb(t)
 		var hooked, looped []string
 		for _, hook := range []bool{true, false} {
-			opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w}
+			opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
 			if hook {
 				opts.Links = func(p *crawler.Page, l *crawler.Link) bool {
 					hooked = append(hooked, linesOf([]extract.Link{l.Link})...)

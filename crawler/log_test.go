@@ -31,7 +31,7 @@ func TestARemovedOrCutLogIsReported(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir, Limit: 2 + run})
+					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Limit: 2 + run}})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -23,7 +23,7 @@ func TestAMalformedContentTypeLosesNothing(t *testing.T) {
 				rw.Write([]byte("<title>\xcf\xf0\xe8\xe2\xe5\xf2</title><a href=/1>1</a>"))
 			})
 			c, err := crawler.New(crawler.Options{
-				Identity: crawler.Identity{Token: "benchbot", Contact: "mailto:x@example.org"}, Seeds: []string{"http://a.example/"}, Network: w,
+				Identity: crawler.Identity{Token: "benchbot", Contact: "mailto:x@example.org"}, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -58,7 +58,7 @@ func TestTheLargestNumbers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := crawltest.New(t)
 				book(w, "http://a.example", 2)
-				o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://a.example/1"}, Network: w, Dir: dir}
+				o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://a.example/1"}, Wire: crawler.Wire{Network: w}, Dir: dir}
 				switch f := reflect.ValueOf(&o).Elem().FieldByName(s.Field); f.Kind() {
 				case reflect.Int:
 					f.SetInt(math.MaxInt)

@@ -65,8 +65,8 @@ func TestURLsPutAsideComeBack(t *testing.T) {
 				run := func(change func(*crawler.Options)) (crawler.Summary, crawler.Start) {
 					t.Helper()
 					var start crawler.Start
-					o := crawler.Options{Identity: testIdentity, Seeds: []string{hub}, Network: w, Dir: dir,
-						OnStart: func(s crawler.Start) { start = s }}
+					o := crawler.Options{Identity: testIdentity, Seeds: []string{hub}, Wire: crawler.Wire{Network: w}, Dir: dir,
+						Hooks: crawler.Hooks{OnStart: func(s crawler.Start) { start = s }}}
 					change(&o)
 					c, err := crawler.New(o)
 					if err != nil {
@@ -152,7 +152,7 @@ func TestNarrowAndWideRunsAtRandom(t *testing.T) {
 			}
 			for run := 0; ; run++ {
 				last := run == 12
-				o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://h0.example/1"}, Network: w, Dir: dir, Scope: crawler.Anywhere(), Delay: 200 * time.Millisecond}
+				o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://h0.example/1"}, Wire: crawler.Wire{Network: w}, Dir: dir, Scope: crawler.Anywhere(), Pace: crawler.Pace{Delay: 200 * time.Millisecond}}
 				ctx, cancel := context.WithCancel(t.Context())
 				if !last {
 					switch r.IntN(4) {

@@ -68,8 +68,8 @@ func TestRedirectsWithoutEndEnd(t *testing.T) {
 
 func TestOptionsOfTheNetworkAreChecked(t *testing.T) {
 	for field, o := range map[string]crawler.Options{
-		"Header":    {Header: http.Header{"Cookie": {"a=b"}}},
-		"Bandwidth": {Bandwidth: -1},
+		"Header":    {Wire: crawler.Wire{Header: http.Header{"Cookie": {"a=b"}}}},
+		"Bandwidth": {Pace: crawler.Pace{Bandwidth: -1}},
 	} {
 		o.Identity, o.Seeds = testIdentity, []string{"http://a.example/"}
 		if _, err := crawler.New(o); err == nil || !strings.Contains(err.Error(), field) {

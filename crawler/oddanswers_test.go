@@ -515,7 +515,7 @@ func crawlCells(t *testing.T, dir string) map[string]*cell {
 		}
 	}
 	c, err := crawler.New(crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Network: n, Dir: dir, MaxSize: maxOdd, Purpose: robots.PurposeAITrain, Patience: 1000 * time.Hour,
+		Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: n, MaxSize: maxOdd}, Dir: dir, Robots: crawler.Robots{Purpose: robots.PurposeAITrain}, Budget: crawler.Budget{Patience: 1000 * time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)

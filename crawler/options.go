@@ -25,14 +25,21 @@ import (
 const NoDelay = -1
 
 // Options of a crawl. Identity and Seeds are required; the zero value of every other option
-// is polite.
+// is polite. The groups are embedded: o.Delay is o.Pace.Delay.
 type Options struct {
 	Identity Identity
 
 	Seeds []string // URLs to start from, each with an optional tag after a tab
 	Scope Scope    // which URLs belong to the crawl; nil: SameHost()
+	Dir   string   // directory of the crawl; empty: in memory
 
-	Include, Exclude *regexp.Regexp // which URLs in scope are followed; nil: all, none
+	Follow // which links are followed
+	Budget // when the crawl ends
+	Pace   // how fast it is
+	Robots // how robots.txt is read
+	Wire   // how requests are sent
+	Keep   // what is written
+	Hooks  // what the program is told
 
 	// OptOut returns why a URL is never requested, nor a robots.txt for it; "" if it may
 	// be. It takes precedence over everything else. It must be quick and safe for
@@ -47,24 +54,6 @@ type Options struct {
 	// settings.
 	Site func(frontier.Site) SiteOptions
 
-	Purpose robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
-
-	Depth        int           // maximum number of links from a seed; 0: no limit
-	Limit        int           // maximum number of pages of the whole crawl; requisites do not count and are still fetched; 0: no limit
-	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
-	MaxTime      time.Duration // after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
-	MaxHostPages int           // maximum number of pages of one site, counted as for Limit; 0: 10000, -1: no limit
-	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
-	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
-
-	Delay       time.Duration // least pause of a site, from the end of a response; 0: 1 s, NoDelay: none
-	IPDelay     time.Duration // between the starts of two requests to a public address; 0: 250 ms, NoDelay: none
-	DomainDelay time.Duration // least pause of a registrable domain, whose sites then get one request at a time; 0: none
-	Lift        []string      // sites and hosts for which the Crawler.Slow and Exclude of earlier runs are revoked; LiftAll: all
-	Rate        float64       // requests per second, all sites together; 0: no limit
-	Concurrency int           // visits at once; 0: 64
-	Patience    time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when nothing waits any more
-
 	// Revisit decides when a page is fetched again: then the crawl does not end by itself.
 	// URLs that failed or were refused are also requested again, and so are sitemaps; URLs
 	// put aside are not. A page counts once for limits. A later run without Revisit fetches
@@ -72,33 +61,23 @@ type Options struct {
 	// at once; a panic ends the crawl without loss. nil: each page is fetched once.
 	Revisit revisit.Policy
 
-	Dir    string   // directory of the crawl; empty: in memory
-	Output []Output // what is written to Dir besides state and log; nil: OutputWARC and OutputPages, empty: nothing
+	proxyName string   // text of Proxy, if it was set from text
+	again     string   // text of Revisit, if it was set from text
+	sameNames []string // text of Same, if it was set from text
+	bounds    bounds
+}
 
-	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
-	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: none
-	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
-	Requisites bool     // also fetch requisites: what pages include, in any scope, up to 4 hops from the page
-	Sitemaps   Sitemaps // which are read, and whether links of pages are followed besides
-	Forms      bool     // follow forms that send only a query, as they are when not filled in
-	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
+// Follow says which links are followed, and which URLs count as equal. The zero value
+// follows all links in scope that owners do not ask crawlers to ignore.
+type Follow struct {
+	Include, Exclude *regexp.Regexp // which URLs in scope are followed; nil: all, none
 
-	MaxSize        int64             // bytes of a decoded body; the rest is cut; 0: 16 MiB
-	BodyBudget     int64             // bytes of memory for the bodies of all visits together; other bodies are in temporary files in Dir; 0: 24 MiB
-	Timeout        time.Duration     // of each phase of a request; 0: 30 s
-	Dialect        robots.Dialect    // the specification by which robots.txt is read; the zero value is RFC 9309
-	Aliases        []string          // further product tokens of this crawler, such as an old name: their groups of robots.txt also apply, and directives that name them
-	AllowForbidden bool              // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
-	AllowPrivate   bool              // connect to private and loopback addresses, too
-	ConnectTo      []fetch.ConnectTo // other servers to connect to instead of hosts
-	Network        fetch.Network     // nil: this machine's
-	Shared         frontier.Shared   // clocks that crawls share, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
-	Proxy          fetch.ProxyFunc   // nil: none, and the environment is ignored; sites behind a proxy get the delay of public addresses
-	Header         http.Header       // further fields of every request; fetch.ParseHeader says which are refused
-	Bandwidth      int64             // bytes per second of all bodies together, as they come over the wire; 0: no limit
-	RootCAs        *x509.CertPool    // to verify servers with; nil: the system's
-	FollowNoFollow bool              // follow links that are marked nofollow
-	FollowTraps    bool              // follow links that have the pattern of an endless space
+	Depth          int      // maximum number of links from a seed; 0: no limit
+	Requisites     bool     // also fetch requisites: what pages include, in any scope, up to 4 hops from the page
+	Sitemaps       Sitemaps // which are read, and whether links of pages are followed besides
+	Forms          bool     // follow forms that send only a query, as they are when not filled in
+	FollowNoFollow bool     // follow links that are marked nofollow
+	FollowTraps    bool     // follow links that have the pattern of an endless space
 
 	// Same returns one URL for all URLs equivalent to its argument: among equivalent URLs the first
 	// that is found is requested, as it is written, and judged by robots.txt as that. Use
@@ -121,22 +100,74 @@ type Options struct {
 	// visit of the page, one call after another for a site, concurrently for several; and
 	// in the goroutine of a loop of Pages, for URLs that its body follows, while the site
 	// continues. Rewrite is called before that, for seeds, redirects, sitemaps and URLs of
-	// Follow, too, and before the URL is looked up; the zero URL refuses it. It must return
+	// Page.Follow, too, and before the URL is looked up; the zero URL refuses it. It must return
 	// the same for the same URL, and return its own results unchanged. Both must be quick;
 	// a panic of one ends the crawl without loss.
 	Links   func(p *Page, l *Link) bool     // nil: all are queued
 	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
+}
 
+// Budget limits what a crawl may use. Requisites do not count as pages, and are still
+// fetched.
+type Budget struct {
+	Limit        int           // maximum number of pages of the whole crawl; 0: no limit
+	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
+	MaxTime      time.Duration // after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
+	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
+	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
+	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
+	Patience     time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when nothing waits any more
+}
+
+// Pace says how fast a crawl is. A site may always require longer pauses.
+type Pace struct {
+	Delay       time.Duration   // least pause of a site, from the end of a response; 0: 1 s, NoDelay: none
+	IPDelay     time.Duration   // between the starts of two requests to a public address; 0: 250 ms, NoDelay: none
+	DomainDelay time.Duration   // least pause of a registrable domain, whose sites then get one request at a time; 0: none
+	Rate        float64         // requests per second, all sites together; 0: no limit
+	Bandwidth   int64           // bytes per second of all bodies together, as they come over the wire; 0: no limit
+	Concurrency int             // visits at once; 0: 64
+	Shared      frontier.Shared // clocks that crawls share, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
+	Lift        []string        // sites and hosts for which the Crawler.Slow and Exclude of earlier runs are revoked; LiftAll: all
+}
+
+// Robots says how robots.txt and other statements of owners are read.
+type Robots struct {
+	Dialect        robots.Dialect // the specification by which robots.txt is read; the zero value is RFC 9309
+	Aliases        []string       // further product tokens of this crawler, such as an old name: their groups of robots.txt also apply, and directives that name them
+	AllowForbidden bool           // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
+	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
+}
+
+// Wire says how requests are sent, and how much of an answer is read.
+type Wire struct {
+	MaxSize      int64             // bytes of a decoded body; the rest is cut; 0: 16 MiB
+	BodyBudget   int64             // bytes of memory for the bodies of all visits together; other bodies are in temporary files in Dir; 0: 24 MiB
+	Timeout      time.Duration     // of each phase of a request; 0: 30 s
+	AllowPrivate bool              // connect to private and loopback addresses, too
+	ConnectTo    []fetch.ConnectTo // other servers to connect to instead of hosts
+	Network      fetch.Network     // nil: this machine's
+	Proxy        fetch.ProxyFunc   // nil: none, and the environment is ignored; sites behind a proxy get the delay of public addresses
+	Header       http.Header       // further fields of every request; fetch.ParseHeader says which are refused
+	RootCAs      *x509.CertPool    // to verify servers with; nil: the system's
+}
+
+// Keep says what is written to Options.Dir.
+type Keep struct {
+	Output     []Output // what is written besides state and log; nil: OutputWARC and OutputPages, empty: nothing
+	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
+	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
+	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: none
+	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
+}
+
+// Hooks are called while a crawl runs. nil: no call.
+type Hooks struct {
 	OnStart func(Start)        // called once, before the first request: how a resumed run differs from the one before
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
 	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end also for those left in the queue for a reason other than lack of time; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
-
-	proxyName string   // text of Proxy, if it was set from text
-	again     string   // text of Revisit, if it was set from text
-	sameNames []string // text of Same, if it was set from text
-	bounds    bounds
 }
 
 // bounds limit what waits in memory, in storage, fetcher and frontier: 0 means the default.

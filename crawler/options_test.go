@@ -152,7 +152,7 @@ func look(t *testing.T, dir string, change ...func(*crawler.Options, *crawltest.
 		w := optionsWeb(t)
 		var logged bytes.Buffer
 		s = &seen{pages: map[string]*crawler.Page{}, dir: dir}
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler)}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 		for _, f := range change {
 			f(&o, w, s)
 		}
@@ -334,7 +334,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		})
 		rows[row.field] = true
 	}
-	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+	for _, f := range optionFields() {
 		if f.IsExported() && !rows[f.Name] {
 			t.Errorf("Options.%s has no row: what does it do?", f.Name)
 		}
@@ -424,7 +424,7 @@ func TestTheWireIsKeptForTheArchive(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Page("/", "x")
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Output: test.output}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Keep: crawler.Keep{Output: test.output}}
 			if test.dir {
 				o.Dir = dir
 			}
@@ -443,4 +443,9 @@ func TestTheWireIsKeptForTheArchive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// optionFields returns the fields of Options, those of its groups included.
+func optionFields() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[crawler.Options]()), func(f reflect.StructField) bool { return f.Anonymous })
 }

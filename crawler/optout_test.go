@@ -162,7 +162,7 @@ func TestAPanicOfTheOptOutEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, OptOut: func(frontier.URL) string { panic("odd") }})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, OptOut: func(frontier.URL) string { panic("odd") }})
 		if err != nil {
 			t.Fatal(err)
 		}

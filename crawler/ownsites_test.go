@@ -29,7 +29,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			row(w, origin, 6)
 		}
 		opts := crawler.Options{
-			Dir: dir, Seeds: []string{forbidden + "/0", slow + "/0", small + "/0", wide + "/0"}, MaxHostPages: 4,
+			Dir: dir, Seeds: []string{forbidden + "/0", slow + "/0", small + "/0", wide + "/0"}, Budget: crawler.Budget{MaxHostPages: 4},
 			Site: table(t, map[string]crawler.SiteOptions{
 				"forbidden.example": {AllowForbidden: true, Header: http.Header{"X-Key": {"secret"}}, Reason: "it is ours"},
 				"slow.example":      {Delay: 10 * time.Second},

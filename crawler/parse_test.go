@@ -24,7 +24,7 @@ func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 				book(w, "http://a.example", 12)
 				rows := map[string]bool{}
 				for run := 0; ; run++ {
-					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+					c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -66,7 +66,7 @@ func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 
 // Options that have no effect without a directory are refused.
 func TestOptionsThatNeedADirectoryAreRefusedWithoutOne(t *testing.T) {
-	for field, o := range map[string]crawler.Options{"Output": {Output: []crawler.Output{crawler.OutputWARC}}, "Lift": {Lift: []string{crawler.LiftAll}}} {
+	for field, o := range map[string]crawler.Options{"Output": {Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}}}, "Lift": {Pace: crawler.Pace{Lift: []string{crawler.LiftAll}}}} {
 		o.Identity, o.Seeds = testIdentity, []string{"http://a.example/"}
 		var bad *crawler.OptionError
 		if _, err := crawler.New(o); !errors.As(err, &bad) || bad.Field != field {
@@ -88,7 +88,7 @@ func TestALoggerThatPanicsLosesItsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Logger: slog.New(panicking{})})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(panicking{})}})
 		if err != nil {
 			t.Fatal(err)
 		}

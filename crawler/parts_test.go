@@ -26,7 +26,7 @@ var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/be
 
 // A setting that the last run did not know counts as the default.
 func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
-	o := Options{Delay: 3 * time.Second, Rescan: true}
+	o := Options{Pace: Pace{Delay: 3 * time.Second}, Keep: Keep{Rescan: true}}
 	told := fmt.Sprint(asked{}.changes(&o))
 	if told != "[delay: 1s -> 3s]" {
 		t.Error(told)
@@ -167,7 +167,7 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 		}{
 			{0, time.Hour, false}, {time.Minute, time.Minute - 1, false}, {time.Minute, time.Minute, true}, {time.Minute, time.Hour, true},
 		} {
-			c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, MaxTime: test.limit})
+			c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Budget: Budget{MaxTime: test.limit}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -349,8 +349,8 @@ func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
 	elsewhere := []string{"/x", "http://a.example:81/y", "http://b.a.example/", "https://a.example/z", "http://b.example/", "ftp://a.example/f", "http://c.example/?q"}
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, o := range []Options{
-		{}, {Depth: 2}, {Scope: SameDomain()}, {Scope: Both(SameHost(), SameDomain())}, {Scope: Anywhere(), Requisites: true, Depth: 2},
-		{Scope: SameDomain(), Requisites: true}, {Sitemaps: SitemapsNone}, {Sitemaps: SitemapsOnly, Scope: SameHost()},
+		{}, {Follow: Follow{Depth: 2}}, {Scope: SameDomain()}, {Scope: Both(SameHost(), SameDomain())}, {Scope: Anywhere(), Follow: Follow{Requisites: true, Depth: 2}},
+		{Scope: SameDomain(), Follow: Follow{Requisites: true}}, {Follow: Follow{Sitemaps: SitemapsNone}}, {Follow: Follow{Sitemaps: SitemapsOnly}, Scope: SameHost()},
 	} {
 		o.Identity, o.Seeds = Identity{Token: "testbot", Contact: "https://example.org/"}, []string{seed.String()}
 		j, err := NewJob(o, nil, Rooms{})
@@ -393,7 +393,7 @@ func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
 func TestNotOnlyTheSiteOfALinkCounts(t *testing.T) {
 	all := regexp.MustCompile(".")
 	for name, o := range map[string]Options{
-		"OptOut": {OptOut: func(frontier.URL) string { return "" }}, "Exclude": {Exclude: all}, "Include": {Include: all},
+		"OptOut": {OptOut: func(frontier.URL) string { return "" }}, "Exclude": {Follow: Follow{Exclude: all}}, "Include": {Follow: Follow{Include: all}},
 		"Site": {Site: func(frontier.Site) SiteOptions { return SiteOptions{} }}, "list": {Scope: SeedsOnly()}, "prefix": {Scope: SamePrefix()},
 		"own": {Scope: ScopeFunc(func(frontier.Entry) bool { return true })}, "both": {Scope: Both(SameHost(), SamePrefix())},
 	} {

@@ -158,8 +158,8 @@ func (s *series) run(change ...func(*crawler.Options)) error {
 	s.last = map[string]visitedPage{}
 	s.logs.Reset()
 	o := crawler.Options{
-		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: s.web, Dir: s.dir(s.n),
-		Logger: slog.New(slog.NewTextHandler(&s.logs, nil)),
+		Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: s.web}, Dir: s.dir(s.n),
+		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(&s.logs, nil))},
 	}
 	if s.n > 1 {
 		o.Previous = s.dir(s.n - 1)

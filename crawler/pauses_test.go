@@ -150,7 +150,7 @@ func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 			rw.WriteHeader(http.StatusForbidden)
 		})
 		shared := &sharedClocks{until: time.Now().Add(3 * time.Second)}
-		opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, RootCAs: w.RootCAs(), Shared: shared}
+		opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Pace: crawler.Pace{Shared: shared}}
 		run := func(dir string) map[string]int {
 			opts.Dir = dir
 			c, err := crawler.New(opts)

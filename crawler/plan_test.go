@@ -18,7 +18,7 @@ func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 		w.Site("http://slow.example").Robots("User-agent: *\nDisallow: /private\nCrawl-delay: 5").Page("/", "").Page("/private", "")
 		w.Site("http://open.example").Robots("User-agent: *\nRequest-rate: 1/2\nSitemap: /s.xml").Page("/", "")
 		w.Site("http://out.example").Robots("").Page("/", "")
-		o := crawler.Options{Identity: testIdentity, Network: w, Seeds: []string{
+		o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{
 			"http://slow.example/", "http://open.example/", "http://slow.example/private", "http://down.example/", "http://out.example/", "http://slow.example/",
 		}}
 		o.OptOut = func(u frontier.URL) string {
@@ -62,7 +62,7 @@ func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 func TestAPlanKeepsToTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
-		o := crawler.Options{Identity: testIdentity, Network: w, Rate: 0.5}
+		o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Pace: crawler.Pace{Rate: 0.5}}
 		for _, host := range []string{"http://a.example/", "http://b.example/", "http://c.example/"} {
 			w.Site(host).Robots("").Page("/", "")
 			o.Seeds = append(o.Seeds, host)
@@ -85,7 +85,7 @@ func TestAPlanJudgesEachSeed(t *testing.T) {
 			w.Site(site).Robots("User-agent: *\nDisallow: /private").Page("/", "")
 		}
 		seeds := []string{"http://a.example/~joe/", "http://a.example/", "http://a.example/private", "http://b.example/~joe/", "http://b.example/~joe/x"}
-		o := crawler.Options{Identity: testIdentity, Network: w, Seeds: seeds, OptOut: optOutList(t, "http://a.example/~joe/\nhttp://b.example/~joe/").Why}
+		o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: seeds, OptOut: optOutList(t, "http://a.example/~joe/\nhttp://b.example/~joe/").Why}
 		plan, err := crawler.PlanOf(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -306,7 +306,7 @@ func TestABombIsCutAtTheCap(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Bomb("/", 1<<30)
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, MaxSize: 1 << 20,
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w, MaxSize: 1 << 20},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func TestARunThatFailsHasNoEnd(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")
 		dir := t.TempDir()
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir,
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
 			OptOut: func(frontier.URL) string { panic("my mistake") }})
 		if err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ func TestBehindAProxyAHostHasOneClock(t *testing.T) {
 				w.Site("http://a.example").Status("/2", 503)
 				var crawls sync.WaitGroup
 				for _, dir := range dirs {
-					o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, Shared: table, Dir: dir, AllowPrivate: private, Delay: crawler.NoDelay}
+					o := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, AllowPrivate: private}, Pace: crawler.Pace{Shared: table, Delay: crawler.NoDelay}, Dir: dir}
 					throughProxy(w, &o, at)
 					c, err := crawler.New(o)
 					if err != nil {

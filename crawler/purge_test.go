@@ -135,7 +135,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		if _, err := purge.Run(); !errors.As(err, &broken) {
 			t.Fatal(err)
 		}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Seeds: []string{"http://a.example/"}, Dir: dir})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://a.example/"}, Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 		}
 		for what, o := range map[string]crawler.Options{
 			"one's own site":  {Seeds: []string{own}},
-			"a web in memory": {Seeds: []string{public}, Network: crawltest.New(t)},
+			"a web in memory": {Seeds: []string{public}, Wire: crawler.Wire{Network: crawltest.New(t)}},
 		} {
 			o.Identity = id
 			if _, err := crawler.New(o); err != nil {

@@ -236,7 +236,7 @@ func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
 			w := crawltest.New(t)
 			gallery(w, "http://a.example", 9)
 			options := func() crawler.Options {
-				return crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir, Requisites: true, Limit: 2}
+				return crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir, Follow: crawler.Follow{Requisites: true}, Budget: crawler.Budget{Limit: 2}}
 			}
 			c, err := crawler.New(options())
 			if err != nil {
@@ -299,7 +299,7 @@ func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		gallery(w, "http://a.example", 9)
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Requisites: true, Limit: 1})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Follow: crawler.Follow{Requisites: true}, Budget: crawler.Budget{Limit: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

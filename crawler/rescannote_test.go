@@ -19,8 +19,8 @@ func TestAnUnfinishedRescanIsContinued(t *testing.T) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Page("/", `<a href="/1">1</a>`).Page("/1", `<a href="/2">2</a>`).Page("/2", "x")
 			opts := crawler.Options{
-				Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Dir: dir, Network: w,
-				Seeds: []string{"http://a.example/"}, Depth: depth, Rescan: rescan,
+				Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Dir: dir, Wire: crawler.Wire{Network: w},
+				Seeds: []string{"http://a.example/"}, Follow: crawler.Follow{Depth: depth}, Keep: crawler.Keep{Rescan: rescan},
 			}
 			var c *crawler.Crawler
 			opts.OnStart = func(s crawler.Start) {

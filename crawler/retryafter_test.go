@@ -120,7 +120,7 @@ func TestRetryAfterIsKeptWhateverTheHandlerDoes(t *testing.T) {
 				w.Site("http://a.example").Page("/", `<a href="/busy">1</a><a href="/other">2</a>`).Func("/busy", busy(200, "")).Page("/other", "")
 				c, err := crawler.New(crawler.Options{
 					Identity: crawler.Identity{Token: "benchbot", Contact: "mailto:x@example.org"},
-					Seeds:    []string{"http://a.example/"}, Network: w,
+					Seeds:    []string{"http://a.example/"}, Wire: crawler.Wire{Network: w},
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -17,7 +17,7 @@ func ArchiveWriter(from Values) (storage.Writer, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	f, err := fetch.New(fetch.Options{Policy: s.Options.policy(), UserAgent: s.Options.Identity.UserAgent(), MaxSize: s.Options.MaxSize})
+	f, err := fetch.New(fetch.Options{Policy: s.Options.policy(), UserAgent: s.Options.Identity.UserAgent(), Bodies: fetch.Bodies{MaxSize: s.Options.MaxSize}})
 	if err != nil {
 		return nil, err
 	}

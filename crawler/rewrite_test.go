@@ -68,8 +68,8 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 				w := oddWeb(t)
 				crawl := func(set func(*crawler.Options)) string {
 					o := crawler.Options{
-						Identity: testIdentity, Network: w, Dir: filepath.Join(t.TempDir(), "crawl"), Logger: slog.New(slog.DiscardHandler),
-						Seeds: []string{"http://a.example/\tone"}, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks},
+						Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: filepath.Join(t.TempDir(), "crawl"), Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
+						Seeds: []string{"http://a.example/\tone"}, Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks}},
 					}
 					set(&o)
 					c, err := crawler.New(o)

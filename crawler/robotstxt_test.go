@@ -202,7 +202,7 @@ func TestDialectAndAliasesAreChecked(t *testing.T) {
 	} {
 		_, err := crawler.New(crawler.Options{
 			Identity: crawler.Identity{Token: "testbot", Contact: "me@example.org"}, Seeds: []string{"http://a.example/"},
-			Dialect: tc.dialect, Aliases: []string{tc.alias},
+			Robots: crawler.Robots{Dialect: tc.dialect, Aliases: []string{tc.alias}},
 		})
 		var option *crawler.OptionError
 		if errors.As(err, &option) != (tc.field != "") || option != nil && option.Field != tc.field {

@@ -77,7 +77,7 @@ func TestACrawlIsResumed(t *testing.T) {
 				t.Fatal("the crawl does not end")
 			}
 			c, err := crawler.New(crawler.Options{
-				Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://b.example/0"}, Network: w, Dir: dir,
+				Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://b.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -127,7 +127,7 @@ func TestCancellingLosesNothing(t *testing.T) {
 			if run > 50 {
 				t.Fatal("the crawl does not end")
 			}
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Network: w, Dir: dir})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0"}, Wire: crawler.Wire{Network: w}, Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +284,7 @@ func TestHandlerErrors(t *testing.T) {
 			Page("/", `<a href="/panic"></a><a href="/error"></a><a href="/retry"></a><a href="/never"></a>`).
 			Page("/panic", `<a href="/after">is followed</a>`).Page("/after", "").
 			Page("/error", "").Page("/retry", "").Page("/never", "")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,8 +338,8 @@ func TestPage(t *testing.T) {
 		var skips []crawler.Skip
 		var mu sync.Mutex
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"https://a.example/\tnews"}, Network: w, RootCAs: w.RootCAs(),
-			OnSkip: func(s crawler.Skip) { mu.Lock(); defer mu.Unlock(); skips = append(skips, s) },
+			Identity: testIdentity, Seeds: []string{"https://a.example/\tnews"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
+			Hooks: crawler.Hooks{OnSkip: func(s crawler.Skip) { mu.Lock(); defer mu.Unlock(); skips = append(skips, s) }},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -430,7 +430,7 @@ func TestTheLogIsWrittenBeforeTheHandlerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -469,7 +469,7 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		book(w, "http://www.a.example", 10)
 		w.Site("http://www.a.example").Page("/", `<a href="/0">0</a>`)
 		run := func(change func(*crawler.Options)) (crawler.Summary, error) {
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir}
 			change(&o)
 			c, err := crawler.New(o)
 			if err != nil {

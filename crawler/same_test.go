@@ -76,7 +76,7 @@ func FuzzSameRules(f *testing.F) {
 			if again := rule(once); again != once || once.Site() != u.Site() {
 				t.Errorf("rule %d: %s becomes %s, and then %s", i, u, once, again)
 			}
-			o := crawler.Options{Same: rule}
+			o := crawler.Options{Follow: crawler.Follow{Same: rule}}
 			same := o.SameAs(u)
 			if again := o.SameAs(same); again.Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and that for %s", i, u, same, again)
@@ -287,7 +287,7 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	o := crawler.Options{Same: crawler.StripTracking}
+	o := crawler.Options{Follow: crawler.Follow{Same: crawler.StripTracking}}
 	for raw, want := range map[string]bool{"/x?utm_source=1": true, "/x?utm_source=9": true, "/x": true, "/x?a": false, "/moment": true} {
 		u, err := frontier.ParseURL("http://a.example" + raw)
 		if err != nil {
@@ -305,7 +305,7 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 func TestInvalidRulesForEquivalentURLs(t *testing.T) {
 	_, err := crawler.New(crawler.Options{
 		Identity: testIdentity, Seeds: []string{"http://a.example/"},
-		Same: func(frontier.URL) frontier.URL { panic("a bug") },
+		Follow: crawler.Follow{Same: func(frontier.URL) frontier.URL { panic("a bug") }},
 	})
 	if err == nil || !strings.Contains(err.Error(), "Same") {
 		t.Errorf("a rule that panics for a seed: %v", err)

@@ -67,7 +67,8 @@ func sample(s crawler.Setting) string {
 // shown returns the exported fields of o as text.
 func shown(o *crawler.Options) map[string]string {
 	fields := map[string]string{}
-	for f, v := range reflect.ValueOf(o).Elem().Fields() {
+	for _, f := range optionFields() {
+		v := reflect.ValueOf(o).Elem().FieldByIndex(f.Index)
 		switch {
 		case !f.IsExported():
 		case f.Type.Kind() == reflect.Func:
@@ -104,7 +105,7 @@ func TestEachOptionIsASetting(t *testing.T) {
 			}
 		}
 	}
-	for f := range reflect.TypeFor[crawler.Options]().Fields() {
+	for _, f := range optionFields() {
 		if n := len(slices.DeleteFunc(slices.Clone(fields), func(name string) bool { return name != f.Name })); f.IsExported() && n != 1 {
 			t.Errorf("Options.%s is set by %d settings, want 1", f.Name, n)
 		}
@@ -203,7 +204,7 @@ func TestHowSettingsArePrinted(t *testing.T) {
 			t.Errorf("%s %q is printed as %q, want %q", row.name, row.set, got, row.want)
 		}
 	}
-	o := crawler.Options{Proxy: func(*url.URL) (*url.URL, error) { return nil, nil }, Scope: crawler.ScopeFunc(nil)}
+	o := crawler.Options{Wire: crawler.Wire{Proxy: func(*url.URL) (*url.URL, error) { return nil, nil }}, Scope: crawler.ScopeFunc(nil)}
 	if proxy, scope := setting(t, &o, "proxy").String(), setting(t, &o, "scope").String(); proxy != "a function" || scope != "crawler.ScopeFunc" {
 		t.Errorf("functions are printed as %q and %q", proxy, scope)
 	}

@@ -23,7 +23,7 @@ func beside(t *testing.T, w *crawltest.Web, crawls int, change func(i int, o *cr
 	t.Helper()
 	var all sync.WaitGroup
 	for i := range crawls {
-		o := crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, RootCAs: w.RootCAs(), Patience: time.Hour}
+		o := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Budget: crawler.Budget{Patience: time.Hour}}
 		change(i, &o)
 		c, err := crawler.New(o)
 		if err != nil {

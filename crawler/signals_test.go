@@ -51,7 +51,7 @@ func TestSignalsOfAPage(t *testing.T) {
 		w := signalsWeb(t)
 		var mu sync.Mutex
 		got, copies := map[string]string{}, map[time.Time]bool{}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 		w.Site("http://quiet.example").Page("/", `<meta name=robots content=nofollow>`)
 		var mu sync.Mutex
 		got := map[string]robots.Signals{}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "http://quiet.example/"}, Network: w, Patience: 100 * time.Hour})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "http://quiet.example/"}, Wire: crawler.Wire{Network: w}, Budget: crawler.Budget{Patience: 100 * time.Hour}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 			row(w, origin, 8)
 		}
 		all := map[string]crawler.SiteOptions{"slow.example": {Delay: 10 * time.Second}, "eager.example": {Delay: crawler.NoDelay}}
-		o := crawler.Options{Dir: dir, Limit: 6, Delay: 2 * time.Second, Site: table(t, all),
+		o := crawler.Options{Dir: dir, Budget: crawler.Budget{Limit: 6}, Pace: crawler.Pace{Delay: 2 * time.Second}, Site: table(t, all),
 			Seeds: []string{slow + "/0", usual + "/0", eager + "/0", late + "/0"}}
 		if _, err := runOf(t, w, nil, o); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 			}
 			return n
 		}
-		o := crawler.Options{Dir: dir, Seeds: seeds, MaxHostPages: 3, Site: table(t, map[string]crawler.SiteOptions{
+		o := crawler.Options{Dir: dir, Seeds: seeds, Budget: crawler.Budget{MaxHostPages: 3}, Site: table(t, map[string]crawler.SiteOptions{
 			"less.example": {MaxPages: 2}, "more.example": {MaxPages: 5, Reason: "asked for"}, "all.example": {MaxPages: -1, Reason: "asked for"},
 		})}
 		for run, want := range []map[string]int{{"less": 2, "usual": 3, "more": 5, "all": 9}, {"less": 2, "usual": 3, "more": 7, "all": 9}} {
@@ -226,7 +226,7 @@ func TestExcludedSitesGetNoRequest(t *testing.T) {
 		w.Site("http://no.example").Page("/", "x").Page("/1", "x").Page("/i", "x")
 		w.Site("http://to.example").Redirect("/", "http://no.example/1")
 		w.Site("http://rules.example").Redirect("/robots.txt", "http://no.example/robots.txt").Page("/", "x")
-		o := crawler.Options{Dir: dir, Scope: crawler.Anywhere(), Requisites: true,
+		o := crawler.Options{Dir: dir, Scope: crawler.Anywhere(), Follow: crawler.Follow{Requisites: true},
 			Seeds: []string{"http://a.example/", "http://no.example/", "http://to.example/", "http://rules.example/"}}
 		in := crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasPrefix(e.URL.Target(), "/in/") })
 		o.Site = table(t, map[string]crawler.SiteOptions{"no.example": {Exclude: true, Reason: "they asked by mail"}, "a.example": {Scope: in}})
@@ -274,7 +274,7 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 			site         func(frontier.Site) crawler.SiteOptions
 			aside, asked int
 		}{{limit: 1}, {site: narrow, aside: 1}, {asked: 1}} {
-			c, err := runOf(t, w, nil, crawler.Options{Dir: dir, Seeds: []string{"http://a.example/"}, Limit: run.limit, Site: run.site})
+			c, err := runOf(t, w, nil, crawler.Options{Dir: dir, Seeds: []string{"http://a.example/"}, Budget: crawler.Budget{Limit: run.limit}, Site: run.site})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 		}
 		for range 2 {
 			c, err := runOf(t, w, nil, crawler.Options{Dir: dir, Seeds: []string{"http://mine.example/", "http://www.mine.example/", "http://a.example/"},
-				Logger: slog.New(slog.NewTextHandler(&said, nil)), Site: table(t, map[string]crawler.SiteOptions{
+				Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(&said, nil))}, Site: table(t, map[string]crawler.SiteOptions{
 					"mine.example": {AllowForbidden: true, MaxPages: 20000, Delay: 2 * time.Second, Header: http.Header{"X-Key": {"7"}}, Reason: "it is ours, as agreed"},
 				})})
 			if err != nil || c.Summary().End != crawler.EndDone {
@@ -346,16 +346,16 @@ func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 		field string
 		crawl crawler.Options // with these it is valid
 	}{
-		{"AllowForbidden", crawler.SiteOptions{AllowForbidden: true}, "Site.AllowForbidden", crawler.Options{AllowForbidden: true}},
-		{"more pages", crawler.SiteOptions{MaxPages: crawler.DefaultHostPages + 1}, "Site.MaxPages", crawler.Options{MaxHostPages: -1}},
-		{"all pages", crawler.SiteOptions{MaxPages: -1}, "Site.MaxPages", crawler.Options{MaxHostPages: -1}},
+		{"AllowForbidden", crawler.SiteOptions{AllowForbidden: true}, "Site.AllowForbidden", crawler.Options{Robots: crawler.Robots{AllowForbidden: true}}},
+		{"more pages", crawler.SiteOptions{MaxPages: crawler.DefaultHostPages + 1}, "Site.MaxPages", crawler.Options{Budget: crawler.Budget{MaxHostPages: -1}}},
+		{"all pages", crawler.SiteOptions{MaxPages: -1}, "Site.MaxPages", crawler.Options{Budget: crawler.Budget{MaxHostPages: -1}}},
 		{"more bytes", crawler.SiteOptions{MaxBytes: 101}, "Site.MaxBytes", crawler.Options{}},
 		{"all time", crawler.SiteOptions{MaxTime: -1}, "Site.MaxTime", crawler.Options{}},
 		{"a field", crawler.SiteOptions{Header: http.Header{"Cookie": {"x"}}, Reason: "none is enough"}, "Site.Header", crawler.Options{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
-			strict := crawler.Options{MaxHostBytes: 100, MaxHostTime: time.Hour}
+			strict := crawler.Options{Budget: crawler.Budget{MaxHostBytes: 100, MaxHostTime: time.Hour}}
 			var invalid *crawler.OptionError
 			if err := strict.CheckSite(test.o); !errors.As(err, &invalid) || invalid.Field != test.field || invalid.Site != "" {
 				t.Errorf("CheckSite: %v", err)
@@ -433,7 +433,7 @@ func TestAFunctionSiteThatBlocksBlocksOnlyThatSite(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
 		var c *crawler.Crawler
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Seeds: []string{"http://stuck.example/0", "http://a.example/0"},
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://stuck.example/0", "http://a.example/0"},
 			Site: func(s frontier.Site) crawler.SiteOptions {
 				c.Stats()
 				if s == "http://stuck.example" {
@@ -486,7 +486,7 @@ func TestNoSettingsOfSitesMakeACrawlImpolite(t *testing.T) {
 				defer mu.Unlock()
 				return rng.Int64N(n)
 			}
-			o := crawler.Options{Dir: dir, Seeds: seeds, Scope: crawler.Anywhere(), Delay: 2 * time.Second, MaxHostPages: 8, Patience: frontier.Forever,
+			o := crawler.Options{Dir: dir, Seeds: seeds, Scope: crawler.Anywhere(), Pace: crawler.Pace{Delay: 2 * time.Second}, Budget: crawler.Budget{MaxHostPages: 8, Patience: frontier.Forever},
 				Site: func(frontier.Site) crawler.SiteOptions {
 					return crawler.SiteOptions{
 						Delay: max(-1, time.Duration(draw(int64(20*time.Second)))-10*time.Second), MaxPages: int(draw(14)) - 1,

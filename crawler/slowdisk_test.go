@@ -22,7 +22,7 @@ func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				w := crawltest.New(t)
-				o := crawler.Options{Identity: testIdentity, Network: w, Dir: dir, Concurrency: workers, IPDelay: -1}
+				o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Pace: crawler.Pace{Concurrency: workers, IPDelay: -1}}
 				for i := range workers {
 					origin := fmt.Sprintf("http://h%d.example", i)
 					book(w, origin, 5)

@@ -17,7 +17,7 @@ func TestOldest(t *testing.T) {
 		w.Site("http://quick.example").Page("/", "x")
 		w.Site("http://slow.example").Latency(10*time.Second).Page("/", "x")
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://quick.example/", "http://slow.example/"}, Network: w,
+			Identity: testIdentity, Seeds: []string{"http://quick.example/", "http://slow.example/"}, Wire: crawler.Wire{Network: w},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func BenchmarkStatus(b *testing.B) {
 		}
 	}
 	f.Settle(b.Context())
-	c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://h0.example/"}, Logger: slog.New(slog.DiscardHandler)})
+	c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://h0.example/"}, Hooks: Hooks{Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := statusWeb(t)
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Network: w, Dir: dir, Output: []crawler.Output{}, Limit: 20, Patience: time.Hour, MaxHostPages: 4,
+			Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Keep: crawler.Keep{Output: []crawler.Output{}}, Budget: crawler.Budget{Limit: 20, Patience: time.Hour, MaxHostPages: 4},
 			Seeds: []string{"http://a.example/", "http://calm.example/", "http://slow.example/", "http://out.example/", "http://gone.example/"},
 		})
 		if err != nil {
@@ -80,7 +80,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Duration(i) * time.Hour)
 			w := chain(t, 40)
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Dir: dir, Seeds: []string{"http://a.example/0"}, MaxTime: 9500 * time.Millisecond})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{MaxTime: 9500 * time.Millisecond}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestTheStatusOfARunThatFailed(t *testing.T) {
 	for i, want := range []crawler.State{crawler.StateEnded, crawler.StateUnknown} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Duration(i) * time.Hour)
-			o := crawler.Options{Identity: testIdentity, Network: chain(t, 3), Dir: dir, Seeds: []string{"http://a.example/0"}, Limit: 1}
+			o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: chain(t, 3)}, Dir: dir, Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{Limit: 1}}
 			if i > 0 {
 				o.Limit, o.Links = 0, func(*crawler.Page, *crawler.Link) bool { panic("no") }
 			}
@@ -179,7 +179,7 @@ func TestTheRateIsThatOfTheLastSeconds(t *testing.T) {
 				return nil
 			}
 		}
-		steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}, MaxTime: 200 * time.Second}, orders)
+		steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{MaxTime: 200 * time.Second}}, orders)
 		want := map[time.Duration]float64{500: 0, 10_500: 9, 90_500: 30, 120_500: 12, 190_500: 3}
 		if !cmp.Equal(rates, want, cmpopts.EquateApprox(0, 1.01)) {
 			t.Errorf("pages in the last seconds: %v, want about %v", rates, want)

@@ -85,7 +85,7 @@ func TestAPausedCrawlSendsNoRequestsUntilItIsResumed(t *testing.T) {
 // A paused run ends only by Stop or its time.
 func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := steered(t, chain(t, 6), crawler.Options{Seeds: []string{"http://a.example/0"}, MaxTime: time.Hour, Patience: time.Second},
+		c := steered(t, chain(t, 6), crawler.Options{Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{MaxTime: time.Hour, Patience: time.Second}},
 			map[time.Duration]func(*crawler.Crawler) error{
 				2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Pause("") },
 			})
@@ -125,7 +125,7 @@ func TestAnExcludedHostGetsNoRequests(t *testing.T) {
 		w.Site("http://b.example").Page("/last", `<a href="http://a.example/new">x</a>`)
 		w.Site("http://c.example").Redirect("/robots.txt", "http://a.example/robots.txt").Page("/", "x")
 		c := steered(t, w, crawler.Options{
-			Seeds: []string{"http://a.example/0", "http://b.example/0"}, Scope: crawler.Anywhere(), Patience: 5 * time.Minute,
+			Seeds: []string{"http://a.example/0", "http://b.example/0"}, Scope: crawler.Anywhere(), Budget: crawler.Budget{Patience: 5 * time.Minute},
 		}, map[time.Duration]func(*crawler.Crawler) error{
 			2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Exclude("a.example", "the owner's mail") },
 			4 * time.Second: func(c *crawler.Crawler) error {
@@ -183,12 +183,12 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 			}
 			var kept []string
 			c, err := crawler.New(crawler.Options{
-				Identity: testIdentity, Network: w, Dir: dir, Seeds: seeds, Lift: run.lift, MaxTime: 38 * time.Second, Concurrency: 3,
-				OnStart: func(s crawler.Start) {
+				Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Seeds: seeds, Pace: crawler.Pace{Lift: run.lift, Concurrency: 3}, Budget: crawler.Budget{MaxTime: 38 * time.Second},
+				Hooks: crawler.Hooks{OnStart: func(s crawler.Start) {
 					for _, o := range s.Orders {
 						kept = append(kept, o.String())
 					}
-				},
+				}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -251,7 +251,7 @@ func TestChangesOfARunAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 20)
 		w.Site("http://b.example").Page("/", "x")
-		c := steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}, Limit: 3}, map[time.Duration]func(*crawler.Crawler) error{
+		c := steered(t, w, crawler.Options{Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{Limit: 3}}, map[time.Duration]func(*crawler.Crawler) error{
 			time.Second: func(c *crawler.Crawler) error {
 				return c.Limit("more is wanted", func(l *crawler.Limits) { l.Pages, l.Concurrency = 5, 1 })
 			},
@@ -286,7 +286,7 @@ func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
 				return nil
 			}
 		}
-		steered(t, w, crawler.Options{Seeds: seeds, Concurrency: 8}, map[time.Duration]func(*crawler.Crawler) error{
+		steered(t, w, crawler.Options{Seeds: seeds, Pace: crawler.Pace{Concurrency: 8}}, map[time.Duration]func(*crawler.Crawler) error{
 			5 * time.Second:  look(0),
 			6 * time.Second:  func(c *crawler.Crawler) error { return c.Limit("", func(l *crawler.Limits) { l.Concurrency = 2 }) },
 			15 * time.Second: look(1),
@@ -300,7 +300,7 @@ func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
 }
 
 func TestInvalidOrders(t *testing.T) {
-	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Delay: 2 * time.Second, Concurrency: 5})
+	c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Pace: crawler.Pace{Delay: 2 * time.Second, Concurrency: 5}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestConcurrentOrders(t *testing.T) {
 			book(w, site, 5)
 			seeds = append(seeds, site+"/0")
 		}
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Seeds: seeds, Dir: dir, Concurrency: 8})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: seeds, Dir: dir, Pace: crawler.Pace{Concurrency: 8}})
 		if err != nil {
 			t.Fatal(err)
 		}

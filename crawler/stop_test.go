@@ -17,7 +17,7 @@ func TestStopBeforeARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +54,8 @@ func TestRescansAreStopped(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var c *crawler.Crawler
 			scope := func(frontier.Entry) bool { test.stop(c, cancel); return true }
-			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w, Dir: dir,
-				Rescan: true, MaxTime: time.Second, Scope: crawler.ScopeFunc(scope)})
+			c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}, Dir: dir,
+				Keep: crawler.Keep{Rescan: true}, Budget: crawler.Budget{MaxTime: time.Second}, Scope: crawler.ScopeFunc(scope)})
 			if err != nil {
 				t.Fatal(err)
 			}

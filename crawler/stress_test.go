@@ -103,9 +103,9 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 	begin := time.Now()
 	for run := 0; ; run++ {
 		opts := crawler.Options{
-			Identity: testIdentity, Seeds: seeds, Network: w, Dir: dir, Scope: crawler.Anywhere(), Limit: web.pages,
-			Output:     []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks},
-			Requisites: true, MaxArchive: 64 << 10,
+			Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}, Dir: dir, Scope: crawler.Anywhere(), Budget: crawler.Budget{Limit: web.pages},
+			Keep:   crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks}, MaxArchive: 64 << 10},
+			Follow: crawler.Follow{Requisites: true},
 		}
 		crawler.SetSmallestBounds(&opts, 2*time.Millisecond)
 		c, err := crawler.New(opts)

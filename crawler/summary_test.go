@@ -80,7 +80,7 @@ func TestFiguresOfARun(t *testing.T) {
 			w.Site(host).Robots(fmt.Sprint("User-agent: *\nCrawl-delay: ", delay)).Page("/", "<a href=/1>1</a>").Page("/1", "x")
 		}
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/", "http://c.example/"}, Network: w,
+			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/", "http://c.example/"}, Wire: crawler.Wire{Network: w},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "<a href=/2>2</a>").Page("/2", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +349,7 @@ func TestLeftAfterARun(t *testing.T) {
 		w := crawltest.New(t)
 		book(w, "http://a.example", 10)
 		dir := t.TempDir()
-		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://a.example/1", "http://a.example/2"}, Network: w, Dir: dir, Limit: 1}
+		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/0", "http://a.example/1", "http://a.example/2"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Limit: 1}}
 		for limit := range 3 {
 			opts.Limit = limit + 1
 			c, err := crawler.New(opts)

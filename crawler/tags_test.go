@@ -62,12 +62,11 @@ func runTags(t *testing.T, w *crawltest.Web, h crawler.Handler, seeds ...string)
 	t.Helper()
 	var mu sync.Mutex
 	c, err := crawler.New(crawler.Options{
-		Identity: testIdentity, Seeds: seeds, Network: w, Logger: slog.New(slog.DiscardHandler),
-		OnError: func(p *crawler.Page, err error) {
+		Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler), OnError: func(p *crawler.Page, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			errs = append(errs, err)
-		},
+		}},
 	})
 	if err == nil {
 		err = c.Run(t.Context(), h)
@@ -225,8 +224,8 @@ func TestWhatASitemapNamesHasNoTag(t *testing.T) {
 					}),
 				}
 				c, err := crawler.New(crawler.Options{
-					Identity: testIdentity, Seeds: []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
-					Sitemaps: test.sitemaps, Links: test.links,
+					Identity: testIdentity, Seeds: []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
+					Follow: crawler.Follow{Sitemaps: test.sitemaps, Links: test.links},
 				})
 				if err == nil {
 					err = c.Run(t.Context(), tags)

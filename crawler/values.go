@@ -183,7 +183,7 @@ func (hosts) Type() string { return "site|host|all" }
 func (h hosts) String() string { return strings.Join(*h.to, " ") }
 
 func (h hosts) Set(text string) error {
-	o := Options{Lift: []string{text}}
+	o := Options{Pace: Pace{Lift: []string{text}}}
 	var wrong *OptionError
 	if errors.As(o.checkLift(), &wrong) {
 		return errors.New(wrong.Reason)

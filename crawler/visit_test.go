@@ -89,7 +89,7 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 			seeds = append(seeds, "http://"+host+"/")
 		}
 		dbs := map[frontier.Site]*storage.DB{}
-		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: seeds, Network: w}, nil,
+		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}}, nil,
 			crawler.Rooms{DB: func(s frontier.Site) *storage.DB { return dbs[s] }})
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +153,7 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 		}
 		asked, visits := 0, 0
 		job, err := crawler.NewJob(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Revisit: revisit.Fixed{Every: 24 * time.Hour},
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Revisit: revisit.Fixed{Every: 24 * time.Hour},
 		}, nil, crawler.Rooms{DB: func(frontier.Site) *storage.DB { asked++; return db }})
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestAJobCallsStop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w}
+		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
 		stop := crawler.HandlerFunc(func(context.Context, *crawler.Page) error { return crawler.ErrStop })
 		out := 0
 		job, err := crawler.NewJob(opts, stop, crawler.Rooms{Stop: func() { out += f.Stats().Out; f.Stop() }})
@@ -238,7 +238,7 @@ func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 						t.Fatal(err)
 					}
 					seed := "http://a.example" + path
-					job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{seed}, Network: w}, nil,
+					job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{seed}, Wire: crawler.Wire{Network: w}}, nil,
 						crawler.Rooms{DB: func(frontier.Site) *storage.DB { return db }})
 					if err != nil {
 						t.Fatal(err)

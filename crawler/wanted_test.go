@@ -213,7 +213,7 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x").Page("/1", "x").Status("/0", 500)
 		w.Site("http://slow.example").Robots("User-agent: *\nCrawl-delay: 400").Page("/", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Network: w, Concurrency: 1,
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Pace: crawler.Pace{Concurrency: 1},
 			Seeds: []string{"http://slow.example/", "http://a.example/0", "http://a.example/", "http://a.example/1"}})
 		if err != nil {
 			t.Fatal(err)
@@ -270,7 +270,7 @@ func TestHowARunEnded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := crawltest.New(t)
 				w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
-				c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, MaxTime: time.Hour})
+				c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Budget: crawler.Budget{MaxTime: time.Hour}})
 				if err != nil {
 					t.Fatal(err)
 				}

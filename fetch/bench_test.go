@@ -54,7 +54,7 @@ func BenchmarkGet(b *testing.B) {
 		keep       bool
 	}{{"plain", "plain", false}, {"gzip", "gzip", false}, {"plain for an archive", "plain", true}, {"gzip for an archive", "gzip", true}} {
 		b.Run(tc.name, func(b *testing.B) {
-			v := newTour(b, Options{KeepWire: tc.keep, ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
+			v := newTour(b, Options{Bodies: Bodies{KeepWire: tc.keep}, ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
 			front, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: -1})
 			if err != nil {
 				b.Fatal(err)

@@ -82,7 +82,7 @@ func TestOnlySmallBodiesAreLent(t *testing.T) {
 // The memory for the bytes on the wire is allocated once if the server sends a
 // Content-Length.
 func TestTheWireIsReadIntoOnePiece(t *testing.T) {
-	f := &Fetcher{opts: Options{KeepWire: true}}
+	f := &Fetcher{opts: Options{Bodies: Bodies{KeepWire: true}}}
 	defer f.decoders.close()
 	for _, size := range []int{1, 100, 50_000} {
 		wire := gzipped(text(400_000))[:size]
@@ -212,7 +212,7 @@ func TestBodiesThatWaitForADecoder(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: %d\r\n\r\n", len(tc.wire)+tc.more)
 			w := &wire{serve: answers(noRobots(func(*request, int) string { return head + tc.wire }))}
-			f := newTour(t, Options{Network: w, BodyBudget: 10, TempDir: t.TempDir()}).fetcher
+			f := newTour(t, Options{Network: w, Bodies: Bodies{BodyBudget: 10, TempDir: t.TempDir()}}).fetcher
 			for range maxWindows {
 				f.bodies.window("br")
 			}

@@ -75,7 +75,7 @@ func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
 				}
 				return pages[r.target[1:]]
 			}))}
-			f := newTour(t, Options{Network: w, KeepWire: keep, BodyBudget: 1, TempDir: dir, MaxHosts: 1, MaxIdle: 1, MaxNames: 1}).fetcher
+			f := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: keep, BodyBudget: 1, TempDir: dir}, Bounds: Bounds{MaxHosts: 1, MaxIdle: 1, MaxNames: 1}}).fetcher
 			var large atomic.Int32
 			var visits sync.WaitGroup
 			for i := range 14 {
@@ -135,7 +135,7 @@ func TestBodiesThatAreCutOrBrokenAreSoWithoutMemory(t *testing.T) {
 					w.serve = func(c net.Conn, n int) {
 						answers(noRobots(func(r *request, _ int) string { return tc.answer }))(&once{Conn: c}, n)
 					}
-					f := newTour(t, Options{Network: w, KeepWire: true, MaxSize: limit, BodyBudget: budget, TempDir: t.TempDir()}).fetcher
+					f := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true, MaxSize: limit, BodyBudget: budget, TempDir: t.TempDir()}}).fetcher
 					if budget > 0 {
 						// All decoders are in use: the body waits in its encoded form.
 						for range maxWindows {
@@ -170,7 +170,7 @@ func TestTheContextEndsTheWaitForRoom(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(body) }))}
 		serve := w.serve
 		w.serve = func(c net.Conn, n int) { serve(c, n); served <- true }
-		f := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: t.TempDir()}).fetcher
+		f := newTour(t, Options{Network: w, Bodies: Bodies{BodyBudget: 1, TempDir: t.TempDir()}}).fetcher
 		ctx, cancel := context.WithCancel(t.Context())
 		holds, stop := make(chan bool), make(chan bool)
 		var visits sync.WaitGroup
@@ -202,7 +202,7 @@ func TestTheContextEndsTheWaitForRoom(t *testing.T) {
 func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(strings.Repeat("x", 300<<10)) }))}
-		v := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")})
+		v := newTour(t, Options{Network: w, Bodies: Bodies{BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")}})
 		err := visitWith(t.Context(), v.fetcher, "http://a.example/", func(*Result) {})
 		if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "temporary file") {
 			t.Errorf("error %v", err)
@@ -214,7 +214,7 @@ func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
 func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return encoded(t, "br", []byte("hello")) }))}
-		f := newTour(t, Options{Network: w, BodyBudget: 1 << 20, TempDir: t.TempDir()}).fetcher
+		f := newTour(t, Options{Network: w, Bodies: Bodies{BodyBudget: 1 << 20, TempDir: t.TempDir()}}).fetcher
 		if !f.bodies.windows.TryAcquire(maxWindows) {
 			t.Fatal("decoders are in use")
 		}
@@ -309,7 +309,7 @@ func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
 }
 
 func TestWhatFailsGivesItsRoomBack(t *testing.T) {
-	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
+	f := newTour(t, Options{Bodies: Bodies{BodyBudget: 10, TempDir: t.TempDir()}}).fetcher
 	b := &body{share: share{budget: f.bodies, full: true}}
 	b.plain.share, b.kept.share = &b.share, &b.share
 	if err := b.plain.append(make([]byte, maxScratch+5)); err != nil {

@@ -78,7 +78,7 @@ func TestContentCodings(t *testing.T) {
 						accepted = r.header.Get("Accept-Encoding")
 						return answer(coding, packed, chunked)
 					}))}
-					v := newTour(t, Options{Network: w, KeepWire: true})
+					v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}})
 					for range 3 { // the decoder is used again
 						res, all := v.visit("http://a.example/")
 						x := last(all)
@@ -105,7 +105,7 @@ func TestTheBodyIsHeldOnceWhereThereIsNoCoding(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
-			res, _ := newTour(t, Options{Network: w, KeepWire: keep}).visit("http://a.example/")
+			res, _ := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: keep}}).visit("http://a.example/")
 			x := res.Page
 			if x == nil || string(x.Body) != "hello" {
 				t.Fatalf("page: %+v", x)
@@ -284,7 +284,7 @@ func TestCodingsThatStandForNothingEnd(t *testing.T) {
 	}
 	for coding, parts := range nothing {
 		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
-		f := &Fetcher{opts: Options{KeepWire: true}}
+		f := &Fetcher{opts: Options{Bodies: Bodies{KeepWire: true}}}
 		b, err := f.readBody(response(coding, wire), nil, limit, false, func(int) {})
 		err = cmp.Or(err, b.settle(t.Context(), f))
 		if err != nil || !b.cut || len(b.decoded) != 0 || len(b.wire) > 2*limit || b.n != int64(len(b.wire)) {
@@ -330,7 +330,7 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 // RFC 9659, section 3: windows of up to 8 MiB.
 func TestWindowsOfZstd(t *testing.T) {
 	for window, want := range map[byte]bool{0x67: true, 0x68: true, 0x69: false} { // 7.5, 8 and 9 MiB (RFC 8878, section 3.1.1.1.2)
-		f := &Fetcher{opts: Options{MaxSize: 100}}
+		f := &Fetcher{opts: Options{Bodies: Bodies{MaxSize: 100}}}
 		wire := append([]byte{0x28, 0xb5, 0x2f, 0xfd, 0, window, 5<<3 | 1, 0, 0}, "hello"...)
 		b, err := f.Decode(response("zstd", wire))
 		if (err == nil) != want || want && string(b) != "hello" {
@@ -439,7 +439,7 @@ func FuzzContentEncoding(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, coding string, wire []byte) {
 		const limit = 1000
-		fetcher := &Fetcher{opts: Options{KeepWire: true}}
+		fetcher := &Fetcher{opts: Options{Bodies: Bodies{KeepWire: true}}}
 		defer fetcher.decoders.close()
 		b, err := fetcher.readBody(response(coding, wire), nil, limit, false, func(int) {})
 		err = cmp.Or(err, b.settle(t.Context(), fetcher))
@@ -472,7 +472,7 @@ func TestChainsOfCodings(t *testing.T) {
 			chains = append(chains, []string{a, b}, []string{a, b, "gzip"})
 		}
 	}
-	f := &Fetcher{opts: Options{KeepWire: true}}
+	f := &Fetcher{opts: Options{Bodies: Bodies{KeepWire: true}}}
 	defer f.decoders.close()
 	for _, chain := range chains {
 		wire := chained(t, plain, chain...)

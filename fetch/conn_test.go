@@ -101,7 +101,7 @@ func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 				}
 			}
 		}}
-		v := newTour(t, Options{Network: w, KeepWire: true})
+		v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}})
 		v.visit("http://a.example/1")
 		res, all := v.visit("http://a.example/2")
 		if stage(all[0]) != StageStale || len(all[0].ResponseHead) > 0 || all[0].Ended.Sub(all[0].Started) != 15*time.Second {
@@ -326,7 +326,7 @@ func TestOddAnswersThatArePages(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(noRobots(func(*request, int) string { return answer }))}
-			res, all := newTour(t, Options{Network: w, KeepWire: true}).visit("http://a.example/")
+			res, all := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}}).visit("http://a.example/")
 			x := last(all)
 			if res.Page != x || string(x.Body) != "hello" || x.Proto != "http/1.1" || !strings.HasSuffix(string(x.ResponseHead), "\n\r\n") {
 				t.Errorf("%s: %q over %s, head %q: %v", name, x.Body, x.Proto, x.ResponseHead, x.Err)

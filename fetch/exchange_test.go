@@ -219,7 +219,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: answers(func(*request, int) string { return tc.answer })}
-			v := newTour(t, Options{Network: w, MaxSize: 1000})
+			v := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 1000}})
 			front := frontOf(t, frontier.Options{}, "http://a.example/")
 			turn, err := front.Next(t.Context())
 			if err != nil {

@@ -55,7 +55,7 @@ func TestErrorsOfTLS(t *testing.T) {
 
 // A body whose file failed releases its part of the budget.
 func TestAVisitThatFailsGivesItsRoomBack(t *testing.T) {
-	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
+	f := newTour(t, Options{Bodies: Bodies{BodyBudget: 10, TempDir: t.TempDir()}}).fetcher
 	u, err := frontier.ParseURL("http://a.example/")
 	if err != nil {
 		t.Fatal(err)

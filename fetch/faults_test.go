@@ -99,7 +99,7 @@ func TestFaultsOfAServer(t *testing.T) {
 			for _, keep := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					w := &wire{serve: tc.serve}
-					_, all := newTour(t, Options{Network: w, MaxSize: 100_000, KeepWire: keep}).visit("http://a.example/")
+					_, all := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 100_000, KeepWire: keep}}).visit("http://a.example/")
 					x := all[1]
 					if stage(x) != tc.want || x.Truncated != tc.truncated {
 						t.Errorf("stage %q, truncated %q; want %q, %q: %v", stage(x), x.Truncated, tc.want, tc.truncated, x.Err)

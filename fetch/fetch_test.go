@@ -178,7 +178,7 @@ func TestAnswersThatAreNotWhole(t *testing.T) {
 					// The connection closes after these bytes.
 					serve(&once{Conn: c}, n)
 				}
-				_, all := newTour(t, Options{Network: w, MaxSize: 1000}).visit("http://a.example/")
+				_, all := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 1000}}).visit("http://a.example/")
 				x := all[1]
 				if stage(x) != tc.want || x.Truncated != tc.truncated {
 					t.Errorf("stage %q, truncated %q; want %q, %q: %v", stage(x), x.Truncated, tc.want, tc.truncated, x.Err)

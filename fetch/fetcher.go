@@ -57,12 +57,21 @@ type Options struct {
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
-	MaxSize int64         // bytes of a decoded body; 0: DefaultMaxSize
 
 	// Bandwidth is the most bytes per second that the bodies of all sites together may take, as
 	// counted on the wire; 0: no limit. The time spent waiting for it does not count in the
 	// time-outs of a site. A server may still close a connection that it finds too slow.
 	Bandwidth int64
+
+	Bodies // how bodies are read and kept
+	Bounds // of memory
+
+	maxRules int // set in tests
+}
+
+// Bodies says how bodies are read, and where they are kept.
+type Bodies struct {
+	MaxSize int64 // bytes of a decoded body; 0: DefaultMaxSize
 
 	// KeepWire records each exchange as an archive stores it (WARC 1.1, section 6.3 and 6.4):
 	// Exchange.RequestHead, ResponseHead and Wire. It costs a copy of the bodies that have a
@@ -80,12 +89,13 @@ type Options struct {
 	// larger than the budget. The first 256 KiB of a body do not count, nor does a robots.txt.
 	BodyBudget int64
 	TempDir    string // empty: the system's
+}
 
+// Bounds limit what a Fetcher keeps in memory.
+type Bounds struct {
 	MaxHosts int // per-host fetchers kept in memory, without those in use; 0: 4096. Fewer are kept if the robots.txt of their sites are large
 	MaxIdle  int // kept connections; 0: 1024
 	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
-
-	maxRules int // set in tests
 }
 
 // Snapshots stores the robots.txt of each site, and the license documents that they name, for

@@ -54,7 +54,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 			}
 			return page("User-agent: *")
 		})}
-		v := newTour(t, Options{Network: w, MaxHosts: 2})
+		v := newTour(t, Options{Network: w, Bounds: Bounds{MaxHosts: 2}})
 		v.once = true
 		for i := range 15 {
 			if i == 5 { // the rules have expired
@@ -84,7 +84,7 @@ func TestKeptConnectionsHaveABound(t *testing.T) {
 			answers(noRobots(func(*request, int) string { return page("") }))(c, n)
 			closed.Add(1)
 		}}
-		v := newTour(t, Options{Network: w, MaxIdle: 2})
+		v := newTour(t, Options{Network: w, Bounds: Bounds{MaxIdle: 2}})
 		v.delay = -1
 		visit := func(host string, pause time.Duration, kept, gone int) {
 			t.Helper()
@@ -142,12 +142,12 @@ func TestTheBoundsOfTheTransport(t *testing.T) {
 
 func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	for n, want := range map[int]Options{
-		-1: {MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384, MaxSize: 16777216, Timeout: 30 * time.Second, maxRules: 33554432},
-		0:  {MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384, MaxSize: 16777216, Timeout: 30 * time.Second, maxRules: 33554432},
-		1:  {MaxHosts: 1, MaxIdle: 1, MaxNames: 1, MaxSize: 1, Timeout: 1, maxRules: 1},
+		-1: {Bounds: Bounds{MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384}, Bodies: Bodies{MaxSize: 16777216}, Timeout: 30 * time.Second, maxRules: 33554432},
+		0:  {Bounds: Bounds{MaxHosts: 4096, MaxIdle: 1024, MaxNames: 16384}, Bodies: Bodies{MaxSize: 16777216}, Timeout: 30 * time.Second, maxRules: 33554432},
+		1:  {Bounds: Bounds{MaxHosts: 1, MaxIdle: 1, MaxNames: 1}, Bodies: Bodies{MaxSize: 1}, Timeout: 1, maxRules: 1},
 	} {
-		f := newTour(t, Options{MaxHosts: n, MaxIdle: n, MaxNames: n, MaxSize: int64(n), Timeout: time.Duration(n), maxRules: n}).fetcher
-		got := Options{MaxHosts: f.opts.MaxHosts, MaxIdle: f.opts.MaxIdle, MaxNames: f.names.most, MaxSize: f.opts.MaxSize, Timeout: f.opts.Timeout, maxRules: f.opts.maxRules}
+		f := newTour(t, Options{Bounds: Bounds{MaxHosts: n, MaxIdle: n, MaxNames: n}, Bodies: Bodies{MaxSize: int64(n)}, Timeout: time.Duration(n), maxRules: n}).fetcher
+		got := Options{Bounds: Bounds{MaxHosts: f.opts.MaxHosts, MaxIdle: f.opts.MaxIdle, MaxNames: f.names.most}, Bodies: Bodies{MaxSize: f.opts.MaxSize}, Timeout: f.opts.Timeout, maxRules: f.opts.maxRules}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%d: %+v", n, got)
 		}
@@ -162,7 +162,7 @@ func TestTheLongestRequest(t *testing.T) {
 	}{
 		{Options{}, 2 * time.Minute},
 		{Options{Timeout: time.Second}, 4 * time.Second},
-		{Options{Timeout: time.Second, Bandwidth: 1000, MaxSize: 500}, 4*time.Second + 10*portion*time.Millisecond}, // robots.txt may be larger
+		{Options{Timeout: time.Second, Bandwidth: 1000, Bodies: Bodies{MaxSize: 500}}, 4*time.Second + 10*portion*time.Millisecond}, // robots.txt may be larger
 		{Options{Timeout: time.Second, Bandwidth: 1}, time.Hour + 4*time.Second},
 	} {
 		if got := newTour(t, tc.opts).fetcher.Longest(10); got != tc.want {

@@ -102,7 +102,7 @@ func TestFTP(t *testing.T) {
 				s := &ftpServer{files: tc.files, refuse: tc.refuse, data: make(chan net.Conn)}
 				w := &wire{serve: s.serve}
 				s.wire = w
-				res, _ := newTour(t, Options{Network: w, MaxSize: 1000}).visit(tc.url)
+				res, _ := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 1000}}).visit(tc.url)
 				if res.Outcome.Fate.Code != tc.code || res.Verdict.Access != tc.verdict {
 					t.Fatalf("fate %+v, verdict %v", res.Outcome.Fate, res.Verdict.Access)
 				}
@@ -200,7 +200,7 @@ func TestTheBudgetCountsForFTP(t *testing.T) {
 			s := &ftpServer{files: tc.files, data: make(chan net.Conn)}
 			w := &wire{serve: s.serve}
 			s.wire = w
-			f := newTour(t, Options{Network: w, BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")}).fetcher
+			f := newTour(t, Options{Network: w, Bodies: Bodies{BodyBudget: 1, TempDir: filepath.Join(t.TempDir(), "none")}}).fetcher
 			err := visitWith(t.Context(), f, "ftp://a.example/x", func(*Result) {})
 			if tc.fails && !errors.Is(err, os.ErrNotExist) || !tc.fails && err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -216,7 +216,7 @@ func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
 			s := &ftpServer{files: map[string]string{"/x": strings.Repeat("x", size)}, data: make(chan net.Conn)}
 			w := &wire{serve: s.serve}
 			s.wire = w
-			res, _ := newTour(t, Options{Network: w, MaxSize: 1000}).visit("ftp://a.example/x")
+			res, _ := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 1000}}).visit("ftp://a.example/x")
 			w.wait.Wait()
 			quits := 0
 			for _, c := range s.cmds {

@@ -28,7 +28,7 @@ func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 					asked = append(asked, r.method+" "+r.target)
 					return "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + fields + "\r\n"
 				}))}
-				v := newTour(t, Options{Network: w, KeepWire: true, BodyBudget: 1})
+				v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true, BodyBudget: 1}})
 				v.head = true
 				began := time.Now()
 				for i := range 2 {
@@ -163,7 +163,7 @@ func TestHEADOverHTTP2(t *testing.T) {
 						fr.WriteData(stream, true, []byte(more))
 					}
 				})}
-				v := newTour(t, Options{Network: w, RootCAs: pool, KeepWire: true})
+				v := newTour(t, Options{Network: w, RootCAs: pool, Bodies: Bodies{KeepWire: true}})
 				v.head = true
 				for i := range 2 {
 					res, all := v.visit(fmt.Sprintf("https://example.com/%d", i))

@@ -377,7 +377,7 @@ func TestWhatIsLentIsTakenBack(t *testing.T) {
 				}
 				return page("hello")
 			})}
-			res, all := newTour(t, Options{Network: w, Lend: lend}).visit("http://a.example/")
+			res, all := newTour(t, Options{Network: w, Bodies: Bodies{Lend: lend}}).visit("http://a.example/")
 			for _, x := range all {
 				x.Release()
 			}
@@ -390,7 +390,7 @@ func TestWhatIsLentIsTakenBack(t *testing.T) {
 
 // A body that cannot be read back from its file is an error.
 func TestABodyThatCannotBeReadBackIsAnError(t *testing.T) {
-	f := newTour(t, Options{BodyBudget: 10, TempDir: t.TempDir()}).fetcher
+	f := newTour(t, Options{Bodies: Bodies{BodyBudget: 10, TempDir: t.TempDir()}}).fetcher
 	u, err := frontier.ParseURL("http://a.example/")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 			}
 			return page("")
 		}))}
-		v := newTour(t, Options{Network: w, Purpose: robots.PurposeResearch, MaxHosts: 1})
+		v := newTour(t, Options{Network: w, Purpose: robots.PurposeResearch, Bounds: Bounds{MaxHosts: 1}})
 		front := frontOf(t, frontier.Options{}, "http://a.example/page", "http://b.example/page", "http://c.example/page")
 		for {
 			turn, err := front.Next(t.Context())

@@ -28,7 +28,7 @@ func FuzzAnAnswerCanBeReadInItsRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer string, head bool) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{serve: script(answer)}
-			v := newTour(t, Options{Network: w, KeepWire: true, Timeout: time.Second})
+			v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}, Timeout: time.Second})
 			v.head = head
 			_, all := v.visit("http://a.example/")
 			for _, x := range all {

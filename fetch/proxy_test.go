@@ -52,7 +52,7 @@ func TestAProxyForwardsWhatHasNoTLS(t *testing.T) {
 			}
 			return page("hello")
 		})
-		v := newTour(t, Options{Network: w, KeepWire: true, Proxy: mustProxy(t, "http://me:pass%20word@proxy.test:3128")})
+		v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}, Proxy: mustProxy(t, "http://me:pass%20word@proxy.test:3128")})
 		res, _ := v.visit("http://a.example/%zz?b=2")
 		if res.Page == nil || string(res.Page.Body) != "hello" {
 			t.Fatalf("outcome: %+v", res.Outcome)

@@ -24,7 +24,7 @@ func TestHeadsAreKeptAsTheyWereOnTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &wire{serve: answers(noRobots(func(r *request, n int) string { return before + head + "hello" }))}
-				v := newTour(t, Options{Network: w, KeepWire: true})
+				v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}})
 				for range 2 {
 					_, all := v.visit("http://a.example/%zz?q")
 					x := last(all)
@@ -69,7 +69,7 @@ func TestHeadsThatComeInPortions(t *testing.T) {
 				}
 			}
 		}}
-		v := newTour(t, Options{Network: w, KeepWire: true})
+		v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}})
 		var all []*Exchange
 		for range 4 {
 			_, more := v.visit("http://a.example/")
@@ -89,7 +89,7 @@ func TestHeadsThatComeInPortions(t *testing.T) {
 func TestWhatCameOfABrokenHeadIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return "no HTTP at all\r\n\r\n" }))}
-		_, all := newTour(t, Options{Network: w, KeepWire: true}).visit("http://a.example/")
+		_, all := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}}).visit("http://a.example/")
 		if x := all[1]; !strings.HasPrefix(string(x.ResponseHead), "no HTTP") || len(x.RequestHead) == 0 || stage(x) != StageProtocol {
 			t.Errorf("request %q, response %q, stage %q", x.RequestHead, x.ResponseHead, stage(x))
 		}
@@ -113,7 +113,7 @@ func TestHeadsOfHTTP2AreWrittenInTheFormOfHTTP1(t *testing.T) {
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
 		_, port, _ := strings.Cut(strings.TrimPrefix(server.URL, "https://"), ":")
-		v := newTour(t, Options{RootCAs: pool, KeepWire: true, ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
+		v := newTour(t, Options{RootCAs: pool, Bodies: Bodies{KeepWire: true}, ConnectTo: []ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}})
 		v.delay = -1
 		res, all := v.visit("https://example.com/a?b")
 		x := last(all)

@@ -50,7 +50,7 @@ func TestWhatAnAnswerAsksForCountsBeforeWhatBreaksBehindIt(t *testing.T) {
 								io.Copy(io.Discard, c)
 							}
 						}}
-						_, all := newTour(t, Options{Network: w, KeepWire: keep}).visit("http://a.example/")
+						_, all := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: keep}}).visit("http://a.example/")
 						for len(all) > 2 && all[0].URL.Target() != target {
 							all = all[1:]
 						}

@@ -55,7 +55,7 @@ func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 		for _, lend := range []bool{false, true} {
 			dir := t.TempDir()
 			f, err := fetch.New(fetch.Options{
-				Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", MaxSize: 600 << 10, BodyBudget: 300 << 10, TempDir: dir, Lend: lend,
+				Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", Bodies: fetch.Bodies{MaxSize: 600 << 10, BodyBudget: 300 << 10, TempDir: dir, Lend: lend},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func (zeros) Read(p []byte) (int, error) {
 // A record may decode to more than the limit of a body: the bytes after the end of the coding
 // are read up to that limit.
 func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
-	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", MaxSize: 64 << 10, TempDir: t.TempDir()})
+	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", Bodies: fetch.Bodies{MaxSize: 64 << 10, TempDir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 
 // The end of the run is not an error of the copy.
 func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
-	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", TempDir: t.TempDir()})
+	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", Bodies: fetch.Bodies{TempDir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

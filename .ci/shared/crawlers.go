@@ -22,7 +22,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	o := crawler.Options{Seeds: os.Args[4:], Delay: 300 * time.Millisecond, AllowPrivate: true}
+	o := crawler.Options{Seeds: os.Args[4:], Pace: crawler.Pace{Delay: 300 * time.Millisecond}, Wire: crawler.Wire{AllowPrivate: true}}
 	if os.Args[1] == "machine" {
 		path, err := machine.DefaultPath()
 		check(err)

@@ -73,9 +73,8 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},
-		Seeds:    demoweb.Seeds(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks},
-		TextDigest: true, Delay: 200 * time.Millisecond, Patience: 8 * time.Second, Depth: 12, MaxHostPages: 25,
-		ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}},
+		Seeds:    demoweb.Seeds(), Dir: dir, Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputBodies, crawler.OutputLinks}, TextDigest: true}, Pace: crawler.Pace{Delay: 200 * time.Millisecond}, Budget: crawler.Budget{Patience: 8 * time.Second, MaxHostPages: 25}, Follow: crawler.Follow{Depth: 12},
+		Wire: crawler.Wire{ConnectTo: []fetch.ConnectTo{{ToHost: "127.0.0.1", ToPort: port}}},
 	}, show)
 	if exit.Code(err) == exit.Later {
 		err = nil // expected: one of the sites never answers

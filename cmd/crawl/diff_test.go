@@ -62,7 +62,7 @@ func twoCrawls(t *testing.T, dir string) {
 			web(w)
 			o := crawler.Options{
 				Identity: crawler.Identity{Token: "testbot", Contact: "me@example.org"},
-				Seeds:    []string{"http://a.example/", "http://b.example/"}, Network: w, Dir: filepath.Join(dir, name), Patience: time.Hour,
+				Seeds:    []string{"http://a.example/", "http://b.example/"}, Wire: crawler.Wire{Network: w}, Dir: filepath.Join(dir, name), Budget: crawler.Budget{Patience: time.Hour},
 			}
 			if name == "is.crawl" {
 				time.Sleep(7 * 24 * time.Hour)

@@ -41,7 +41,7 @@ func watched(t *testing.T, show func(p *program, said *bytes.Buffer) screen) (ou
 		p := &program{out: &o, err: &s, network: w}
 		err := p.crawl(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: []string{"http://a.example/"},
-			Dir: dir, Delay: 7 * time.Second, Network: w,
+			Dir: dir, Pace: crawler.Pace{Delay: 7 * time.Second}, Wire: crawler.Wire{Network: w},
 		}, show(p, &s))
 		if err != nil {
 			t.Error(err)

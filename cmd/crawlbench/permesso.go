@@ -14,7 +14,7 @@ func runPermessoMemory(ctx context.Context, t *task) (report, error) {
 }
 
 func runPermessoDurable(ctx context.Context, t *task) (report, error) {
-	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{}})
+	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), Keep: crawler.Keep{Output: []crawler.Output{}}})
 }
 
 func runPermessoArchive(ctx context.Context, t *task) (report, error) {
@@ -22,19 +22,19 @@ func runPermessoArchive(ctx context.Context, t *task) (report, error) {
 }
 
 func runPermessoSnapshot(ctx context.Context, t *task) (report, error) {
-	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true})
+	return runPermesso(ctx, t, crawler.Options{Dir: filepath.Join(t.Dir, "bench.crawl"), Keep: crawler.Keep{TextDigest: true}})
 }
 
 // runPermessoAgain crawls after runPermessoSnapshot, whose crawl in the same directory it uses.
 func runPermessoAgain(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{
-		Dir: filepath.Join(t.Dir, "again.crawl"), Previous: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true,
+		Dir: filepath.Join(t.Dir, "again.crawl"), Keep: crawler.Keep{Previous: filepath.Join(t.Dir, "bench.crawl"), TextDigest: true},
 	})
 }
 
 func runPermessoPages(ctx context.Context, t *task) (report, error) {
 	return runPermesso(ctx, t, crawler.Options{
-		Dir: filepath.Join(t.Dir, "bench.crawl"), Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies},
+		Dir: filepath.Join(t.Dir, "bench.crawl"), Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputPages, crawler.OutputBodies}},
 	})
 }
 

@@ -101,7 +101,7 @@ func (r *reading) make(ctx context.Context) error {
 	if r.links {
 		output = append(output, crawler.OutputLinks)
 	}
-	_, err = runPermesso(ctx, t, crawler.Options{Dir: r.dir, Output: output})
+	_, err = runPermesso(ctx, t, crawler.Options{Dir: r.dir, Keep: crawler.Keep{Output: output}})
 	_, serr := web.stop()
 	return errors.Join(err, serr)
 }

@@ -31,10 +31,9 @@ func ExampleNew() {
 		Page("/", `<a href="/about">about</a> <a href="/private/x">private</a>`).
 		Page("/about", "<title>About</title>")
 	c, err := crawler.New(crawler.Options{
-		Identity:     crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
-		Seeds:        []string{"http://a.example/"},
-		Network:      w,
-		AllowPrivate: true, Delay: crawler.NoDelay, // outside of testing/synctest
+		Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
+		Seeds:    []string{"http://a.example/"},
+		Wire:     crawler.Wire{Network: w, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // outside of testing/synctest
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -21,7 +21,7 @@ func job(t *testing.T, w *crawltest.Web, seed string, f func(*crawler.Page) stri
 	t.Helper()
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "jobbot", Contact: "https://example.org/jobbot"},
-		Seeds:    []string{seed}, Network: w, RootCAs: w.RootCAs(), MaxSize: 1 << 20, Patience: frontier.Forever, Limit: 400,
+		Seeds:    []string{seed}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs(), MaxSize: 1 << 20}, Budget: crawler.Budget{Patience: frontier.Forever, Limit: 400},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ func crawled(t *testing.T, w *crawltest.Web, seed string, limit int) (pages, pro
 	t.Helper()
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"},
-		Seeds:    []string{seed}, Network: w, RootCAs: w.RootCAs(), Limit: limit,
+		Seeds:    []string{seed}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Budget: crawler.Budget{Limit: limit},
 	})
 	if err != nil {
 		t.Fatal(err)

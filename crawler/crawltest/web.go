@@ -11,7 +11,7 @@
 //		c, err := crawler.New(crawler.Options{
 //			Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
 //			Seeds:    []string{"http://a.example/"},
-//			Network:  w,
+//			Wire:     crawler.Wire{Network: w},
 //		})
 //		...
 //		w.AssertPolite()

@@ -19,7 +19,7 @@ func main() {
 	err := run(context.Background(), crawler.Options{
 		Identity: crawler.Identity{Token: "oncebot", Contact: "https://example.org/oncebot"},
 		Seeds:    os.Args[1:],
-		Limit:    1000,
+		Budget:   crawler.Budget{Limit: 1000},
 	}, func(u frontier.URL) { fmt.Println(u) })
 	if err != nil {
 		log.Fatal(err)

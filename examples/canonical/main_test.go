@@ -22,7 +22,7 @@ func TestEachPageOnce(t *testing.T) {
 		var got []string
 		err := run(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "oncebot", Contact: "https://example.org/oncebot"},
-			Seeds:    []string{"https://a.example/index.html"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/index.html"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		}, func(u frontier.URL) { got = append(got, u.Target()) })
 		if want := []string{"/", "/a", "/original"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q, want %q; %v", got, want, err)

@@ -72,7 +72,7 @@ func TestTheBooksOfAShop(t *testing.T) {
 		dir := t.TempDir()
 		opts := crawler.Options{
 			Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
-			Seeds:    []string{"https://shop.example/"}, Dir: filepath.Join(dir, "crawl"), Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://shop.example/"}, Dir: filepath.Join(dir, "crawl"), Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		}
 		for _, limit := range []int{3, 0} {
 			opts.Limit = limit

@@ -24,7 +24,7 @@ func main() {
 	err := run(context.Background(), crawler.Options{
 		Identity: crawler.Identity{Token: "topicbot", Contact: "https://example.org/topicbot"},
 		Seeds:    os.Args[1:2],
-		Limit:    100,
+		Budget:   crawler.Budget{Limit: 100},
 	}, os.Args[2:], func(p *crawler.Page, score int) { fmt.Println(score, p.URL, p.Title()) })
 	if err != nil {
 		log.Fatal(err)

@@ -23,7 +23,7 @@ func TestTheMostPromisingComesFirst(t *testing.T) {
 		var scores []int
 		err := run(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "topicbot", Contact: "https://example.org/topicbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		}, []string{"Walnut"}, func(p *crawler.Page, score int) {
 			got, scores = append(got, p.URL.Target()), append(scores, score)
 		})

@@ -35,7 +35,7 @@ func TestBrokenLinksAreNamed(t *testing.T) {
 		began := time.Now()
 		broken, err := check(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "linkbot", Contact: "https://example.org/linkbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(), Patience: time.Hour,
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Budget: crawler.Budget{Patience: time.Hour},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestASiteThatDoesNotAnswer(t *testing.T) {
 		w.Site("https://a.example").Down(true)
 		broken, err := check(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "linkbot", Contact: "https://example.org/linkbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		})
 		if err == nil {
 			t.Errorf("broken are %q, and there is no error", broken)

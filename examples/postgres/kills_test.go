@@ -36,11 +36,10 @@ const (
 func options(dir, address string) (crawler.Options, error) {
 	to, err := fetch.ParseConnectTo("::" + address)
 	opts := crawler.Options{
-		Identity:     crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"},
-		Dir:          dir,
-		Delay:        2 * time.Millisecond,
-		AllowPrivate: true,
-		ConnectTo:    []fetch.ConnectTo{to},
+		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"},
+		Dir:      dir,
+		Pace:     crawler.Pace{Delay: 2 * time.Millisecond},
+		Wire:     crawler.Wire{AllowPrivate: true, ConnectTo: []fetch.ConnectTo{to}},
 	}
 	for i := range sites {
 		opts.Seeds = append(opts.Seeds, fmt.Sprintf("http://s%d.test/0", i))

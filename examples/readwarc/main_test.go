@@ -33,7 +33,7 @@ func TestThePagesOfAnArchive(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "crawl")
 		c, err := crawler.New(crawler.Options{
 			Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(), Dir: dir, Output: []crawler.Output{crawler.OutputWARC},
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Dir: dir, Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}},
 		})
 		if err == nil {
 			err = c.Run(t.Context(), nil)

@@ -29,7 +29,7 @@ func TestChangesAreReported(t *testing.T) {
 		time.AfterFunc(4*24*time.Hour, func() { news.Status("/2", 410) })
 		err := run(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "newswatch", Contact: "https://example.org/newswatch"}, Dir: dir,
-			Seeds: []string{"https://news.example/"}, Network: w, RootCAs: w.RootCAs(), MaxTime: 8 * 24 * time.Hour,
+			Seeds: []string{"https://news.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}, Budget: crawler.Budget{MaxTime: 8 * 24 * time.Hour},
 		}, func(line string) {
 			mu.Lock()
 			defer mu.Unlock()

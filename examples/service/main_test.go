@@ -70,7 +70,7 @@ func start(t *testing.T, w *crawltest.Web, dir string) *service {
 	go func() {
 		s.ended <- serve(ctx, l, crawler.Options{
 			Identity: crawler.Identity{Token: "servicebot", Contact: "https://example.org/servicebot"},
-			Seeds:    []string{"https://a.example/"}, Dir: dir, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Dir: dir, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		})
 	}()
 	time.Sleep(time.Hour)
@@ -199,7 +199,7 @@ func TestAServerThatEnds(t *testing.T) {
 		l.Close()
 		err := serve(t.Context(), l, crawler.Options{
 			Identity: crawler.Identity{Token: "servicebot", Contact: "https://example.org/servicebot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		})
 		if !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the error is %v", err)

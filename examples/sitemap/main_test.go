@@ -26,7 +26,7 @@ func TestWhatTheSitemapNames(t *testing.T) {
 		var got []string
 		err := list(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "mapbot", Contact: "https://example.org/mapbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		}, func(line string) { got = append(got, line) })
 		want := []string{
 			"https://a.example/\tHome\tin ",
@@ -46,7 +46,7 @@ func TestASiteThatForbidsAll(t *testing.T) {
 		w.Site("https://a.example").Robots("User-agent: *\nDisallow: /").Page("/", "")
 		err := list(t.Context(), crawler.Options{
 			Identity: crawler.Identity{Token: "mapbot", Contact: "https://example.org/mapbot"},
-			Seeds:    []string{"https://a.example/"}, Network: w, RootCAs: w.RootCAs(),
+			Seeds:    []string{"https://a.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
 		}, func(string) {})
 		if err == nil {
 			t.Error("there is no error")

@@ -24,7 +24,7 @@ func TestSitesHaveSettingsOfTheirOwn(t *testing.T) {
 		var mu sync.Mutex
 		var got []string
 		err := run(t.Context(), crawler.Options{
-			Identity: crawler.Identity{Token: "titlebot", Contact: "https://example.org/titlebot"}, Network: w,
+			Identity: crawler.Identity{Token: "titlebot", Contact: "https://example.org/titlebot"}, Wire: crawler.Wire{Network: w},
 			Seeds: []string{"http://www.slow.example/", "http://mine.example/", "http://other.example/"},
 		}, []byte(`{
 			"slow.example": {"delay": "10s", "pages": 2},

@@ -16,7 +16,7 @@ func main() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "https://example.org/titlebot"},
 		Seeds:    os.Args[1:],
-		Limit:    50,
+		Budget:   crawler.Budget{Limit: 50},
 	})
 	if err != nil {
 		log.Fatal(err)

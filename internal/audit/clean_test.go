@@ -54,10 +54,9 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 	}
 	w.web.Site("http://rules.example").Robots("User-agent: *\nDisallow: /no\nCrawl-delay: 9\n").Latency(time.Duration(r.IntN(2)) * time.Second)
 	w.opts = crawler.Options{
-		Logger:   quiet,
-		Identity: testIdentity, Network: w.web, RootCAs: w.web.RootCAs(), Seeds: w.seeds, AllowPrivate: true,
-		Scope: crawler.Anywhere(), Output: []crawler.Output{crawler.OutputWARC}, Limit: 6, Patience: time.Hour, DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second,
-		Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, crawler.NoDelay}[r.IntN(5)],
+		Hooks:    crawler.Hooks{Logger: quiet},
+		Identity: testIdentity, Wire: crawler.Wire{Network: w.web, RootCAs: w.web.RootCAs(), AllowPrivate: true}, Seeds: w.seeds,
+		Scope: crawler.Anywhere(), Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}}, Budget: crawler.Budget{Limit: 6, Patience: time.Hour}, Pace: crawler.Pace{DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second, Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, crawler.NoDelay}[r.IntN(5)]},
 	}
 	if r.IntN(3) == 0 { // of a page, of a whole site, or of a robots.txt
 		out := []string{"http://a.example/1", "http://b.example/", "http://rules.example/robots.txt", "http://c.example/robots.txt"}[r.IntN(4)]
@@ -282,8 +281,8 @@ func TestASiteWithoutItsRulesDoesNotBindItsHost(t *testing.T) {
 				good.Page("/"+strconv.Itoa(i), fmt.Sprintf(`<a href="/%d">next</a>`, i+1))
 			}
 			c, err := crawler.New(crawler.Options{
-				Logger: quiet, Identity: testIdentity, Network: web, Dir: dir, Patience: time.Hour,
-				Seeds: []string{"http://a.example/", "http://a.example:8080/0"}, Output: []crawler.Output{}, MaxTime: 3 * time.Minute,
+				Hooks: crawler.Hooks{Logger: quiet}, Identity: testIdentity, Wire: crawler.Wire{Network: web}, Dir: dir, Budget: crawler.Budget{Patience: time.Hour, MaxTime: 3 * time.Minute},
+				Seeds: []string{"http://a.example/", "http://a.example:8080/0"}, Keep: crawler.Keep{Output: []crawler.Output{}},
 			})
 			if err != nil {
 				t.Fatal(err)

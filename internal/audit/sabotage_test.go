@@ -322,8 +322,8 @@ func crawlTheBait(t *testing.T, dir string) string {
 	}
 	chain.File("/r13", "text/plain", no)
 	o := crawler.Options{
-		Dir: dir, Identity: testIdentity, Network: w, RootCAs: w.RootCAs(), Seeds: seeds, AllowPrivate: true, Requisites: true,
-		Output: []crawler.Output{crawler.OutputWARC}, Patience: 24 * time.Hour, Logger: quiet,
+		Dir: dir, Identity: testIdentity, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs(), AllowPrivate: true}, Seeds: seeds, Follow: crawler.Follow{Requisites: true},
+		Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}}, Budget: crawler.Budget{Patience: 24 * time.Hour}, Hooks: crawler.Hooks{Logger: quiet},
 	}
 	c, err := crawler.New(o)
 	if err != nil {

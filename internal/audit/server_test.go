@@ -155,7 +155,7 @@ func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {
 	}
 	crawl := func(t *testing.T, w *crawltest.Web, dir string, table *machine.Table) {
 		o := crawler.Options{
-			Dir: dir, Identity: testIdentity, Network: w, Patience: time.Hour, Logger: quiet, AllowPrivate: true,
+			Dir: dir, Identity: testIdentity, Wire: crawler.Wire{Network: w, AllowPrivate: true}, Budget: crawler.Budget{Patience: time.Hour}, Hooks: crawler.Hooks{Logger: quiet},
 			Seeds: []string{"http://a.example/0", "http://b.example/0", "http://c.example/0", "http://private.example/0"},
 		}
 		if table != nil {

@@ -23,7 +23,7 @@ func crawl(t *testing.T, dir string, web func(w *crawltest.Web), with func(*craw
 		w := crawltest.New(t)
 		web(w)
 		o := crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Patience: 24 * time.Hour,
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{Patience: 24 * time.Hour},
 		}
 		if with != nil {
 			with(&o)

@@ -56,7 +56,7 @@ func snapshots(t *testing.T) (was, is string) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Default(shelf(pages))
 			c, err := crawler.New(crawler.Options{
-				Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Previous: previous, Logger: slog.New(slog.DiscardHandler),
+				Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Keep: crawler.Keep{Previous: previous}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 			})
 			if err != nil {
 				t.Fatal(err)

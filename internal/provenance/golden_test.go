@@ -83,8 +83,8 @@ func goldenCrawl(t *testing.T) (dir string) {
 	run := func(name string, change func(o *crawler.Options)) {
 		dir = filepath.Join(root, name)
 		o := crawler.Options{
-			Identity: testIdentity, Network: w, Dir: dir, Logger: slog.New(slog.DiscardHandler), Concurrency: 1, MaxSize: 1000, Patience: 10 * time.Minute, Purpose: robots.PurposeAITrain,
-			Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks},
+			Identity: testIdentity, Wire: crawler.Wire{Network: w, MaxSize: 1000}, Dir: dir, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}, Pace: crawler.Pace{Concurrency: 1}, Budget: crawler.Budget{Patience: 10 * time.Minute}, Robots: crawler.Robots{Purpose: robots.PurposeAITrain},
+			Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks}},
 			OptOut: func(u frontier.URL) string {
 				if u.Host() == "out.example" {
 					return "mail of 3 May"

@@ -52,8 +52,8 @@ func crawled(t *testing.T) (dir string) {
 		w.Site("http://c.example").Robots("").Page("/", "c")
 		run := func(change func(o *crawler.Options)) {
 			o := crawler.Options{
-				Identity: testIdentity, Seeds: []string{"http://a.example/\tnews", "http://b.example/", "http://c.example/"}, Network: w, Dir: dir,
-				Logger: slog.New(slog.DiscardHandler), Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks}, Patience: time.Hour,
+				Identity: testIdentity, Seeds: []string{"http://a.example/\tnews", "http://b.example/", "http://c.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+				Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}, Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages, crawler.OutputLinks}}, Budget: crawler.Budget{Patience: time.Hour},
 				OptOut: func(u frontier.URL) string {
 					if u.Host() == "b.example" {
 						return "mail of 3 May"
@@ -244,7 +244,7 @@ func once(t *testing.T, page string, change func(o *crawler.Options)) (dir strin
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", page)
-		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 		change(&o)
 		c, err := crawler.New(o)
 		if err != nil {
@@ -486,7 +486,7 @@ func TestARunThatWasKilledIsTold(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", "x").Page("/1", "x")
-		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: killed, Logger: slog.New(slog.DiscardHandler)})
+		c, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: killed, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -124,7 +124,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 		w.Site("http://a.example").Page("/", "<a href=/1>1</a>").Page("/1", "x")
 		dir := filepath.Join(t.TempDir(), "done.crawl")
 		try := func(change func(*crawler.Options)) (*crawler.Crawler, bool) {
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir, Logger: slog.New(slog.DiscardHandler)}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 			change(&o)
 			c, err := crawler.New(o)
 			if err != nil {
@@ -183,7 +183,7 @@ func TestWhatIsPutAsideIsSomethingToDo(t *testing.T) {
 		w.Site("http://a.example").Page("/", "x")
 		w.Site("http://b.example").Page("/", "x")
 		o := crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Network: w, Logger: slog.New(slog.DiscardHandler),
+			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Wire: crawler.Wire{Network: w}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 			Dir: filepath.Join(t.TempDir(), "aside.crawl"),
 			OptOut: func(u frontier.URL) string {
 				if u.Host() == "b.example" {

@@ -139,9 +139,9 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 				rw.Header()["Link"] = []string{"</`|>; rel=license"}
 			})
 		o := crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/\t" + strings.ReplaceAll(hostileText, "\n", " "), "http://a.example/odd"}, Network: w, Dir: dir,
-			Output: []crawler.Output{crawler.OutputPages, crawler.OutputLinks}, Logger: slog.New(slog.DiscardHandler),
-			Exclude: regexp.MustCompile("zzz" + regexp.QuoteMeta(hostileText)),
+			Identity: testIdentity, Seeds: []string{"http://a.example/\t" + strings.ReplaceAll(hostileText, "\n", " "), "http://a.example/odd"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputPages, crawler.OutputLinks}}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
+			Follow: crawler.Follow{Exclude: regexp.MustCompile("zzz" + regexp.QuoteMeta(hostileText))},
 		}
 		c, err := crawler.New(o)
 		if err != nil {

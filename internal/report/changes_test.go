@@ -57,7 +57,7 @@ func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			web(w)
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir}
 			if dir == is {
 				o.Depth = 7
 				for _, f := range with {

@@ -32,8 +32,8 @@ func crawled(t *testing.T) (dir string, r *report.Report, sum crawler.Summary) {
 			Flaky("/busy", "<title>Busy</title>", "30", http.StatusServiceUnavailable)
 		w.Site("http://b.example").Robots("").Latency(300*time.Millisecond).Page("/", `<title>Other</title>`)
 		c, err := crawler.New(crawler.Options{
-			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Network: w, Dir: dir,
-			Output: []crawler.Output{crawler.OutputPages, crawler.OutputLinks}, Patience: time.Hour,
+			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputPages, crawler.OutputLinks}}, Budget: crawler.Budget{Patience: time.Hour},
 		})
 		if err != nil {
 			t.Fatal(err)

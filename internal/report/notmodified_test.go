@@ -45,7 +45,7 @@ func again(t *testing.T) (dir string, sum crawler.Summary) {
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			w.Site("http://a.example").Default(tagged(pages))
-			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Network: w, Dir: dir}
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir}
 			if name == "is.crawl" {
 				o.Previous, o.Seeds = filepath.Join(root, "was.crawl"), append(o.Seeds, "http://a.example/new")
 			}

@@ -28,7 +28,7 @@ var monday = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 // jobOf returns a job with some seeds.
 func jobOf(text string, seeds ...string) series.Job {
 	return series.Job{File: []byte(text), Options: &crawler.Options{
-		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: seeds, Output: []crawler.Output{},
+		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: seeds, Keep: crawler.Keep{Output: []crawler.Output{}},
 	}}
 }
 

@@ -40,7 +40,7 @@ func ExampleSeries_Begin() {
 		opts := crawler.Options{
 			Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
 			Seeds:    []string{"http://a.example/"},
-			Network:  web, AllowPrivate: true, Delay: crawler.NoDelay, // outside of testing/synctest
+			Wire:     crawler.Wire{Network: web, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // outside of testing/synctest
 		}
 		run, err := series.Series{Dir: dir}.Begin(series.Job{Options: &opts}, series.Moment{Now: now})
 		if err != nil {

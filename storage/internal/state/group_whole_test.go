@@ -31,7 +31,7 @@ import (
 func TestGroupsOfARealCrawl(t *testing.T) {
 	opts := crawler.Options{
 		Identity: crawler.Identity{Token: "permessotest", Contact: "mailto:ci@example.org"},
-		Delay:    crawler.NoDelay, AllowPrivate: true, Exclude: regexp.MustCompile("^ftp:"), Output: []crawler.Output{crawler.OutputWARC, crawler.OutputLinks},
+		Pace:     crawler.Pace{Delay: crawler.NoDelay}, Wire: crawler.Wire{AllowPrivate: true}, Follow: crawler.Follow{Exclude: regexp.MustCompile("^ftp:")}, Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputLinks}},
 	}
 	least := 100
 	if file := os.Getenv("PERMESSO_SEEDS"); file != "" {

@@ -32,7 +32,7 @@ func TestWhatThereWasIsReadFromTheDirectory(t *testing.T) {
 		web.Site("http://a.example").Page("/", "end")
 		opts := crawler.Options{
 			Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"},
-			Seeds:    []string{"http://a.example/"}, Output: []crawler.Output{}, Network: web,
+			Seeds:    []string{"http://a.example/"}, Keep: crawler.Keep{Output: []crawler.Output{}}, Wire: crawler.Wire{Network: web},
 		}
 		run, err := d.Begin(series.Job{Options: &opts}, series.Moment{Now: monday, Due: monday})
 		if err != nil {

@@ -177,7 +177,7 @@ func (p *worker) live() (code int) {
 	}
 	opts := crawler.Options{
 		Identity: crawler.Identity{Token: "weekbot", Contact: "https://example.org/weekbot"}, Seeds: weekSeeds,
-		Network: p.m.web, Patience: 2 * time.Hour, Logger: slog.New(slog.DiscardHandler),
+		Wire: crawler.Wire{Network: p.m.web}, Budget: crawler.Budget{Patience: 2 * time.Hour}, Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)},
 	}
 	r, err := p.m.series.Begin(series.Job{File: []byte("job"), Options: &opts}, series.Moment{Now: time.Now(), Due: p.due})
 	if err != nil {
