@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -247,6 +248,21 @@ func summed(text string) []byte {
 	with := func(sum string) string { return field.ReplaceAllString(text, `"file_sha256": "`+sum+`"`) }
 	sum := sha256.Sum256([]byte(with(strings.Repeat("0", 64))))
 	return []byte(with(hex.EncodeToString(sum[:])))
+}
+
+// A digest that is written with an escape is not the one that was written.
+func TestADigestWithAnEscapeIsNamed(t *testing.T) {
+	dir := crawled(t)
+	write(t, dir, provenance.Options{})
+	escape := regexp.MustCompile(`"file_sha256": "(.)`)
+	spoil(t, filepath.Join(dir, provenance.File), func(text []byte) []byte {
+		of := escape.FindSubmatch(text)
+		return bytes.Replace(text, of[0], fmt.Appendf(nil, `"file_sha256": "\u%04x`, of[1][0]), 1)
+	})
+	v := verified(t, dir, provenance.Check{})
+	if !slices.ContainsFunc(v.Differences, func(d provenance.Difference) bool { return d.File == provenance.File }) {
+		t.Errorf("%+v", v.Differences)
+	}
 }
 
 // A flip of any bit of provenance.json is found.

@@ -62,6 +62,16 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				t.Errorf("behind %d records: %v, %v", n, refers, err)
 			}
 		}
+		// A damaged line is left to crawl verify.
+		if err := os.WriteFile(indexFile, []byte("a line with warc/revisit\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if refers, err := made[2].RefersBehind(made[0].Start); refers || err != nil {
+			t.Errorf("a damaged line: %v, %v", refers, err)
+		}
+		if err := os.WriteFile(indexFile, index, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		archive := filepath.Join(made[2].Dir, storage.ArchiveDir)
 		if err := os.Rename(archive, archive+".moved"); err != nil {
 			t.Fatal(err)
