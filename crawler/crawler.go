@@ -166,7 +166,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	if err == nil {
 		c.frontier.Settle(whole)
-		err = c.tellLeft()
+		err = c.skipLeft()
 	}
 	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
@@ -295,7 +295,7 @@ func (c *Crawler) open(h Handler) error {
 		frontier.Backlog
 		queue
 	}
-	rooms := Rooms{Stop: c.Stop}
+	rooms := JobDeps{Stop: c.Stop}
 	var err error
 	var restarted time.Time
 	if o.Dir != "" {

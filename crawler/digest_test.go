@@ -73,7 +73,7 @@ func TestTheBacklogOfAJobGetsDigests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}, nil, crawler.Rooms{Stop: f.Stop})
+		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}, nil, crawler.JobDeps{Stop: f.Stop})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 // is a panic of a function of the options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
-		s := j.sorting(p, newFindings(), j.tell)
+		s := j.sorting(p, newFindings(), j.onSkip)
 		s.addFollowed()
 		entries = s.entries
 	})

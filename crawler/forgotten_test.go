@@ -25,7 +25,7 @@ func TestSettingsOfSitesAreForgotten(t *testing.T) {
 		for port := from; port < to; port++ {
 			for range 2 {
 				if a := s.of(frontier.Site(fmt.Sprintf("http://a.example:%d", port))); a.Reason != "" {
-					a.told.Store(true)
+					a.logged.Store(true)
 				}
 			}
 			if len(s.known) > 8 {

@@ -21,30 +21,30 @@ type Job struct {
 	opts       Options    // checked
 	listed     bool       // only seeds are in scope
 	bySite     bool       // whether a link is wanted depends on its site only
-	tell       func(Skip) // is skipLink: bound once
+	onSkip     func(Skip) // is skipLink: bound once
 	handler    Handler    // nil: none
 	programmed bool       // a program may keep the pages that it gets
 	digests    bool       // fates have the digests of bodies: a hook may read them
 	sumSeed    uint64     // see bodySum
-	rooms      Rooms
+	deps       JobDeps
 	sites      *sites
 	admits     admission
 	memory     *remembered    // of pages that were fetched before
 	fetcher    *fetch.Fetcher // it relies on one visit of a site at a time, as turns do
 
-	counts    counts       // every visit adds to them
-	repeats   repeats      // of pages that were fetched: every visit with a page adds to it
-	traps     traps        // spaces that links lead into: every visit adds to it
-	lists     lists        // the sitemaps that are being read: a visit of one waits for room
-	told      told         // the sitemaps that were queued: every visit adds those of its robots.txt
-	sitemaps  sitemapTally // the figures of sitemaps: every visit of one adds to them
-	unreadUse atomic.Int64 // number of documents about use that could not be read
-	slots     slots        // of the running visits
+	counts      counts       // every visit adds to them
+	repeats     repeats      // of pages that were fetched: every visit with a page adds to it
+	traps       traps        // spaces that links lead into: every visit adds to it
+	listSlots   listSlots    // the sitemaps that are being read: a visit of one waits for room
+	queuedLists queuedLists  // the sitemaps that were queued: every visit adds those of its robots.txt
+	sitemaps    sitemapTally // the figures of sitemaps: every visit of one adds to them
+	unreadUse   atomic.Int64 // number of documents about use that could not be read
+	slots       slots        // of the running visits
 }
 
-// Rooms are the dependencies that a Job borrows, since they outlive it or are shared. The
+// JobDeps are the dependencies that a Job borrows, since they outlive it or are shared. The
 // zero value is a job that stores nothing.
-type Rooms struct {
+type JobDeps struct {
 	// Snapshots stores the robots.txt of every site; nil: in memory.
 	Snapshots fetch.Snapshots
 
@@ -65,7 +65,7 @@ type Rooms struct {
 // and enforces the limits: only the options about a single visit have an effect. SiteLimits
 // returns those of single sites; with Revisit the frontier needs frontier.Options.Revisits.
 // The error is an *OptionError.
-func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
+func NewJob(opts Options, h Handler, rooms JobDeps) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func NewJob(opts Options, h Handler, rooms Rooms) (*Job, error) {
 }
 
 // newJob requires options that are prepared.
-func newJob(o Options, h Handler, rooms Rooms) (*Job, error) {
+func newJob(o Options, h Handler, rooms JobDeps) (*Job, error) {
 	j := &Job{
-		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), rooms: rooms,
-		slots: slots{most: o.Concurrency}, lists: make(lists, maxLists), counts: counts{recent: recent{began: time.Now()}},
+		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: rooms,
+		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
-	j.sites, j.tell = &sites{opts: &j.opts}, j.skipLink
+	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
 	j.admits = admission{&j.opts, j.sites}
 	if rooms.ownSites {
 		j.sites.db = rooms.DB
@@ -125,8 +125,8 @@ func (j *Job) oldest() (site frontier.Site, since time.Time, ok bool) { return j
 
 // db returns the storage of a site's visits; nil: none.
 func (j *Job) db(site frontier.Site) *storage.DB {
-	if j.rooms.DB == nil {
+	if j.deps.DB == nil {
 		return nil
 	}
-	return j.rooms.DB(site)
+	return j.deps.DB(site)
 }

@@ -128,9 +128,9 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 	return Skip{Reason: SkipQueued}
 }
 
-// tellLeft calls OnSkip for the URLs that this run does not fetch any more, except those
+// skipLeft calls OnSkip for the URLs that this run does not fetch any more, except those
 // that only wait for their turn in a run that was stopped early.
-func (c *Crawler) tellLeft() error {
+func (c *Crawler) skipLeft() error {
 	if c.opts.OnSkip == nil {
 		return nil
 	}

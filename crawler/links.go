@@ -41,7 +41,7 @@ func (f *findings) clear() {
 // next returns the entries that a page links to, each once, in scope. They are valid until
 // f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
-	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.tell) })
+	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.onSkip) })
 	return entries, err
 }
 
@@ -76,10 +76,10 @@ type sorting struct {
 	job  *Job
 	page *Page
 	*findings
-	tell func(Skip)
-	from finder
-	tags map[string]string // of the page, by keys after Rewrite
-	own  string            // key of the page, see ownKey
+	onSkip func(Skip)
+	from   finder
+	tags   map[string]string // of the page, by keys after Rewrite
+	own    string            // key of the page, see ownKey
 
 	found frontier.Entry // scratch entry of the last link, found on page by hop
 	by    frontier.Hop
@@ -94,7 +94,7 @@ type verdict struct {
 }
 
 func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
-	s := sorting{job: j, page: p, findings: f, tell: tell, from: newFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
+	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: newFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
 	}
@@ -128,7 +128,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
 		known := len(s.marked)
 		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // each once a page, as in add
-			s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
 		}
 		return false
 	}
@@ -139,7 +139,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
-		s.tell(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipHook, Detail: "Rewrite"})
+		s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipHook, Detail: "Rewrite"})
 		return
 	}
 	key := u.Key()
@@ -162,11 +162,11 @@ func (s *sorting) add(l *extract.Link) {
 		if j.opts.Requisites && l.Hop == frontier.HopLink {
 			s.leads[key] = struct{}{}
 		}
-		s.tell(Skip{URL: u, Via: e.Via, Reason: reason})
+		s.onSkip(Skip{URL: u, Via: e.Via, Reason: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
-		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
+		s.onSkip(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
 	} else if !j.opts.takes(s.page, l, e) {
-		s.tell(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
+		s.onSkip(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
 	}

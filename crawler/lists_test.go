@@ -10,7 +10,7 @@ import (
 // Waiting for room to read a sitemap ends with the run.
 func TestWaitingForRoomForAListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := make(lists, maxLists)
+		l := make(listSlots, maxLists)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var leave []func()
 		for range maxLists {

@@ -39,7 +39,7 @@ type Options struct {
 	Robots // how robots.txt is read
 	Wire   // how requests are sent
 	Keep   // what is written
-	Hooks  // what the program is told
+	Hooks  // what the program is called for
 
 	// OptOut returns why a URL is never requested, nor a robots.txt for it; "" if it may
 	// be. It takes precedence over everything else. It must be quick and safe for

@@ -22,7 +22,7 @@ type OptOutList struct {
 }
 
 // An optOutLine is the place of a line, and how the line is cited.
-type optOutLine struct{ place, told string }
+type optOutLine struct{ place, where string }
 
 type optOutPath struct {
 	key string
@@ -130,7 +130,7 @@ func hostOf(text string) string {
 }
 
 // Why returns the line that keeps u from being requested, or "". It is an Options.OptOut.
-func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).told }
+func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).where }
 
 // find returns the line that names u, or a line without a place.
 func (l *OptOutList) find(u frontier.URL) (none optOutLine) {

@@ -26,9 +26,9 @@ type remembered struct {
 	// the same time, and must not wait for the body budget.
 	comparing chan struct{}
 
-	mu    sync.Mutex      // guards the fields below: each visit of a page reads them
-	told  bool            // the log says that a capture cannot be read
-	plain map[string]bool // URLs whose copy was unusable: they are requested without a condition
+	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
+	logged bool            // the log says that a capture cannot be read
+	plain  map[string]bool // URLs whose copy was unusable: they are requested without a condition
 }
 
 // maxComparing is how many archived bodies are compared at once.
@@ -192,8 +192,8 @@ func (j *Job) unread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
 	m := j.memory
 	m.mu.Lock()
-	said := m.told
-	m.told = true
+	said := m.logged
+	m.logged = true
 	m.mu.Unlock()
 	of := "what the crawl before has of a page"
 	if r.visits != nil {

@@ -66,7 +66,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 		return nil, err
 	}
 	opts.Dir = ""
-	job, err := newJob(opts, nil, Rooms{})
+	job, err := newJob(opts, nil, JobDeps{})
 	if err != nil {
 		return nil, err
 	}

@@ -29,17 +29,17 @@ const (
 // one, names sitemaps; sitemaps.org does not allow more.
 const maxNested = 3
 
-// maxTold is how many sites are remembered whose sitemaps were queued.
-const maxTold = 1 << 14
+// maxQueuedLists is how many sites are remembered whose sitemaps were queued.
+const maxQueuedLists = 1 << 14
 
 // maxLists is how many sitemaps are read at once: a small file may name 50,000 pages.
 const maxLists = 2
 
-// lists is a semaphore for sitemaps that are read.
-type lists chan struct{}
+// listSlots is a semaphore for sitemaps that are read.
+type listSlots chan struct{}
 
 // enter waits for room; leave gives it back. The error is that of ctx.
-func (l lists) enter(ctx context.Context) (leave func(), err error) {
+func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l <- struct{}{}:
 		return func() { <-l }, nil
@@ -48,21 +48,21 @@ func (l lists) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// told remembers which robots.txt had its sitemaps queued in this run. Forgotten ones are
+// queuedLists remembers which robots.txt had its sitemaps queued in this run. Forgotten ones are
 // queued once more, which has no effect.
-type told struct {
+type queuedLists struct {
 	mu    sync.Mutex // guards sites: every visit takes it once
 	sites map[frontier.Site]time.Time
 }
 
 // first reports whether the sitemaps of s were not queued yet.
-func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
+func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at, known := t.sites[site]; known && at.Equal(s.Fetched) {
 		return false
 	}
-	if t.sites == nil || len(t.sites) >= maxTold {
+	if t.sites == nil || len(t.sites) >= maxQueuedLists {
 		t.sites = map[frontier.Site]time.Time{}
 	}
 	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // cloned, as a substring would keep the whole URL
@@ -74,7 +74,7 @@ func (t *told) first(site frontier.Site, s *robots.Snapshot) bool {
 // does not bring its own site into the crawl; and if only the seeds are in scope, no
 // sitemap is needed.
 func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
-	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.told.first(e.URL.Site(), s) {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
 	}
 	e.Hops += string(frontier.HopPrerequisite)

@@ -31,8 +31,8 @@ type sites struct {
 // A siteAnswer is the result of Options.Site for a site. It is constant, except told.
 type siteAnswer struct {
 	SiteOptions
-	err  error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
-	told atomic.Bool // its Reason was logged
+	err    error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
+	logged atomic.Bool // its Reason was logged
 }
 
 // usualSite is the answer for sites without settings of their own.
@@ -69,7 +69,7 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 // forget makes room. Answers whose reason was logged stay, so that it is logged once,
 // unless there are too many of them. The caller holds mu.
 func (s *sites) forget(most int) {
-	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.told.Load() })
+	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.logged.Load() })
 	if s.known == nil || len(s.known) > most/2 {
 		s.known = map[frontier.Site]*siteAnswer{}
 	}
@@ -166,15 +166,15 @@ func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	if a != usualSite && a.told.CompareAndSwap(false, true) {
-		return a, j.tellSite(site, a)
+	if a != usualSite && a.logged.CompareAndSwap(false, true) {
+		return a, j.logSite(site, a)
 	}
 	return a, nil
 }
 
-// tellSite writes the settings that a site has of its own, or had in an earlier run, to the
+// logSite writes the settings that a site has of its own, or had in an earlier run, to the
 // log and to the state, before the lines of its requests.
-func (j *Job) tellSite(site frontier.Site, a *siteAnswer) error {
+func (j *Job) logSite(site frontier.Site, a *siteAnswer) error {
 	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}
 	said := []any{"site", string(site)}

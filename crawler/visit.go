@@ -49,7 +49,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	}
 	if err == nil && res.Page != nil && e.Sitemap() {
 		var leave func()
-		if leave, err = j.lists.enter(ctx); err == nil {
+		if leave, err = j.listSlots.enter(ctx); err == nil {
 			defer leave()
 		}
 	}
@@ -121,7 +121,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	}
 	found, err := j.hand(ctx, page, res, memory.found)
 	if err == nil {
-		res.Outcome.Changes, err = j.sooner(page)
+		res.Outcome.Changes, err = j.listedChanges(page)
 	}
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	err := call(ctx, j.handler, page)
 	switch {
 	case errors.Is(err, ErrStop):
-		if j.rooms.Stop != nil {
-			j.rooms.Stop()
+		if j.deps.Stop != nil {
+			j.deps.Stop()
 		}
 	case errors.Is(err, ErrRetry):
 		res.Outcome.Trouble = frontier.PageTrouble
@@ -211,7 +211,7 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 // narrowedSince returns why an entry that was queued by an earlier run is no longer in
 // scope.
 func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
-	if j.rooms.DB == nil || e.FromSeed() {
+	if j.deps.DB == nil || e.FromSeed() {
 		return "", nil
 	}
 	err = safely("Scope", func() { reason = j.admits.narrowed(&e) })

@@ -28,7 +28,7 @@ func ExampleJob() {
 	job, err := crawler.NewJob(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
 		Seeds:    []string{"https://example.org/"},
-	}, nil, crawler.Rooms{Stop: front.Stop})
+	}, nil, crawler.JobDeps{Stop: front.Stop})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 		}
 		dbs := map[frontier.Site]*storage.DB{}
 		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}}, nil,
-			crawler.Rooms{DB: func(s frontier.Site) *storage.DB { return dbs[s] }})
+			crawler.JobDeps{DB: func(s frontier.Site) *storage.DB { return dbs[s] }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 		asked, visits := 0, 0
 		job, err := crawler.NewJob(crawler.Options{
 			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Revisit: revisit.Fixed{Every: 24 * time.Hour},
-		}, nil, crawler.Rooms{DB: func(frontier.Site) *storage.DB { asked++; return db }})
+		}, nil, crawler.JobDeps{DB: func(frontier.Site) *storage.DB { asked++; return db }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestAJobCallsStop(t *testing.T) {
 		opts := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
 		stop := crawler.HandlerFunc(func(context.Context, *crawler.Page) error { return crawler.ErrStop })
 		out := 0
-		job, err := crawler.NewJob(opts, stop, crawler.Rooms{Stop: func() { out += f.Stats().Out; f.Stop() }})
+		job, err := crawler.NewJob(opts, stop, crawler.JobDeps{Stop: func() { out += f.Stats().Out; f.Stop() }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestAJobCallsStop(t *testing.T) {
 		}
 		opts.Seeds = []string{"no seed"}
 		var bad *crawler.OptionError
-		if _, err := crawler.NewJob(opts, nil, crawler.Rooms{}); !errors.As(err, &bad) || bad.Field != "Seeds" {
+		if _, err := crawler.NewJob(opts, nil, crawler.JobDeps{}); !errors.As(err, &bad) || bad.Field != "Seeds" {
 			t.Error(err)
 		}
 	})
@@ -239,7 +239,7 @@ func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 					}
 					seed := "http://a.example" + path
 					job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{seed}, Wire: crawler.Wire{Network: w}}, nil,
-						crawler.Rooms{DB: func(frontier.Site) *storage.DB { return db }})
+						crawler.JobDeps{DB: func(frontier.Site) *storage.DB { return db }})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -69,7 +69,7 @@ func TestGroupsOfARealCrawl(t *testing.T) {
 
 // crawled crawls into db until nothing is left, and returns the number of pages.
 func crawled(t *testing.T, db *storage.DB, opts crawler.Options) int {
-	job, err := crawler.NewJob(opts, nil, crawler.Rooms{Snapshots: db, DB: func(frontier.Site) *storage.DB { return db }})
+	job, err := crawler.NewJob(opts, nil, crawler.JobDeps{Snapshots: db, DB: func(frontier.Site) *storage.DB { return db }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// sooner returns the page changes in a list, if the policy trusts them; nil if there are
+// listedChanges returns the page changes in a list, if the policy trusts them; nil if there are
 // none. The error is a *PanicError of a function of the options.
-func (j *Job) sooner(p *Page) (changes *frontier.Changes, err error) {
+func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
 		return nil, nil
@@ -21,15 +21,15 @@ func (j *Job) sooner(p *Page) (changes *frontier.Changes, err error) {
 		return nil, err
 	}
 	changes = &frontier.Changes{Told: time.Now(), Least: least}
-	err = safely("Rewrite or Same", func() { changes.Pages = j.changed(p) })
+	err = safely("Rewrite or Same", func() { changes.Pages = j.changedPages(p) })
 	if len(changes.Pages) == 0 {
 		changes = nil
 	}
 	return changes, err
 }
 
-// changed returns the trusted changes among those that a list names.
-func (j *Job) changed(p *Page) (pages []frontier.Change) {
+// changedPages returns the trusted changes among those that a list names.
+func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
 			if !yield(p.html.Changes[i].Time) {
