@@ -171,7 +171,7 @@ func TestACrawlWithoutASocket(t *testing.T) {
 	}
 	defer db.Close()
 	var shut *ShutError
-	want := fmt.Sprintf("process %d runs the crawl in %s, and does not answer: it has no door", os.Getpid(), dir)
+	want := fmt.Sprintf("process %d runs the crawl in %s, and does not answer: it has no control socket: it may be another command, such as crawl export, or a program of your own", os.Getpid(), dir)
 	if _, err := Status(t.Context(), dir); !errors.As(err, &shut) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
