@@ -107,7 +107,7 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	case f.robots != "" && f.agent == "":
 		return exit.Usagef("--agent: whose group of %s counts? such as --agent somebot", f.robots)
 	case f.robots != "" && f.host == "":
-		return exit.Usagef("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
+		return exit.Usagef("--host is missing: give the host of %s, as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
 	}

@@ -231,7 +231,7 @@ func TestWhatIsAuditedIsToldApart(t *testing.T) {
 		"--access-log x":                               "--agent: which crawler?",
 		"--access-log x --agent y --site z":            "--site is for the audit of a directory",
 		"--heritrix-log x --robots y":                  "--agent: whose group",
-		"--access-log x --agent y --robots z":          "--host: the robots.txt of which host is z?",
+		"--access-log x --agent y --robots z":          "--host is missing: give the host of z, as --host www.example.com",
 		"--access-log x --agent y --heritrix-log z":    "either --access-log or --heritrix-log",
 		"--access-log x --agent y --host http://[::1/": "--host: ",
 	} {

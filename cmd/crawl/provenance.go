@@ -231,7 +231,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	path := filepath.Join(opts.Dir, provenance.File)
 	if !r.wanted || !ran || !slices.Contains(endsByItself, c.Summary().End) {
 		if _, err := os.Stat(path); err == nil {
-			p.note("crawl: %s is of before this run: crawl provenance %s writes it again", path, opts.Dir)
+			p.note("crawl: %s is from before this run: crawl provenance %s writes it again", path, opts.Dir)
 		}
 		return crawled
 	}

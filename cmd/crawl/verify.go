@@ -319,7 +319,7 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 		}
 	}
 	if !before.IsZero() {
-		if err := p.say("%s is of before the last run, purge or crawl index: only what these do not change was compared with it; crawl provenance %s writes it again", filepath.Join(dir, provenance.File), dir); err != nil {
+		if err := p.say("%s is from before the last run, purge or crawl index: only what these do not change was compared with it; crawl provenance %s writes it again", filepath.Join(dir, provenance.File), dir); err != nil {
 			return err
 		}
 	}

@@ -372,7 +372,7 @@ func (a *auditor) finish() {
 			old++
 		}
 		if i > 0 && a.runs.back(i) {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("the clock of the machine was set back before run %d: what was noted by the clock of before is not compared with it", i+1))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the clock of the machine was set back before run %d: times of the earlier clock are not compared with it", i+1))
 		}
 	}
 	if old > 0 && r.Requests > 0 {

@@ -36,7 +36,7 @@ func TestFactsAboutOneURLAreOneView(t *testing.T) {
 		"both fetched":      {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "1")},
 		"neither fetched":   {"ee", []*fact{entry(account.StandsRefused, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsRefused, "1")},
 		"a line alone":      {"p", []*fact{line}, fact{}},
-		"a line behind":     {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
+		"a line after":      {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
 		"with a digest":     {"ep", []*fact{entry(account.StandsFetched, "1"), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
 		"of what is queued": {"ep", []*fact{entry(account.StandsQueued, ""), line}, *entry(account.StandsQueued, "")},
 		"before an entry":   {"epe", []*fact{entry(account.StandsFetched, "1"), line, entry(account.StandsFetched, "2")}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},

@@ -85,14 +85,14 @@ func TestTheCrawlBeforeIsNamed(t *testing.T) {
 func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
-	told := map[string]string{
+	reported := map[string]string{
 		"types":      "A 304 says that a page has not changed",
 		"settings":   "snapshot.json says how, as `changed`",
 		"politeness": "was carried over from the crawl before it",
 		"files":      "a record of type `revisit` says where it is",
 	}
 	alone := w.facts()
-	for name, text := range told {
+	for name, text := range reported {
 		if strings.Contains(alone[name], text) {
 			t.Errorf("a single crawl: %s: %s", name, alone[name])
 		}
@@ -105,7 +105,7 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w.Outputs = []Output{{Name: "snapshot.json"}}
 	w.Settings[0].Value = "search"
 	facts := w.facts()
-	for name, text := range told {
+	for name, text := range reported {
 		if !strings.Contains(facts[name], text) {
 			t.Errorf("%s: %s", name, facts[name])
 		}
@@ -269,16 +269,16 @@ func TestGoldenLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.join(r, of.processes, builds, of.before, of.unclean)
-		var told any = struct {
+		var reported any = struct {
 			Runs   Many[Run]
 			Killed int64
 			Builds map[string]crawler.Build
 		}{w.Runs, w.Killed, w.Builds}
 		if of.processes == nil {
 			w.Name, w.Writer = "log", crawler.Build{}
-			told = w.Provenance
+			reported = w.Provenance
 		}
-		text, err := json.MarshalIndent(told, "", " ")
+		text, err := json.MarshalIndent(reported, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}

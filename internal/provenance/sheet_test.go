@@ -75,7 +75,7 @@ func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	}
 }
 
-// If it cannot be told what a person wrote, the file is not changed, and the result says why.
+// If the text of a person cannot be recognized, the file is not changed, and the result says why.
 func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	dir := crawled(t)
 	path := filepath.Join(dir, provenance.DatasheetFile)

@@ -124,7 +124,7 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 		r := reportOf(t, log)
 		raw, tree := pageOf(t, r)
 		for _, want := range []string{
-			"No request had to keep a pause.", "No request had to keep a pause yet.", "No site was asked for anything.", "No site was asked twice.",
+			"No request had to keep a pause.", "No request had to keep a pause yet.", "No request was sent.", "No site was asked twice.",
 			"There were none.", "Nothing was answered.", "Nothing is left.", "Each URL that entered the crawl was answered.",
 		} {
 			if !strings.Contains(raw, want) {

@@ -269,11 +269,11 @@ func TestARunStartsWithinItsJitter(t *testing.T) {
 		late := s.Start("weekly", nominal).Sub(nominal)
 		least, most = min(least, late), max(most, late)
 		if again := s.Start("weekly", nominal).Sub(nominal); again != late {
-			t.Fatalf("the run of %v starts %v late, and %v late where it is asked for again", nominal, late, again)
+			t.Fatalf("the run of %v starts %v late, and %v late when computed again", nominal, late, again)
 		}
 	}
 	if least < 0 || least > time.Minute || most >= 30*time.Minute || most < 29*time.Minute {
-		t.Errorf("1000 runs start between %v and %v late: they are to be all over 30m", least, most)
+		t.Errorf("1000 runs start between %v and %v late: the starts should be spread over 30m", least, most)
 	}
 	// Two series do not start together, and a new version starts no run a second time.
 	for series, want := range map[string]string{"weekly": "2026-01-01T00:00:59Z", "daily": "2026-01-01T00:04:52Z"} {

@@ -63,7 +63,7 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		w.Line("limits", "%s", limits)
 	}
 	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
-		w.Line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
+		w.Line("ordered", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
 	}
 }
 

@@ -226,15 +226,15 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 }
 
-// againInWords returns how much is to be fetched again, and from when on if that is known.
+// againInWords returns how many URLs will be fetched again, and from when on if that is known.
 // It returns "" if nothing is.
 func againInWords(n int, next, now time.Time) string {
-	text := say.Plural(n, "URL") + " are to be fetched again"
+	text := say.Plural(n, "URL") + " will be fetched again"
 	switch {
 	case n == 0:
 		return ""
 	case n == 1:
-		text = "1 URL is to be fetched again"
+		text = "1 URL will be fetched again"
 	}
 	switch {
 	case next.IsZero():
