@@ -369,7 +369,7 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 		}
 		v.Robots = robots.Parse(body, f.as.Dialect)
 		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
-			p.note("crawl: %q is no product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
+			p.note("crawl: %q is not a product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
 		}
 	}
 	return v, nil

@@ -18,7 +18,7 @@ import (
 )
 
 // The audit of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
-// with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
+// with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite records it again.
 //
 // For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots
 // FILE` reports of any crawler, from the log of your own server, what it was not

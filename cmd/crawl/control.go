@@ -113,7 +113,7 @@ func tooMany(command string, rest []string) error {
 // process, or in the process that runs the crawl.
 type query interface {
 	name() string
-	// print prints it. live is true if the account is of a running crawl.
+	// print prints the answer. live is true if the account is that of a running crawl.
 	print(p *program, a *account.Account, live bool) error
 }
 

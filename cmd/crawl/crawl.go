@@ -269,7 +269,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case now := <-ticks:
 			p.paint(look.At(now), show)
 		case <-up:
-			p.note("crawl: the time is up: what is under way has 10s more")
+			p.note("crawl: the time is up: requests in progress have 10s more")
 		case <-forced:
 			p.note("crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exit.Forced)

@@ -163,7 +163,7 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	text := repairLines(r)
 	switch {
 	case r.Sound:
-		text = append(text, dir+": all as it was written: nothing was changed")
+		text = append(text, dir+": no damage found: nothing was changed")
 	case len(r.Changed) == 0:
 		text = append(text, dir+": nothing was changed")
 	case f.dryRun:

@@ -180,7 +180,7 @@ func (f *keptFlags) time() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, f.at)
 	if err != nil {
-		return at, exit.Usagef("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
+		return at, exit.Usagef("--at: %q is not a time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
 	}
 	return at, nil
 }

@@ -290,7 +290,7 @@ func TestGoldenEvidence(t *testing.T) {
 		killed bool
 		mark   func(log []byte) (int64, uint32)
 		state  map[string]frontier.Fate
-		server []any // seconds and targets; targets that begin with ! are of another crawler
+		server []any // seconds and targets; targets that begin with ! were requested by another crawler
 	}{
 		{"as it was written", "", 0, false, whole, nil, nil},
 		{"more than was written", "", 0, false, part, nil, nil},

@@ -20,7 +20,7 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 	}
 }
 
-// Of two entries with one URL the one that was fetched counts, in whichever order they come. A
+// If two entries have the same URL, the one that was fetched counts, in either order. A
 // line of pages.jsonl adds to what was fetched, and to nothing else.
 func TestFactsAboutOneURLAreOneView(t *testing.T) {
 	entry := func(s account.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }

@@ -196,7 +196,7 @@ func goldenFile(t *testing.T, name, is string) {
 	}
 }
 
-// What is read of crawl.log and pages.jsonl equals the golden file. There are lines of each
+// The facts from crawl.log and pages.jsonl equal the golden file. There are lines of each
 // kind, and runs that are known from the log, from the processes, or from both.
 func TestGoldenLog(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2000, 1, 2, 3, 4, seconds, 0, time.UTC) }

@@ -53,7 +53,7 @@ func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 	}
 }
 
-// What a person has written stays, and marks that a person has removed do not come back. Facts
+// The text of a person stays, and marks that a person has removed do not come back. Facts
 // are replaced.
 func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	dir := crawled(t)

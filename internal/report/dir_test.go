@@ -186,7 +186,7 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	}
 }
 
-// What is left is listed by site, with the least time that it takes.
+// The remaining URLs are listed by site, with the least time that they take.
 func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir := queued(t, now)

@@ -94,7 +94,7 @@ func verify(z *zip.Reader) error {
 func readJSON(files map[string]*zip.File, name string, v any) (string, error) {
 	f := files[name]
 	if f == nil {
-		return "", fmt.Errorf("%s is missing: this is no WACZ", name)
+		return "", fmt.Errorf("%s is missing: this is not a WACZ", name)
 	}
 	r, err := f.Open()
 	if err != nil {

@@ -175,7 +175,7 @@ func TestACrawlWithoutASocket(t *testing.T) {
 	if _, err := Status(t.Context(), dir); !errors.As(err, &shut) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// One that does not speak HTTP.
+	// A server that does not speak HTTP.
 	l, at, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)

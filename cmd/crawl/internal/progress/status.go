@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Over reports whether s is of a crawl that has ended.
+// Over reports whether s is the status of a crawl that has ended.
 func Over(s crawler.Status) bool {
 	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What is left is listed by site, ten of them, each with what it waits for.
+// Up to ten sites with remaining URLs are listed, each with what it waits for.
 func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	site := func(name string, change func(*frontier.SiteStatus)) frontier.SiteStatus {
@@ -180,9 +180,9 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 		words       string
 	}{
 		crawler.EndDone:     {exit.Done, exit.Nothing, "done: nothing is left"},
-		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"},
+		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; all URLs that are left are of sites that were given up, were excluded, or have spent their budget"},
 		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: the limit is reached"},
-		crawler.EndPatience: {exit.Later, exit.Later, "what is left is not due within the patience; the same command goes on"},
+		crawler.EndPatience: {exit.Later, exit.Later, "no URL that is left is due within the patience; the same command goes on"},
 		crawler.EndTime:     {exit.Later, exit.Later, "stopped: the time is up; the same command goes on"},
 		crawler.EndStopped:  {exit.Later, exit.Later, "stopped; the same command goes on"},
 		crawler.EndBroken:   {exit.Forced, exit.Forced, "stopped at once; the same command goes on"},
