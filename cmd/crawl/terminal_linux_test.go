@@ -362,7 +362,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
 		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
 		text := term.text()
-		if !strings.Contains(text, "Permanently remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "from a.crawl? [y/N]") {
+		if !strings.Contains(text, "Permanently remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)
 		}
 		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exit.Code(err) != exit.Later || out.Len() > 0) {
