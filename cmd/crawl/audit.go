@@ -107,7 +107,7 @@ func (p *program) runAudit(f *auditFlags, args []string) error {
 	case f.robots != "" && f.agent == "":
 		return exit.Usagef("--agent: whose group of %s counts? such as --agent somebot", f.robots)
 	case f.robots != "" && f.host == "":
-		return exit.Usagef("--host: the robots.txt of which host is %s? such as --host www.example.com", f.robots)
+		return exit.Usagef("--host is missing: give the host of %s, as --host www.example.com", f.robots)
 	case logs:
 		return p.auditLog(f)
 	}
@@ -369,7 +369,7 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 		}
 		v.Robots = robots.Parse(body, f.as.Dialect)
 		if v.Token = tokenOf(v.Agent, f.as.Dialect); v.Token != v.Agent {
-			p.note("crawl: %q is no product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
+			p.note("crawl: %q is not a product token (RFC 9309, section 2.2.1): of %s counts the group for %q, or the one for all", v.Agent, f.robots, v.Token)
 		}
 	}
 	return v, nil

@@ -18,7 +18,7 @@ import (
 )
 
 // The audit of the logs that .ci/audit/record.sh has recorded of real crawlers, at a site
-// with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite writes it anew.
+// with a Crawl-delay. go test ./cmd/crawl -run Recorded -rewrite records it again.
 //
 // For site owners: "`crawl audit --access-log FILE --agent NAME --host HOST --robots
 // FILE` reports of any crawler, from the log of your own server, what it was not
@@ -231,7 +231,7 @@ func TestWhatIsAuditedIsToldApart(t *testing.T) {
 		"--access-log x":                               "--agent: which crawler?",
 		"--access-log x --agent y --site z":            "--site is for the audit of a directory",
 		"--heritrix-log x --robots y":                  "--agent: whose group",
-		"--access-log x --agent y --robots z":          "--host: the robots.txt of which host is z?",
+		"--access-log x --agent y --robots z":          "--host is missing: give the host of z, as --host www.example.com",
 		"--access-log x --agent y --heritrix-log z":    "either --access-log or --heritrix-log",
 		"--access-log x --agent y --host http://[::1/": "--host: ",
 	} {

@@ -71,7 +71,7 @@ func (s *servers) socket(c *crawler.Crawler, dir string) {
 func (s *servers) close() {
 	for _, one := range s.open {
 		if err := one.Close(); err != nil {
-			s.p.note("crawl: %s is left behind: %v", one.Where(), err)
+			s.p.note("crawl: %s was not closed: %v", one.Where(), err)
 		}
 	}
 	s.open = nil
@@ -113,7 +113,7 @@ func tooMany(command string, rest []string) error {
 // process, or in the process that runs the crawl.
 type query interface {
 	name() string
-	// print prints it. live is true if the account is of a running crawl.
+	// print prints the answer. live is true if the account is that of a running crawl.
 	print(p *program, a *account.Account, live bool) error
 }
 
@@ -150,13 +150,13 @@ func (p *program) lookAt(q query, dir string) error {
 		if jerr != nil {
 			return jerr
 		}
-		told := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
+		printErr := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
 		var shut *control.ShutError
 		switch {
-		case errors.As(told, &shut):
-			return err // a program of its own runs it, or it hangs
-		case !errors.Is(told, control.ErrNobody):
-			return p.looked(dir, told)
+		case errors.As(printErr, &shut):
+			return err // a program other than crawl run runs it, or it hangs
+		case !errors.Is(printErr, control.ErrNobody):
+			return p.looked(dir, printErr)
 		}
 		r, _, err = crawldir.Open(dir) // the run has just ended
 	}

@@ -209,7 +209,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 		p.note("crawl: links that were refused before come back with --rescan only")
 	}
 	for _, o := range s.Orders {
-		p.note("crawl: as it was told on %s: %s (--lift takes it back)", o.Time.UTC().Format(time.DateOnly), o)
+		p.note("crawl: as ordered on %s: %s (--lift takes it back)", o.Time.UTC().Format(time.DateOnly), o)
 	}
 	if s.Rescan {
 		p.note("crawl: an earlier run with --rescan did not end reading the archive again: this one does")
@@ -269,7 +269,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		case now := <-ticks:
 			p.paint(look.At(now), show)
 		case <-up:
-			p.note("crawl: the time is up: what is under way has 10s more")
+			p.note("crawl: the time is up: requests in progress have 10s more")
 		case <-forced:
 			p.note("crawl: the files of the crawl cannot be closed in time; what was acknowledged is safe, the same command goes on")
 			p.exit(exit.Forced)

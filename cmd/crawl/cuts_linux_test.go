@@ -54,7 +54,7 @@ func TestCutsOfEveryCommand(t *testing.T) {
 
 // cut kills a command, and each process that it has started, before its nth operation that
 // changes files below root. If that is a write, a part of it is made. It returns the
-// operation, or "" if there were fewer, and their number. The command is told to end once
+// operation, or "" if there were fewer, and their number. The command gets a signal to end once
 // over says so.
 func cut(t *testing.T, cmd *exec.Cmd, root string, nth int, over func() bool) (what string, operations int) {
 	t.Helper()

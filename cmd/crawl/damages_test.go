@@ -220,7 +220,7 @@ func (s *spoilable) harmless(name, what string, is []byte, dir string) string {
 	case name == storage.IndexFile:
 		return "the next run makes it"
 	case bytes.HasPrefix(is, s.files[name]) && kind != "warc/*.warc.gz":
-		return "the next run cuts it, and a request after the last commit may stand in the log"
+		return "the next run cuts it, and the log may have a request after the last commit"
 	}
 	return ""
 }

@@ -214,7 +214,7 @@ func TestTheLineForCronMailsWhatFailed(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 		said, err := cmd.CombinedOutput()
 		if fine := e.Code == exit.Done || e.Code == exit.InUse || e.Code == exit.Later; err != nil || fine != (len(said) == 0) {
-			t.Errorf("exit %d: %v, cron is told %q", e.Code, err, said)
+			t.Errorf("exit %d: %v, cron gets %q", e.Code, err, said)
 		}
 	}
 }

@@ -37,7 +37,7 @@ tells a script what to do next, so it need not parse the output.
 	}
 	b.WriteString(`
 For a timer 0, 7 and 10 are a success ([running](../guide/running.md)). ` + "`crawl check` and `crawl\nrobots test`" + ` say with 3 that a URL is not allowed, ` + "`crawl audit`" + ` that a rule was
-broken, so that they can stand in a script of their own:
+broken, so that a script can use them as conditions:
 
     crawl check job.yaml && crawl run --job job.yaml
 

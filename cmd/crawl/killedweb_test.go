@@ -90,7 +90,7 @@ func (w *weekWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	// From the beginning of an answer to the next request: not more than the time that the
 	// crawler measures from the end of the answer.
 	if last, ok := w.last[r.Host]; ok && time.Since(last) < least {
-		w.t.Errorf("%s was asked for %s %v after the last request: %q", r.Host, r.URL.Path, time.Since(last), w.log)
+		w.t.Errorf("%s got a request for %s %v after the last request: %q", r.Host, r.URL.Path, time.Since(last), w.log)
 	}
 	w.asked["http://"+r.Host+r.URL.Path]++
 	w.log = append(w.log, fmt.Sprint(time.Now().Format("05.000 "), r.Host, r.URL.Path, r.Header["If-None-Match"]))

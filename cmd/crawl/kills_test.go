@@ -44,7 +44,7 @@ func pause(host, path string) time.Duration {
 
 func slow(host string) bool { return strings.IndexByte("13579", host[len("h")]) >= 0 }
 
-// A growingWeb has new pages behind every page, until it is told to stop. It logs all
+// A growingWeb has new pages linked from every page, until it is stopped. It logs all
 // requests, like a site owner.
 type growingWeb struct {
 	t       *testing.T
@@ -70,7 +70,7 @@ func (w *growingWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	// From the beginning of an answer to the next request: not more than the time that the
 	// crawler measures from the end of the answer.
 	if last, asked := w.last[r.Host]; asked && now.Sub(last) < pause(r.Host, r.URL.Path) {
-		w.t.Errorf("run %d: %s was asked for %s %v after the last time", w.run, r.Host, r.URL.Path, now.Sub(last))
+		w.t.Errorf("run %d: %s got a request for %s %v after the last one", w.run, r.Host, r.URL.Path, now.Sub(last))
 	}
 	body := w.answer("http://"+r.Host+r.URL.Path, r)
 	w.last[r.Host] = time.Now()
@@ -88,10 +88,10 @@ func (w *growingWeb) answer(url string, r *http.Request) []byte {
 		return nil
 	}
 	if w.safe[url] {
-		w.t.Errorf("run %d: %s was asked for again, which was safe", w.run, url)
+		w.t.Errorf("run %d: %s was requested again, and was already safe", w.run, url)
 	}
 	if before := w.served[url]; len(before) > 0 && before[len(before)-1] == w.run {
-		w.t.Errorf("run %d: %s was asked for twice", w.run, url)
+		w.t.Errorf("run %d: %s was requested twice", w.run, url)
 	}
 	w.served[url] = append(w.served[url], w.run)
 	if w.links[url] == nil {
@@ -326,7 +326,7 @@ func (w *growingWeb) ended(dir string, kills int) {
 		}
 		again += max(0, n-1)
 		if lines[url] == 0 || lines[url] > n {
-			w.t.Errorf("%s has %d lines in pages.jsonl and was asked for %d times", url, lines[url], n)
+			w.t.Errorf("%s has %d lines in pages.jsonl and was requested %d times", url, lines[url], n)
 		}
 	}
 	if len(w.served) != len(w.known) || len(lines) != len(w.known) {

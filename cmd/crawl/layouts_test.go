@@ -329,14 +329,14 @@ func goOn(t *testing.T, code int, dir string, args ...string) (w *crawltest.Web,
 	return w, unchanged
 }
 
-// Nothing is left: a new seed is fetched, and nothing that was.
+// No URL is left: only a new seed is fetched.
 func endedGoesOn(t *testing.T) {
 	w, _ := goOn(t, exit.Done, endedCrawl, "http://c.example/")
 	w.AssertFetched("http://c.example/")
 	w.AssertNeverFetched(keptFetched...)
 }
 
-// What is left is fetched, and nothing that was.
+// The remaining URLs are fetched, and no fetched URL again.
 func killedGoesOn(t *testing.T) {
 	before := fetchedIn(t, killedCrawl)
 	if len(before) == 0 || len(before) == len(keptFetched) {

@@ -34,13 +34,13 @@ var fateWords = []struct {
 	fate  account.Standing
 	words string
 }{
-	{account.StandsFetched, "answered, whatever the status"},
+	{account.StandsFetched, "answered, with any status"},
 	{account.StandsRefused, "forbidden by robots.txt"},
 	{account.StandsUse, "the owner refuses what the crawl is for"},
 	{account.StandsFailed, "failed every time"},
 	{account.StandsScope, "put aside, as the scope is narrower now"},
 	{account.StandsOptOut, "left alone by the opt-out list"},
-	{account.StandsQueued, "queued, can be asked for now"},
+	{account.StandsQueued, "queued, can be requested now"},
 	{account.StandsWaiting, "queued, waiting for a clock"},
 	{account.StandsBudget, "queued at a site whose budget is spent"},
 	{account.StandsLimit, "queued, and the limit of the crawl is reached"},

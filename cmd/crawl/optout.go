@@ -291,12 +291,12 @@ func (p *program) finishPurge(purge *crawler.Purge) error {
 // allowed asks the user whether to go on with the purge.
 func (p *program) allowed(dir string, planned *storage.Purged) error {
 	if !p.interactive() {
-		return exit.Usagef("this would remove %s from %s for good, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
+		return exit.Usagef("this would remove %s from %s permanently, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
 	if lost := bodilessInWords(planned.Bodiless); lost != "" {
 		p.note("crawl: %s", lost)
 	}
-	fmt.Fprintf(p.err, "Remove %s from %s for good? [y/N] ", takenInWords(planned.Taken), say.Printable(dir))
+	fmt.Fprintf(p.err, "Permanently remove %s from %s? [y/N] ", takenInWords(planned.Taken), say.Printable(dir))
 	return p.confirmed()
 }
 
@@ -373,14 +373,14 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 		text = append(text, fmt.Sprintf("%s: %s; gone: %s", dir, optedOutNow(done.Entries), takenInWords(done.Taken)))
 	}
 	if others := derived(dir); len(others) > 0 && !done.None() {
-		text = append(text, "may still have it, and must be made anew: "+strings.Join(others, ", "))
+		text = append(text, "these files may still have removed pages; make them again: "+strings.Join(others, ", "))
 	}
-	if told := filepath.Join(dir, provenance.File); crawldir.Exists(told) && !done.None() {
-		text = append(text, fmt.Sprintf("%s describes the crawl as it was: crawl provenance %s writes it again", told, dir))
+	if path := filepath.Join(dir, provenance.File); crawldir.Exists(path) && !done.None() {
+		text = append(text, fmt.Sprintf("%s describes the crawl before this purge: crawl provenance %s writes it again", path, dir))
 	}
-	if behind := storage.Behind(dir); len(behind) > 0 && !done.None() {
-		text = append(text, "later crawls, which may have captured the same, and have lost the bodies that they repeat of this one: "+
-			strings.Join(behind, ", ")+": run crawl optout purge on each of them, too")
+	if later := storage.Behind(dir); len(later) > 0 && !done.None() {
+		text = append(text, "later crawls may have captured the same pages, and records in them that repeat a removed body have lost it: "+
+			strings.Join(later, ", ")+": run crawl optout purge on each of them, too")
 	}
 	return p.sayAll(text)
 }

@@ -95,7 +95,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 				t.Errorf("%s is %s: it is %v now, %v", strings.Join(o.args, " "), name, info.Mode(), err)
 			}
 			if to, err := os.Readlink(o.name); err == nil && !refused {
-				if raw, err := os.ReadFile(to); err != nil || len(raw) < 3 || string(raw) == "old" && filepath.Base(o.name) != provenance.DatasheetFile { // a sheet keeps what somebody has written
+				if raw, err := os.ReadFile(to); err != nil || len(raw) < 3 || string(raw) == "old" && filepath.Base(o.name) != provenance.DatasheetFile { // a sheet keeps the text of a person
 					t.Errorf("%s is %s: it leads to %.20q, %v", strings.Join(o.args, " "), name, raw, err)
 				}
 				_ = os.Remove(to)

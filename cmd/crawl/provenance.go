@@ -113,7 +113,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 		return err
 	}
 	if res.Sheet.Why != "" {
-		p.note("crawl: %s is as it was: %s", filepath.Join(dir, provenance.DatasheetFile), res.Sheet.Why)
+		p.note("crawl: %s is unchanged: %s", filepath.Join(dir, provenance.DatasheetFile), res.Sheet.Why)
 	}
 	if f.json {
 		return p.object(res.Provenance)
@@ -205,7 +205,7 @@ func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.
 		w.Told("DIFFERENCE", "%s %s", d.File, d.Why)
 	}
 	if len(v.Differences) == 0 {
-		w.Told("result", "all as it was written")
+		w.Told("result", "no difference found")
 		return w.Err
 	}
 	w.Told("result", "%s; if a run or a purge has changed the crawl since, crawl provenance %s writes it again", say.Plural(len(v.Differences), "difference"), dir)
@@ -231,7 +231,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	path := filepath.Join(opts.Dir, provenance.File)
 	if !r.wanted || !ran || !slices.Contains(endsByItself, c.Summary().End) {
 		if _, err := os.Stat(path); err == nil {
-			p.note("crawl: %s is of before this run: crawl provenance %s writes it again", path, opts.Dir)
+			p.note("crawl: %s is from before this run: crawl provenance %s writes it again", path, opts.Dir)
 		}
 		return crawled
 	}
@@ -246,7 +246,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	case err != nil:
 		p.note("crawl: no provenance was written: %v; the crawl is not affected, and crawl provenance %s tries again", err, opts.Dir)
 	case res.Sheet.Why != "":
-		p.note("crawl: %s is as it was: %s", filepath.Join(opts.Dir, provenance.DatasheetFile), res.Sheet.Why)
+		p.note("crawl: %s is unchanged: %s", filepath.Join(opts.Dir, provenance.DatasheetFile), res.Sheet.Why)
 	}
 	return crawled
 }

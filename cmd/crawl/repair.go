@@ -163,7 +163,7 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	text := repairLines(r)
 	switch {
 	case r.Sound:
-		text = append(text, dir+": all as it was written: nothing was changed")
+		text = append(text, dir+": no damage found: nothing was changed")
 	case len(r.Changed) == 0:
 		text = append(text, dir+": nothing was changed")
 	case f.dryRun:
@@ -172,7 +172,7 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 		text = append(text, fmt.Sprintf("%s: replaced %s; the old ones are in %s: delete it when you are sure that nothing is missing", dir, strings.Join(r.Changed, ", "), r.Aside))
 	}
 	if len(r.Changed) > 0 && !f.dryRun && (!r.Restored || slices.Contains(r.Changed, provenance.File)) {
-		text = append(text, "exports and reports of the crawl must be made anew: crawl provenance "+dir)
+		text = append(text, "make exports and reports of the crawl again: crawl provenance "+dir)
 	}
 	if err := p.sayAll(text); err != nil {
 		return err

@@ -180,7 +180,7 @@ func (f *keptFlags) time() (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339Nano, f.at)
 	if err != nil {
-		return at, exit.Usagef("--at: %q is no time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
+		return at, exit.Usagef("--at: %q is not a time: write it as 2026-07-01 or 2026-07-01T12:00:00Z", f.at)
 	}
 	return at, nil
 }
@@ -252,7 +252,7 @@ type siteFlags struct {
 }
 
 func (f *siteFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is to be fetched")
+	fs.StringVar(&f.site, "site", "", "`URL` of the site whose robots.txt is fetched")
 	fs.StringVar(&f.name, "name", "", "with --site: product `token` of the request (or $CRAWL_NAME)")
 	fs.StringArrayVar(&f.contact, "contact", nil, "with --site: `URL` or e-mail address of the request, or both (or $CRAWL_CONTACT)")
 	settings.Borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")

@@ -95,7 +95,7 @@ func hostileWeb(t *testing.T) (at string) {
 	return "::" + strings.TrimPrefix(server.URL, "http://")
 }
 
-// All that is read, under any name, is shown as text. A terminal obeys none of it, and none
+// All input, in files of any name, is shown as text. A terminal obeys none of it, and none
 // of it makes a line that looks like the command's.
 func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 	hostile(t)

@@ -131,7 +131,7 @@ func TestAServiceMayDoWhatItsCrawlsDo(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, service)
 		}
 	}
-	// What a command of the user needs is not known.
+	// The needs of a command of the user are not known.
 	mails := timed(t, "mails", "on-end: mail me@example.org\nschedule: {every: '@daily'}")
 	if service := printed(t, "--system", mails)["crawl-schedule.service"]; strings.Contains(service, "Protect") || strings.Contains(service, "NoNew") {
 		t.Errorf("a command is confined:\n%s", service)

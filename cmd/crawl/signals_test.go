@@ -99,7 +99,7 @@ func TestTheTimeIsUp(t *testing.T) {
 			defer close(done)
 			p.watch(c, nil, nil, ended, screen{every: time.Hour, most: time.Minute})
 		}()
-		for _, want := range []string{"", "crawl: the time is up: what is under way has 10s more\n"} {
+		for _, want := range []string{"", "crawl: the time is up: requests in progress have 10s more\n"} {
 			time.Sleep(59 * time.Second)
 			synctest.Wait()
 			if said.String() != want {

@@ -117,7 +117,7 @@ It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
 		ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
 			if delay == "" {
-				return nil, exit.Usagef("--delay is missing: say how long the pause is to be, as --delay 10s")
+				return nil, exit.Usagef("--delay is missing: give the pause, as --delay 10s")
 			}
 			ask := control.Ask{Delay: delay}
 			if len(rest) > 0 {

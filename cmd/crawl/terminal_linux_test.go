@@ -343,7 +343,7 @@ func TestAnExportOnATerminalIsText(t *testing.T) {
 	}
 }
 
-// On a terminal the program asks before it removes anything from a crawl for good.
+// On a terminal the program asks before it permanently removes anything from a crawl.
 func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 	for typed, gone := range map[string]bool{"": false, "\n": false, "n\n": false, "yesterday\n": false, "y\n": true, "YES\n": true} {
 		ownHome(t)
@@ -362,7 +362,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
 		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
 		text := term.text()
-		if !strings.Contains(text, "Remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl for good? [y/N]") {
+		if !strings.Contains(text, "Permanently remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)
 		}
 		if gone && (err != nil || !strings.Contains(out.String(), "gone: 1 record of ")) || !gone && (exit.Code(err) != exit.Later || out.Len() > 0) {

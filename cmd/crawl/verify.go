@@ -231,7 +231,7 @@ func awayError(dir string, records int) error {
 		mend = before + " (or a crawl before that)"
 	}
 	return fmt.Errorf("nothing of this crawl is damaged; %s an earlier crawl that is missing or cannot be read: bring back %s, beside this one or where it was. "+
-		"Until then pages.jsonl, tables and reports are valid, and a crawl that has this one as the one before fetches such pages anew; a replay and a WACZ lack their bodies",
+		"Until then pages.jsonl, tables and reports are valid, and a crawl that has this one as the one before fetches such pages again; a replay and a WACZ lack their bodies",
 		bodiesOf(records), mend)
 }
 
@@ -319,11 +319,11 @@ func (p *program) verified(dir string, v *storage.Verified, before time.Time, pr
 		}
 	}
 	if !before.IsZero() {
-		if err := p.say("%s is of before the last run, purge or crawl index: only what these do not change was compared with it; crawl provenance %s writes it again", filepath.Join(dir, provenance.File), dir); err != nil {
+		if err := p.say("%s is from before the last run, purge or crawl index: only what these do not change was compared with it; crawl provenance %s writes it again", filepath.Join(dir, provenance.File), dir); err != nil {
 			return err
 		}
 	}
-	said := "all as it was written"
+	said := "no damage found"
 	if v.Problems > 0 {
 		said = say.Plural(v.Problems, "problem")
 	}

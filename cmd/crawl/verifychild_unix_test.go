@@ -21,14 +21,14 @@ func TestASignalIsNoDamage(t *testing.T) {
 		damaged bool
 		says    string
 	}{
-		"an exit code":        {"echo no crawl >&2; exit 2", exit.Usage, false, ""},
-		"damage that is told": {"exit 6", exit.State, false, ""},
-		"a broken pipe":       {"kill -PIPE $$", exitPipe, false, ""},
-		"a kill":              {"kill -KILL $$", exit.Fatal, false, "killed"},
-		"an end":              {"kill -TERM $$", exit.Fatal, false, "terminated"},
-		"a segment fault":     {"kill -SEGV $$", exit.State, true, "state.db"},
-		"a bus error":         {"kill -BUS $$", exit.State, true, "state.db"},
-		"a stack trace":       {`printf 'panic: page 7\n\ngoroutine 1 [running]:\nmain.main()\n' >&2; exit 2`, exit.State, true, "state.db"},
+		"an exit code":            {"echo no crawl >&2; exit 2", exit.Usage, false, ""},
+		"damage that is reported": {"exit 6", exit.State, false, ""},
+		"a broken pipe":           {"kill -PIPE $$", exitPipe, false, ""},
+		"a kill":                  {"kill -KILL $$", exit.Fatal, false, "killed"},
+		"an end":                  {"kill -TERM $$", exit.Fatal, false, "terminated"},
+		"a segment fault":         {"kill -SEGV $$", exit.State, true, "state.db"},
+		"a bus error":             {"kill -BUS $$", exit.State, true, "state.db"},
+		"a stack trace":           {`printf 'panic: page 7\n\ngoroutine 1 [running]:\nmain.main()\n' >&2; exit 2`, exit.State, true, "state.db"},
 	} {
 		var said, errOut bytes.Buffer
 		child := exec.Command("sh", "-c", c.script)

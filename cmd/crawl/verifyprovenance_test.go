@@ -139,7 +139,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, provenance.DatasheetFile), []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "of before") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "from before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// crawl index makes the same files again, and does not change the state.
@@ -152,7 +152,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 			t.Fatalf("%v: exit %d: %s", args, code, said.String())
 		}
 	}
-	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "of before") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "from before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}}) // as a run does
@@ -162,7 +162,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := verifiedHere(t, dir); code != exit.Done || !strings.Contains(out, "provenance.json is of before the last run, purge or crawl index") {
+	if code, out := verifiedHere(t, dir); code != exit.Done || !strings.Contains(out, "provenance.json is from before the last run, purge or crawl index") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if err := os.Truncate(filepath.Join(dir, provenance.RobotsFile), 9); err != nil {

@@ -84,7 +84,7 @@ func (m *moments) pass(what string) bool {
 	return m.left != 0
 }
 
-// A web has one more page after each page, until it is told to stop.
+// A web has one more page after each page, until it is stopped.
 type web struct {
 	*moments
 	mu    sync.Mutex

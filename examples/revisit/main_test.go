@@ -21,7 +21,7 @@ func TestChangesAreReported(t *testing.T) {
 		news := w.Site("https://news.example").
 			Page("/", `<a href="/1">x</a>`).Page("/1", `<title>One</title><p>It is so.`)
 		var mu sync.Mutex
-		var told []string
+		var printed []string
 		time.AfterFunc(10*time.Hour+time.Minute, func() {
 			news.Page("/2", `<title>Two</title><p>And so.`).Page("/", `<a href="/2">x</a> <a href="/1">x</a>`)
 		})
@@ -33,7 +33,7 @@ func TestChangesAreReported(t *testing.T) {
 		}, func(line string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, line)
+			printed = append(printed, line)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -42,8 +42,8 @@ func TestChangesAreReported(t *testing.T) {
 			"2000-01-01 00:00 new https://news.example/1 One", "2000-01-01 10:30 new https://news.example/2 Two",
 			"modified https://news.example/1 One", "gone https://news.example/2",
 		}
-		if !slices.EqualFunc(told, want, strings.HasSuffix) {
-			t.Errorf("told is\n%s, want\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+		if !slices.EqualFunc(printed, want, strings.HasSuffix) {
+			t.Errorf("the lines are\n%s, want\n%s", strings.Join(printed, "\n"), strings.Join(want, "\n"))
 		}
 		if front := w.Fetched("https://news.example/"); front < 8*47 || front > 8*48 {
 			t.Errorf("the front page was fetched %d times", front)

@@ -56,7 +56,7 @@ func TestLinesAreFoundByText(t *testing.T) {
 // A very long line needs limited memory, and is skipped completely.
 func TestLinesThatAreTooLongAreSkipped(t *testing.T) {
 	hole := strings.Repeat("w", 7*scanBlock) + " x "
-	for name, file := range map[string]string{"behind": hole + "\na x \nb x ", "before": "a x \nb x \n" + hole, "within": "a x \n" + hole + "\nb x \n"} {
+	for name, file := range map[string]string{"after": hole + "\na x \nb x ", "before": "a x \nb x \n" + hole, "within": "a x \n" + hole + "\nb x \n"} {
 		var got []string
 		err := scanLinesOf(strings.NewReader(file), []byte(" x "), 3*scanBlock, func(line []byte) bool {
 			got = append(got, string(line[:min(len(line), 9)]))

@@ -27,9 +27,9 @@ const (
 
 // A linkMemory remembers the URLs of links.
 type linkMemory struct {
-	told   map[uint64]struct{}
-	linked map[uint64]struct{} // URLs that need no further look
-	lines  int                 // number of lines read
+	yielded map[uint64]struct{}
+	linked  map[uint64]struct{} // URLs that need no further look
+	lines   int                 // number of lines read
 }
 
 // known reports whether the URL of a line was in a line before and needs no further look.
@@ -45,14 +45,14 @@ func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	return key, known
 }
 
-// tell remembers a URL that was yielded. If there are too many, it forgets all others: they
+// remember stores a URL that was yielded. If there are too many, it forgets all others: they
 // may be yielded again.
-func (m *linkMemory) tell(key uint64) {
-	if len(m.told) >= maxRefused {
-		clear(m.told)
+func (m *linkMemory) remember(key uint64) {
+	if len(m.yielded) >= maxRefused {
+		clear(m.yielded)
 		clear(m.linked)
 	}
-	m.told[key] = struct{}{}
+	m.yielded[key] = struct{}{}
 }
 
 // link remembers the text of a URL in a line.
@@ -84,7 +84,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		}
 		f := crawler.NewFilter(a.stored, a.OptOut, a.now)
 		err := a.admitAll(f.Scope())
-		memory, wanted := &linkMemory{told: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
+		memory, wanted := &linkMemory{yielded: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {
 			var bad error // of the state, or of Quit
 			err = scanLines(path, a.quit, `"to":"`, func(line []byte) bool {
@@ -119,14 +119,14 @@ func (a *Account) refusedBy(f *crawler.Filter, line []byte, memory *linkMemory) 
 		return l, false, nil
 	}
 	key := xxh3.HashString(l.To.Key())
-	_, known = memory.told[key]
+	_, known = memory.yielded[key]
 	if !known {
 		if _, known, err = a.from.Entry(l.To); err != nil {
 			return l, false, err
 		}
 	}
 	if !known {
-		memory.tell(key)
+		memory.remember(key)
 		err = a.judge(f, &l.LinkFact, l.To)
 	}
 	memory.link(text)

@@ -63,7 +63,7 @@ type Crawl struct {
 	Killed     bool                                                   // the last run was killed, or ended because the disk was full
 	Committed  time.Time                                              // if Killed: the time of the last commit
 
-	// What the state knows about the log. Audit does not compare values that are zero.
+	// What the state knows about the log. Audit compares only values other than zero.
 	Written int64                                              // bytes of the log that were written at the last commit
 	Sum     uint32                                             // CRC-32C of these bytes
 	Sites   iter.Seq2[frontier.Site, error]                    // the sites of the crawl
@@ -372,7 +372,7 @@ func (a *auditor) finish() {
 			old++
 		}
 		if i > 0 && a.runs.back(i) {
-			r.Remarks = append(r.Remarks, fmt.Sprintf("the clock of the machine was set back before run %d: what was noted by the clock of before is not compared with it", i+1))
+			r.Remarks = append(r.Remarks, fmt.Sprintf("the clock of the machine was set back before run %d: times of the earlier clock are not compared with it", i+1))
 		}
 	}
 	if old > 0 && r.Requests > 0 {

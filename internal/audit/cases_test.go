@@ -225,7 +225,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.lines[2].Via = "http://b.example/"
 			w.hop(40, "http://a.example/robots.txt", "10.0.0.1")
 		}, nil, nil, ""},
-		{"a robots.txt that is asked for again too soon", func(w *written) {
+		{"a robots.txt that is requested again too soon", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 500, "")
 			w.copy(30, 200, all)
@@ -239,7 +239,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.ask(100_002, "/1", 200)
 			w.ask(100_004, "/no", 200)
 		}, []string{"disallowed 5"}, nil, ""},
-		{"a copy of the day before, for the first page behind it only", func(w *written) {
+		{"a copy of the day before, for the first page after it only", func(w *written) {
 			w.run(0, "begin:clean")
 			w.copy(1, 200, all)
 			w.ask(90_000, "/", 200)
@@ -397,7 +397,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.hop(100, "http://a.example/robots.txt", "10.0.0.1")
 			w.copies["http://a.example"] = []*robots.Snapshot{{URL: "http://a.example/robots.txt", Status: 200, Fetched: day}}
 		}, []string{"redirects 13", "redirects 27", "evidence 0"}, nil, ""},
-		{"a robots.txt that was asked for by many", func(w *written) {
+		{"a robots.txt that many sites share", func(w *written) {
 			w.run(0, "begin:clean")
 			for i := range 70 {
 				w.hop(float64(2*i+2), "http://b.example/robots.txt", "10.0.0.1")

@@ -30,8 +30,8 @@ type copies struct {
 
 	group  *robots.Group // of now
 	policy *robots.Policy
-	quote  string // result of quoted for now
-	of     gap    // argument of quoted for quote
+	quote  string // result of findPauseLine for now
+	of     gap    // argument of findPauseLine for quote
 	used   bool   // a request was made since now came into force
 }
 
@@ -138,17 +138,17 @@ func (c *copies) body() []byte {
 	return nil
 }
 
-// quoted returns the line of the copy in force that requires a pause.
-func (c *copies) quoted(g gap) string {
+// pauseLine returns the line of the copy in force that requires a pause.
+func (c *copies) pauseLine(g gap) string {
 	if c.quote == "" || c.of != g {
-		c.quote, c.of = quoted(c.body(), g), g
+		c.quote, c.of = findPauseLine(c.body(), g), g
 	}
 	return c.quote
 }
 
-// quoted returns the line of a robots.txt that requires a pause: the first one that requires as
+// findPauseLine returns the line of a robots.txt that requires a pause: the first one that requires as
 // much by itself.
-func quoted(body []byte, g gap) string {
+func findPauseLine(body []byte, g gap) string {
 	n := 0
 	for line := range bytes.Lines(body) {
 		n++

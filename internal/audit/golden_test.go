@@ -96,12 +96,12 @@ func TestGoldenAudit(t *testing.T) {
 			[]string{"/robots.txt", "/", "/not", "/no/yes", "/b", "/terms", "/c", "/unknown", "/f", "/g", "/late"}[i], testIdentity.UserAgent())
 	}
 	access.WriteString("odd\n" + strings.Replace(access.String()[:strings.Index(access.String(), "\n")+1], "a.example ", "", 1))
-	var told []any
+	var reported []any
 	r, err := w.crawl(log).Audit(audit.Options{
 		Temp: t.TempDir(), Site: "a.example", Server: &audit.ServerLog{Name: "access.log", Log: strings.NewReader(access.String())},
-		Violation: func(v *audit.Violation) error { told = append(told, v.String()); return nil },
-		Request:   func(r audit.Request) error { told = append(told, r); return nil },
-		Copy:      func(c audit.Copy) error { told = append(told, c); return nil },
+		Violation: func(v *audit.Violation) error { reported = append(reported, v.String()); return nil },
+		Request:   func(r audit.Request) error { reported = append(reported, r); return nil },
+		Copy:      func(c audit.Copy) error { reported = append(reported, c); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestGoldenAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "audit.txt", append(told, r, nothing)...)
+	golden(t, "audit.txt", append(reported, r, nothing)...)
 }
 
 // The report of a visitor in the log of a server.
@@ -269,11 +269,11 @@ func TestGoldenTogether(t *testing.T) {
 	for i, r := range all {
 		text += dirs[i] + "\n" + brief(r)
 	}
-	told, err := json.MarshalIndent(joint, "", " ")
+	reported, err := json.MarshalIndent(joint, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldenText(t, "together.txt", text+string(told)+"\n")
+	goldenText(t, "together.txt", text+string(reported)+"\n")
 }
 
 // The report of a log with what the state knows, and with the log of a server.
@@ -290,7 +290,7 @@ func TestGoldenEvidence(t *testing.T) {
 		killed bool
 		mark   func(log []byte) (int64, uint32)
 		state  map[string]frontier.Fate
-		server []any // seconds and targets; targets that begin with ! are of another crawler
+		server []any // seconds and targets; targets that begin with ! were requested by another crawler
 	}{
 		{"as it was written", "", 0, false, whole, nil, nil},
 		{"more than was written", "", 0, false, part, nil, nil},

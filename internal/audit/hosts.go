@@ -184,7 +184,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	g := s.copies.rules(&run.at(s.name).policy, r.end)
 	if asked := gapOf(g); asked.clock != frontier.NoClock {
-		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, s.copies.quoted(asked), true})
+		s.asks = append(s.asks, ask{asked.pause, asked.clock, TooEarly, s.copies.pauseLine(asked), true})
 	}
 	copy := s.copies.now
 	if until := copy.Header.RetryAfter; came && until.After(r.end) {

@@ -77,7 +77,7 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	}
 	for _, m := range missed {
 		if a.lost(m, r) {
-			return k, a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", m.last.line)
+			return k, a.unproven(r.line, "a kill has taken what was known of line %d, and the pause after it", m.last.line)
 		}
 		if err := a.early(r, m); err != nil {
 			return k, err
@@ -116,7 +116,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	// A copy counts, too, if another site's robots.txt has fetched it since.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
-		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.quoted(asked), true})
+		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.pauseLine(asked), true})
 	}
 	return asks
 }
@@ -161,13 +161,13 @@ func (a *auditor) early(r *request, m *miss) error {
 		Code: m.code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Rule: m.ruleOf(m.last),
 		Pause: &Pause{Clock: m.clock, Asked: m.pause.Seconds(), Kept: m.kept.Seconds()},
 	}
-	behind := "what its pause is counted from"
+	since := "what its pause is counted from"
 	if m.last != nil {
 		v.Lines = append(v.Lines, m.last.line)
-		behind = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
+		since = "the end of line " + strconv.FormatInt(m.last.line, 10) + ", " + m.last.url.String()
 	}
 	kept, asked := roundedApart(m.kept, m.pause)
-	v.Text = fmt.Sprintf("began %s after %s; asked are %s", kept, behind, asked)
+	v.Text = fmt.Sprintf("began %s after %s; required are %s", kept, since, asked)
 	return a.violation(v)
 }
 

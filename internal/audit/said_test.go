@@ -32,16 +32,16 @@ func TestWhatIsSaidOfViolations(t *testing.T) {
 	hours := "(robots.txt: Visit-time: 04:05-09:30 22:00-01:00)"
 	want := []string{
 		"3: disallowed: http://a.example/not is forbidden by the robots.txt of 2026-05-04T10:00:00.100000Z (line 2: Disallow: /no*$)",
-		"3: gap: http://a.example/not began 1.9s after the end of line 2, http://a.example/robots.txt; asked are 9s " + rate,
-		"3: retry-after: http://a.example/not began 1.9s after the end of line 2, http://a.example/robots.txt; asked are 2s (retry-after, as the line says: 2s)",
+		"3: gap: http://a.example/not began 1.9s after the end of line 2, http://a.example/robots.txt; required are 9s " + rate,
+		"3: retry-after: http://a.example/not began 1.9s after the end of line 2, http://a.example/robots.txt; required are 2s (retry-after, as the line says: 2s)",
 		"4: visit-time: http://a.example/a began at 10:00:04 UTC " + hours,
-		"4: back-off: http://a.example/a began 1.9s after the end of line 3, http://a.example/not; asked are 5s (a rest of 5s at least after 429)",
-		"4: gap: http://a.example/a began 1.9s after the end of line 3, http://a.example/not; asked are 9s " + rate,
+		"4: back-off: http://a.example/a began 1.9s after the end of line 3, http://a.example/not; required are 5s (a rest of 5s at least after 429)",
+		"4: gap: http://a.example/a began 1.9s after the end of line 3, http://a.example/not; required are 9s " + rate,
 		"5: no-robots: http://a.example/b no robots.txt was in force, by its line (RFC 9309, section 2.3.1)",
 		"5: concurrent: http://a.example/b began 50ms before the end of line 4, http://a.example/a (one request at a time)",
 		"7: visit-time: http://a.example/c began at 10:00:06 UTC " + hours,
-		"7: gap: http://a.example/c began 1.85s after the end of line 5, http://a.example/b; asked are 9s " + rate,
-		"7: retry-after: http://a.example/c began 4s after what its pause is counted from; asked are 30.5s (retry-after, as the line says: 30.5s)",
+		"7: gap: http://a.example/c began 1.85s after the end of line 5, http://a.example/b; required are 9s " + rate,
+		"7: retry-after: http://a.example/c began 4s after what its pause is counted from; required are 30.5s (retry-after, as the line says: 30.5s)",
 		`identity: requests were sent as "otherbot" (the crawl is that of "benchbot (+https://example.org/benchbot) permesso/` + crawler.Version + `")`,
 	}
 	for i := range max(len(got), len(want)) {
@@ -70,7 +70,7 @@ func TestWhatIsSaidOfAPauseHasTwoLengths(t *testing.T) {
 			t.Fatalf("%v too early: %+v", short, r.Violations)
 		}
 		kept, asked, _ := strings.Cut(r.Violations[0].Text, " after ")
-		_, asked, _ = strings.Cut(asked, "asked are ")
+		_, asked, _ = strings.Cut(asked, "required are ")
 		if kept = strings.TrimPrefix(kept, "began "); kept == asked || asked != "2.25s" {
 			t.Errorf("%v too early: %s", short, r.Violations[0].Text)
 		}

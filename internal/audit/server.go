@@ -189,7 +189,7 @@ func (a *auditor) alone(url string, x *pair) error {
 	b.OnlyServer++
 	return a.violation(&Violation{
 		Code: Evidence, URL: url, Time: x.start, Rule: "the log has a line of each request",
-		Text: fmt.Sprintf("was asked for, by line %d of %s, and crawl.log has no line of it", x.line, b.Log),
+		Text: fmt.Sprintf("was requested, by line %d of %s, and crawl.log has no line of it", x.line, b.Log),
 	})
 }
 

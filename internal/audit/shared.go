@@ -74,9 +74,9 @@ func (a *auditor) shared(c *common, r *request) error {
 // sharedPause checks the pause between two requests to an address or a domain.
 func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) error {
 	a.checked(TooEarly)
-	from, allowed, behind := last.end, tick, "the end"
+	from, allowed, since := last.end, tick, "the end"
 	if c.clock == frontier.IPClock {
-		from, allowed, behind = last.start, jitter, "the start"
+		from, allowed, since = last.start, jitter, "the start"
 	}
 	if begun := a.runs.all[r.run].begun; last.run < r.run && from.After(begun) {
 		return nil // the clock was set back
@@ -87,13 +87,13 @@ func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) 
 	case kept >= pause-allowed:
 		return nil
 	case last.run < r.run && a.runs.killedBetween(last.run, r.run, last.end):
-		return a.unproven(r.line, "a kill has taken what was known of line %d, and the pause behind it", last.line)
+		return a.unproven(r.line, "a kill has taken what was known of line %d, and the pause after it", last.line)
 	}
 	was, asked := roundedApart(kept, pause)
 	return a.violation(&Violation{
 		Code: TooEarly, Lines: []int64{r.line, last.line}, URL: r.url.String(), Time: r.start,
 		Rule:  fmt.Sprintf("the crawl's own pause of %s: %v", a.nameOf(c, r), pause),
-		Text:  fmt.Sprintf("began %s after %s of line %d, %s; asked are %s", was, behind, last.line, last.url, asked),
+		Text:  fmt.Sprintf("began %s after %s of line %d, %s; required are %s", was, since, last.line, last.url, asked),
 		Pause: &Pause{Clock: c.clock, Asked: pause.Seconds(), Kept: kept.Seconds()},
 	})
 }

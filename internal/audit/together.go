@@ -125,7 +125,7 @@ func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 			code, text = Concurrent, fmt.Sprintf("began %s before the end of line %d of %s, %s", rounded(-kept), o.Line, j.Crawls[o.Crawl], o.URL)
 		case kept < asked-between:
 			was, should := roundedApart(kept, asked)
-			text = fmt.Sprintf("began %s after %s of line %d of %s, %s; asked are %s", was, what, o.Line, j.Crawls[o.Crawl], o.URL, should)
+			text = fmt.Sprintf("began %s after %s of line %d of %s, %s; required are %s", was, what, o.Line, j.Crawls[o.Crawl], o.URL, should)
 		}
 		if code == TooEarly {
 			j.Checks[j.at(TooEarly)].Checked++

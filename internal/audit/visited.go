@@ -113,11 +113,11 @@ func (w *watch) rules(h *visited, x *visit) {
 			w.count(NoRobots)
 			break
 		}
-		w.violation(w.of(NoRobots, x, "came before robots.txt was asked for, in this log, which begins at "+clock(w.began), "RFC 9309, section 2.2"))
+		w.violation(w.of(NoRobots, x, "came before robots.txt was requested, in this log, which begins at "+clock(w.began), "RFC 9309, section 2.2"))
 	default:
 		w.check(StaleRobots).Checked++
 		if age := x.time().Sub(h.rules); age > freshFor+resolution {
-			w.violation(w.of(StaleRobots, x, fmt.Sprintf("came %v after robots.txt was asked for the last time", age), "RFC 9309, section 2.4: 24 hours"))
+			w.violation(w.of(StaleRobots, x, fmt.Sprintf("came %v after the last request for robots.txt", age), "RFC 9309, section 2.4: 24 hours"))
 		}
 	}
 	if w.group == nil {
@@ -155,9 +155,9 @@ func (w *watch) pace(h *visited, x *visit) {
 	}
 	from, took, requests := h.from, x.at.Sub(h.from.at)+resolution, h.n-h.fromN
 	h.least, h.from, h.fromN = now, x, h.n
-	text := fmt.Sprintf("came less than %v after line %d; asked are %v", took, from.line, w.gap.pause)
+	text := fmt.Sprintf("came less than %v after line %d; required are %v", took, from.line, w.gap.pause)
 	if requests > 1 {
-		text = fmt.Sprintf("is the last of %d requests after line %d in less than %v; asked are %v for each", requests, from.line, took, w.gap.pause)
+		text = fmt.Sprintf("is the last of %d requests after line %d in less than %v; required are %v for each", requests, from.line, took, w.gap.pause)
 	}
 	v := w.of(TooEarly, x, text, w.asks())
 	v.Lines = append(v.Lines, from.line)
@@ -189,7 +189,7 @@ func (w *watch) exactPace(h *visited, x *visit) {
 	if kept+2*fine > w.gap.pause {
 		return
 	}
-	v := w.of(TooEarly, x, fmt.Sprintf("began %v after the end of line %d; asked are %v", kept, before.line, w.gap.pause), w.asks())
+	v := w.of(TooEarly, x, fmt.Sprintf("began %v after the end of line %d; required are %v", kept, before.line, w.gap.pause), w.asks())
 	v.Lines = append(v.Lines, before.line)
 	v.Pause = &Pause{Clock: w.gap.clock, Asked: w.gap.pause.Seconds(), Kept: kept.Seconds()}
 	w.violation(v)
@@ -239,7 +239,7 @@ func (w *watch) finish() {
 		w.remark("the log names more than %d hosts: those that came later are counted, and not judged", mostNames)
 	}
 	if unannounced > 0 {
-		w.remark("a robots.txt that was asked for less than 24 hours before the beginning of the log would count")
+		w.remark("a robots.txt that was requested less than 24 hours before the beginning of the log would count")
 	}
 	if rests > 0 {
 		w.remark("Retry-After is not in the log: whether it was obeyed after 429 and 503 is not known")
@@ -250,7 +250,7 @@ func (w *watch) finish() {
 	switch unnamed := w.hosts[""]; {
 	case r.Requests == 0:
 	case w.gap.pause <= 0:
-		w.remark("no pause was asked: how fast the requests came is told, not judged")
+		w.remark("no pause was given: the pace of the requests is reported, not judged")
 	case unnamed != nil:
 		w.remark("%d requests name no host, and may be to several: their pauses are not judged", unnamed.Requests)
 	}

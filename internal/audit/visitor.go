@@ -152,7 +152,7 @@ func (v Visitor) audit(name string, log io.Reader, parse func(string) (*visit, e
 
 // The rules for other crawlers.
 var visitorRules = map[Code]string{
-	NoRobots:    "robots.txt was asked for before anything else of a host",
+	NoRobots:    "robots.txt was requested before anything else of a host",
 	StaleRobots: "and again after 24 hours",
 	Disallowed:  "robots.txt allowed each URL",
 	TooEarly:    "each pause was as long as was asked",

@@ -140,7 +140,7 @@ func TestPausesToTheSecond(t *testing.T) {
 	}
 }
 
-// Pauses that were kept exactly count as one with those behind them: a violation names the line
+// Pauses that were kept exactly count as one with those after them: a violation names the line
 // that they are counted from, and their number.
 func TestPausesAreCountedFromTheFirst(t *testing.T) {
 	t.Parallel()
@@ -153,8 +153,8 @@ func TestPausesAreCountedFromTheFirst(t *testing.T) {
 		got = append(got, fmt.Sprint(v.Violations[i].String(), v.Violations[i].Lines, *v.Violations[i].Pause))
 	}
 	want := []string{
-		"4: gap: a.example/ is the last of 3 requests after line 1 in less than 5s; asked are 2s for each (a pause of 2s, as given)[4 1] {own 2 1.6666666666666667}",
-		"6: gap: a.example/ came less than 1s after line 5; asked are 2s (a pause of 2s, as given)[6 5] {own 2 1}",
+		"4: gap: a.example/ is the last of 3 requests after line 1 in less than 5s; required are 2s for each (a pause of 2s, as given)[4 1] {own 2 1.6666666666666667}",
+		"6: gap: a.example/ came less than 1s after line 5; required are 2s (a pause of 2s, as given)[6 5] {own 2 1}",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\nwant %s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -321,12 +321,12 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 		got = append(got, v.Violations[i].String())
 	}
 	want := []string{
-		"4: gap: http://a.example/1 began 2.9s after the end of line 3; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"4: gap: http://a.example/1 began 2.9s after the end of line 3; required are 3s (crawl-delay of robots.txt: 3s)",
 		"5: concurrent: http://a.example/2 began 2ms before the end of line 4 (one request at a time)",
-		"7: gap: http://a.example/ten began 50ms after the end of line 5; asked are 3s (crawl-delay of robots.txt: 3s)",
-		"9: gap: http://a.example/one began 10ms after the end of line 7; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"7: gap: http://a.example/ten began 50ms after the end of line 5; required are 3s (crawl-delay of robots.txt: 3s)",
+		"9: gap: http://a.example/one began 10ms after the end of line 7; required are 3s (crawl-delay of robots.txt: 3s)",
 		"11: disallowed: http://a.example/no/2 is forbidden by robots.txt (line 2: Disallow: /no)",
-		"11: gap: http://a.example/no/2 began 2.62s after the end of line 9; asked are 3s (crawl-delay of robots.txt: 3s)",
+		"11: gap: http://a.example/no/2 began 2.62s after the end of line 9; required are 3s (crawl-delay of robots.txt: 3s)",
 	}
 	if !slices.Equal(got, want) || v.Requests != 7 || v.Unread != 1 {
 		t.Errorf("%d requests\n%s", v.Requests, strings.Join(got, "\n"))

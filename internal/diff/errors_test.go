@@ -91,7 +91,7 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 			}
 		}
 		if last != 1 {
-			t.Errorf("%d calls fail in vain", last)
+			t.Errorf("%d failing calls end without an error, want 1", last)
 		}
 		records := 0
 		var o diff.Options

@@ -90,7 +90,7 @@ func TestGoldenDiff(t *testing.T) {
 		}
 		fmt.Fprintf(&is, "%s\n%s\n", text, words)
 	}
-	told := map[diff.Kind]bool{}
+	reported := map[diff.Kind]bool{}
 	compare := func(was, is string, o diff.Options) *diff.Result {
 		o.Temp = t.TempDir()
 		r, err := diff.Compare(t.Context(), was, is, o)
@@ -102,7 +102,7 @@ func TestGoldenDiff(t *testing.T) {
 	}
 	r := compare(a, b, diff.Options{
 		Most:   2,
-		Change: func(c *diff.Change) error { told[c.Kind] = true; tell(c, c.Words()); return nil },
+		Change: func(c *diff.Change) error { reported[c.Kind] = true; tell(c, c.Words()); return nil },
 		Effect: func(e *diff.Effect) error { tell(e, fmt.Sprintf("%v -> %v", e.Was, e.Is)); return nil },
 	})
 	back := compare(b, a, diff.Options{Most: 3}) // by the rules of the other crawl
@@ -111,7 +111,7 @@ func TestGoldenDiff(t *testing.T) {
 	}
 	compare(a, b, diff.Options{Most: -1, NoText: true, Site: func(s frontier.Site) bool { return s.Host() != "b.example" }})
 	for _, k := range diff.Kinds() {
-		if k.IsChange() && !told[k] {
+		if k.IsChange() && !reported[k] {
 			t.Errorf("no URL is %s", k)
 		}
 	}

@@ -20,7 +20,7 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 	}
 }
 
-// Of two entries with one URL the one that was fetched counts, in whichever order they come. A
+// If two entries have the same URL, the one that was fetched counts, in either order. A
 // line of pages.jsonl adds to what was fetched, and to nothing else.
 func TestFactsAboutOneURLAreOneView(t *testing.T) {
 	entry := func(s account.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }
@@ -36,7 +36,7 @@ func TestFactsAboutOneURLAreOneView(t *testing.T) {
 		"both fetched":      {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "1")},
 		"neither fetched":   {"ee", []*fact{entry(account.StandsRefused, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsRefused, "1")},
 		"a line alone":      {"p", []*fact{line}, fact{}},
-		"a line behind":     {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
+		"a line after":      {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
 		"with a digest":     {"ep", []*fact{entry(account.StandsFetched, "1"), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
 		"of what is queued": {"ep", []*fact{entry(account.StandsQueued, ""), line}, *entry(account.StandsQueued, "")},
 		"before an entry":   {"epe", []*fact{entry(account.StandsFetched, "1"), line, entry(account.StandsFetched, "2")}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},

@@ -45,10 +45,10 @@ func Kinds() []Kind { return append([]Kind(nil), kinds[:]...) }
 // kindWords are the words for each kind.
 var kindWords = map[Kind]string{
 	New: "there now, and not before", Modified: "another body", SameText: "another body, with the same text for readers",
-	Moved: "leads elsewhere for good", Redirected: "leads elsewhere, for now", Gone: "404 or 410, and was there",
-	LeftOut: "was there; no page leads to it now", NotAsked: "was there; known, and not asked for now",
+	Moved: "redirects permanently", Redirected: "redirects temporarily", Gone: "404 or 410, and was there",
+	LeftOut: "was there; no page leads to it now", NotAsked: "was there; known, and not requested now",
 	Failing: "an error, and none before", Recovered: "there now, and an error before",
-	Refused: "refused now, and asked for before", Allowed: "asked for now, and refused before",
+	Refused: "refused now, and requested before", Allowed: "requested now, and refused before",
 	NotModified: "as it was", Other: "there neither time",
 }
 

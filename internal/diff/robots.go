@@ -86,12 +86,12 @@ func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	}
 	k.Delay = float64(delay) / float64(time.Second)
 	for _, s := range g.Signals("/").Deciding() {
-		k.Signals = append(k.Signals, string(s.Use)+": "+stance(s)+" ("+s.String()+")")
+		k.Signals = append(k.Signals, string(s.Use)+": "+grantWord(s)+" ("+s.String()+")")
 	}
 	return k
 }
 
-func stance(s robots.Statement) string {
+func grantWord(s robots.Statement) string {
 	if s.Granted {
 		return robots.Granted.String()
 	}

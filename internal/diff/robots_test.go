@@ -88,7 +88,7 @@ func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 	if r.Disallowed != 4 || r.Allowed != 2 || len(r.effects) != 6 {
-		t.Errorf("%d newly disallowed, %d newly allowed, %d told", r.Disallowed, r.Allowed, len(r.effects))
+		t.Errorf("%d newly disallowed, %d newly allowed, %d effects", r.Disallowed, r.Allowed, len(r.effects))
 	}
 	if digest == r.Robots[2].Is.Digest || digest == "" || r.Robots[0].Is.Fetched.IsZero() {
 		t.Errorf("%+v", r.Robots)

@@ -194,10 +194,10 @@ func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 		"WARC":  {WARCs: []string{dir}, Temp: t.TempDir()},
 		"pages": {Pages: dir, WARCs: s.WARCs, Temp: t.TempDir()},
 	} {
-		told := 0
+		reported := 0
 		broken.Damaged = func(d *export.Damage) error {
-			if told++; told > 1 {
-				return fmt.Errorf("told again: %w", d)
+			if reported++; reported > 1 {
+				return fmt.Errorf("reported again: %w", d)
 			}
 			return nil
 		}
@@ -209,8 +209,8 @@ func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 				t.Errorf("%s: a row of %s", name, r.URL)
 			}
 		}
-		if len(errs) != 1 || told > 1 || !strings.HasPrefix(errs[0].Error(), dir+":") {
-			t.Errorf("%s: told of %d damages, ended with %v", name, told, errs)
+		if len(errs) != 1 || reported > 1 || !strings.HasPrefix(errs[0].Error(), dir+":") {
+			t.Errorf("%s: reported: %d damages, ended with %v", name, reported, errs)
 		}
 	}
 }
@@ -299,14 +299,14 @@ func TestWritersPassErrorsOn(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	told := 0
+	reported := 0
 	for r, err := range open(t, true, false).Rows(ctx) {
-		if told++; r != nil || !errors.Is(err, context.Canceled) {
+		if reported++; r != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, %v", r, err)
 		}
 	}
-	if told != 1 {
-		t.Errorf("cancelled: %d errors", told)
+	if reported != 1 {
+		t.Errorf("cancelled: %d errors", reported)
 	}
 	if n, err := open(t, true, true).WriteCDXJ(ctx, io.Discard); n != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%d lines, %v", n, err)
@@ -392,8 +392,8 @@ func TestPagesOfAPackage(t *testing.T) {
 		page("deep", html+`,"depth":1`) + page("hop", html+`,"hops":"RLR"`) + "{\n" +
 		page("seed", html+`,"hops":"RR","title":"T"`) + page("299", `,"type":"application/xhtml+xml","status":299`)
 	s := crawled(t, lines, &warc.Exchange{Response: answer(200, http.Header{"Content-Type": {"text/html"}})})
-	told := 0
-	s.Damaged = func(*export.Damage) error { told++; return nil }
+	reported := 0
+	s.Damaged = func(*export.Damage) error { reported++; return nil }
 	write := func(p wacz.Package) (map[string]string, int64) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "a.wacz")
@@ -428,8 +428,8 @@ func TestPagesOfAPackage(t *testing.T) {
 	if !strings.Contains(got["package"], `"mainPageUrl": "http://a.example/seed"`) {
 		t.Errorf("main page: %s", got["package"])
 	}
-	if told != 1 {
-		t.Errorf("damage is told of %d times", told)
+	if reported != 1 {
+		t.Errorf("damage was reported %d times", reported)
 	}
 	// Given pages are kept.
 	own := func(yield func(wacz.Page, error) bool) {

@@ -126,7 +126,7 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 		row.Method = http.MethodHead
 	}
 	if row.URL == "" {
-		return nil, bad("a %s record without %s is no capture", rec.Type, warc.FieldTargetURI)
+		return nil, bad("a %s record without %s is not a capture", rec.Type, warc.FieldTargetURI)
 	}
 	if !goodTime(row.Time) {
 		return nil, bad("a %s record without a %s that could be one", rec.Type, warc.FieldDate)

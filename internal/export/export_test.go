@@ -250,9 +250,9 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(s.WARCs[0], w, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var reported []string
 	s.Damaged = func(d *export.Damage) error {
-		told = append(told, strings.TrimPrefix(d.Error(), filepath.Dir(s.Pages)))
+		reported = append(reported, strings.TrimPrefix(d.Error(), filepath.Dir(s.Pages)))
 		return nil
 	}
 	rows := collect(t, s)
@@ -260,8 +260,8 @@ func TestDamage(t *testing.T) {
 		t.Errorf("%d of %d rows", len(rows), len(sample.Captures()))
 	}
 	want := []string{"/pages.jsonl:2: unexpected end of JSON input", "/pages.jsonl:12: the last line is not whole", fmt.Sprintf("/warc/sample-00000.warc: at byte %d: the record does not begin with WARC", at)}
-	if !slices.EqualFunc(told, want, strings.HasPrefix) {
-		t.Errorf("told of %q, want %q", told, want)
+	if !slices.EqualFunc(reported, want, strings.HasPrefix) {
+		t.Errorf("reported: %q, want %q", reported, want)
 	}
 
 	stop := errors.New("enough")

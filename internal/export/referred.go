@@ -145,7 +145,7 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		return r.s.damaged(damage)
 	}
 	if replaced {
-		if err := r.stand(rec, c, name); err != nil {
+		if err := r.writeNotModified(rec, c, name); err != nil {
 			return err
 		}
 	}
@@ -188,8 +188,8 @@ func (r *referred) tellMissing() error {
 	return nil
 }
 
-// stand writes the record for a 304, unless the archive has no digests.
-func (r *referred) stand(rec *warc.Record, c *storage.Capture, name string) error {
+// writeNotModified writes the record for a 304, unless the archive has no digests.
+func (r *referred) writeNotModified(rec *warc.Record, c *storage.Capture, name string) error {
 	digest := cmp.Or(c.Digest, rec.Header.Get(warc.FieldPayloadDigest))
 	if digest == "" {
 		return nil

@@ -124,7 +124,7 @@ func packTo(t *testing.T, dir string) (path string, damage []error) {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(s.Temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("files left: %v, %v", left, err)
 	}
 	return path, damage
 }
@@ -220,7 +220,7 @@ func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 		}
 	}
 	if n != 2 {
-		t.Errorf("%d captures stand for two 304s", n)
+		t.Errorf("%d captures for two 304s", n)
 	}
 }
 

@@ -222,24 +222,24 @@ func TestRecordsOfOthers(t *testing.T) {
 	} {
 		s := crawled(t, "")
 		s.WARCs = []string{filepath.Join(t.TempDir(), "a.warc")}
-		behind := record("resource", date+"WARC-Target-URI: ftp://z.example/\r\n", "z")
-		if err := os.WriteFile(s.WARCs[0], []byte(c.file+behind), 0o644); err != nil {
+		following := record("resource", date+"WARC-Target-URI: ftp://z.example/\r\n", "z")
+		if err := os.WriteFile(s.WARCs[0], []byte(c.file+following), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var told []*export.Damage
+		var reported []*export.Damage
 		s.Damaged = func(d *export.Damage) error {
-			told = append(told, d)
+			reported = append(reported, d)
 			return nil
 		}
 		rows := collect(t, s)
 		if len(rows) != c.rows+1 {
 			t.Errorf("%s: %d rows: %+v", name, len(rows), rows)
 		}
-		if c.damage == "" && len(told) > 0 || c.damage != "" && (len(told) != 1 || !strings.Contains(told[0].Error(), c.damage) || told[0].File != s.WARCs[0]) {
-			t.Errorf("%s: told of %v", name, told)
+		if c.damage == "" && len(reported) > 0 || c.damage != "" && (len(reported) != 1 || !strings.Contains(reported[0].Error(), c.damage) || reported[0].File != s.WARCs[0]) {
+			t.Errorf("%s: reported: %v", name, reported)
 		}
-		if len(told) > 0 && told[0].Offset != int64(strings.LastIndex(c.file, "WARC/1.0")) {
-			t.Errorf("%s: told of byte %d", name, told[0].Offset)
+		if len(reported) > 0 && reported[0].Offset != int64(strings.LastIndex(c.file, "WARC/1.0")) {
+			t.Errorf("%s: reported: byte %d", name, reported[0].Offset)
 		}
 		s.Damaged = nil
 		for _, err := range s.Rows(t.Context()) {
@@ -263,15 +263,15 @@ func TestLinesAtTheirBounds(t *testing.T) {
 		`,"time":"9999-12-31T23:59:59Z"`: true, `,"time":"9999-12-31T23:59:59-01:00"`: false, `,"time":"0001-01-01T00:00:01Z"`: true, `,"time":"0000-12-31T23:59:59Z"`: false,
 		`,"url":""`: false, `,"url":1`: false,
 	} {
-		var told []string
+		var reported []string
 		s := crawled(t, "\n \t\r\n"+pageLine(noon, members))
 		s.Damaged = func(d *export.Damage) error {
-			told = append(told, d.Error())
+			reported = append(reported, d.Error())
 			return nil
 		}
 		rows := collect(t, s)
-		if (len(rows) == 1) != ok || (len(told) == 0) != ok || !ok && !strings.HasPrefix(told[0], s.Pages+":3: ") {
-			t.Errorf("%s: %d rows, told of %q", members, len(rows), told)
+		if (len(rows) == 1) != ok || (len(reported) == 0) != ok || !ok && !strings.HasPrefix(reported[0], s.Pages+":3: ") {
+			t.Errorf("%s: %d rows, reported: %q", members, len(rows), reported)
 		}
 	}
 	// A last line without a line end counts if it can be read.

@@ -85,8 +85,8 @@ func TestGoldenErrors(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				told, err := of(dir)
-				fmt.Fprintf(is, "\t%s: %v, %s\n", []string{"verify", "restore", "write", "current"}[step], told, strings.ReplaceAll(fmt.Sprint(err), dir, "DIR"))
+				reported, err := of(dir)
+				fmt.Fprintf(is, "\t%s: %v, %s\n", []string{"verify", "restore", "write", "current"}[step], reported, strings.ReplaceAll(fmt.Sprint(err), dir, "DIR"))
 			}
 		}
 	}

@@ -18,7 +18,7 @@ const mostRows = 50
 
 // standingWords say what became of URLs.
 var standingWords = map[account.Standing]string{
-	account.StandsFetched:     "answered, whatever the status",
+	account.StandsFetched:     "answered, with any status",
 	account.StandsRefused:     "forbidden by robots.txt",
 	account.StandsUse:         "the owner refuses what the crawl is for",
 	account.StandsFailed:      "failed every time",
@@ -173,7 +173,7 @@ func (p *Provenance) missingFacts() string {
 func (p *Provenance) signalFacts() string {
 	f := &p.Figures
 	if !f.HasPages {
-		return "The crawl has written no pages.jsonl, in which that would stand.\n"
+		return "This is not known, because the crawl has written no pages.jsonl.\n"
 	}
 	t := newTable("what owners have said", "pages")
 	t.number("not to be indexed", f.NoIndex)
@@ -184,7 +184,7 @@ func (p *Provenance) signalFacts() string {
 	}
 	text := t.String()
 	if len(f.Licenses) > 0 {
-		terms := newTable("where terms of use stand", "pages")
+		terms := newTable("place of the terms of use", "pages")
 		for _, c := range f.Licenses {
 			terms.number(shown(c.Name), c.N)
 		}

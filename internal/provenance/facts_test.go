@@ -85,14 +85,14 @@ func TestTheCrawlBeforeIsNamed(t *testing.T) {
 func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
-	told := map[string]string{
+	reported := map[string]string{
 		"types":      "A 304 says that a page has not changed",
 		"settings":   "snapshot.json says how, as `changed`",
 		"politeness": "was carried over from the crawl before it",
 		"files":      "a record of type `revisit` says where it is",
 	}
 	alone := w.facts()
-	for name, text := range told {
+	for name, text := range reported {
 		if strings.Contains(alone[name], text) {
 			t.Errorf("a single crawl: %s: %s", name, alone[name])
 		}
@@ -105,7 +105,7 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w.Outputs = []Output{{Name: "snapshot.json"}}
 	w.Settings[0].Value = "search"
 	facts := w.facts()
-	for name, text := range told {
+	for name, text := range reported {
 		if !strings.Contains(facts[name], text) {
 			t.Errorf("%s: %s", name, facts[name])
 		}
@@ -196,7 +196,7 @@ func goldenFile(t *testing.T, name, is string) {
 	}
 }
 
-// What is read of crawl.log and pages.jsonl equals the golden file. There are lines of each
+// The facts from crawl.log and pages.jsonl equal the golden file. There are lines of each
 // kind, and runs that are known from the log, from the processes, or from both.
 func TestGoldenLog(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2000, 1, 2, 3, 4, seconds, 0, time.UTC) }
@@ -269,16 +269,16 @@ func TestGoldenLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.join(r, of.processes, builds, of.before, of.unclean)
-		var told any = struct {
+		var reported any = struct {
 			Runs   Many[Run]
 			Killed int64
 			Builds map[string]crawler.Build
 		}{w.Runs, w.Killed, w.Builds}
 		if of.processes == nil {
 			w.Name, w.Writer = "log", crawler.Build{}
-			told = w.Provenance
+			reported = w.Provenance
 		}
-		text, err := json.MarshalIndent(told, "", " ")
+		text, err := json.MarshalIndent(reported, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}

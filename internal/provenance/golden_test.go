@@ -136,7 +136,7 @@ func goldenCrawl(t *testing.T) (dir string) {
 	return dir
 }
 
-// What differs between runs, machines or versions, and its replacement. The hour of a time is
+// Texts that differ between runs, machines or versions, and their replacements. The hour of a time is
 // kept, since retries happen after a random delay.
 var varied = []struct {
 	from *regexp.Regexp

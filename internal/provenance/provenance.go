@@ -143,7 +143,7 @@ type Change struct {
 	Is      string    `json:"is"`
 }
 
-// An Override is a setting by which sites are asked for more than usual, or one site for more
+// An Override is a setting by which sites get more requests than usual, or one site gets more
 // than the others.
 type Override struct {
 	Time    time.Time `json:"time,omitzero"` // when crawl.log says it; zero for a setting

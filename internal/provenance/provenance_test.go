@@ -400,7 +400,7 @@ func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 		t.Error("a directory was replaced")
 	}
 	if parts, err := filepath.Glob(filepath.Join(dir, ".*.tmp")); err != nil || len(parts) > 0 {
-		t.Errorf("left behind: %q", parts)
+		t.Errorf("files left: %q", parts)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 	}
 }
 
-// What a person has written stays, and marks that a person has removed do not come back. Facts
+// The text of a person stays, and marks that a person has removed do not come back. Facts
 // are replaced.
 func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	dir := crawled(t)
@@ -75,7 +75,7 @@ func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	}
 }
 
-// If it cannot be told what a person wrote, the file is not changed, and the result says why.
+// If the text of a person cannot be recognized, the file is not changed, and the result says why.
 func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	dir := crawled(t)
 	path := filepath.Join(dir, provenance.DatasheetFile)

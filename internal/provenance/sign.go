@@ -22,7 +22,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 const mostKey = 64 << 10
 
 var (
-	errNoKey   = errors.New("it is no key in PEM: openssl genpkey -algorithm ed25519 -out FILE makes one")
+	errNoKey   = errors.New("it is not a key in PEM: openssl genpkey -algorithm ed25519 -out FILE makes one")
 	errNotOurs = errors.New("it is not of Ed25519: openssl genpkey -algorithm ed25519 -out FILE makes such a one")
 	errPublic  = errors.New("it is a public key, by which nothing can be signed: name the file of the private one")
 )

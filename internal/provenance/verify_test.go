@@ -207,7 +207,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		text: "no key in PEM", public: "it is a public key", filepath.Join(t.TempDir(), "none"): "no such file",
+		text: "not a key in PEM", public: "it is a public key", filepath.Join(t.TempDir(), "none"): "no such file",
 		pemFile(t, "PRIVATE KEY", foreign): "not of Ed25519", pemFile(t, "CERTIFICATE", foreign): "not of Ed25519",
 	} {
 		var wrong *provenance.KeyError
@@ -216,7 +216,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		text: "no key in PEM", filepath.Join(t.TempDir(), "none"): "no such file", pemFile(t, "PUBLIC KEY", &foreign.PublicKey): "not of Ed25519",
+		text: "not a key in PEM", filepath.Join(t.TempDir(), "none"): "no such file", pemFile(t, "PUBLIC KEY", &foreign.PublicKey): "not of Ed25519",
 		pemFile(t, "PRIVATE KEY", foreign): "not of Ed25519",
 	} {
 		var wrong *provenance.KeyError

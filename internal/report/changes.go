@@ -59,7 +59,7 @@ func unusable(dir string, err error) *NotCompared {
 
 // Words returns a sentence that says what the report leaves out, why, and what to do.
 func (n *NotCompared) Words() string {
-	return fmt.Sprintf("what has changed since %s is not told: %s: %s", n.Dir, n.Why, n.Mend)
+	return fmt.Sprintf("changes since %s are not reported: %s: %s", n.Dir, n.Why, n.Mend)
 }
 
 // changes holds the words about what has changed since another crawl.
@@ -95,7 +95,7 @@ func (r *Report) changes() *changes {
 		{"changed-sites", "Changes by site", "Those with most changes come first.", "Nothing has changed.", changedSiteTable(d)},
 		{"changed", "URLs that have changed", "The first of each kind, in the order of their hosts. “crawl diff” lists all.", "Nothing has changed.", changedTable(d)},
 		{"robots-changed", "robots.txt that have changed", "And how many known URLs they allow or forbid otherwise than before, asked for or not.", "No robots.txt is another one than it was.", robotsTable(d)},
-		{"robots-effect", "URLs that robots.txt decides otherwise", "The first of each site, with the line of the copy that decides.", "There are none.", effectTable(d)},
+		{"robots-effect", "URLs that robots.txt decides otherwise", "The first URL of each site, with the line of the copy that decides.", "There are none.", effectTable(d)},
 	}
 	return c
 }

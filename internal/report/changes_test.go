@@ -211,7 +211,7 @@ func notCompared(t *testing.T, r *report.Report, dir, why string) {
 		return
 	}
 	_, tree := pageOf(t, r)
-	if said := text(tree); !strings.Contains(said, "What has changed since "+dir+" is not told: ") || !strings.Contains(said, why) {
+	if said := text(tree); !strings.Contains(said, "Changes since "+dir+" are not reported: ") || !strings.Contains(said, why) {
 		t.Errorf("the page does not say it: %s", why)
 	}
 }

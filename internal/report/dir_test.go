@@ -124,7 +124,7 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 		r := reportOf(t, log)
 		raw, tree := pageOf(t, r)
 		for _, want := range []string{
-			"No request had to keep a pause.", "No request had to keep a pause yet.", "No site was asked for anything.", "No site was asked twice.",
+			"No request had to keep a pause.", "No request had to keep a pause yet.", "No request was sent.", "No site was asked twice.",
 			"There were none.", "Nothing was answered.", "Nothing is left.", "Each URL that entered the crawl was answered.",
 		} {
 			if !strings.Contains(raw, want) {
@@ -186,7 +186,7 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	}
 }
 
-// What is left is listed by site, with the least time that it takes.
+// The remaining URLs are listed by site, with the least time that they take.
 func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir := queued(t, now)

@@ -36,7 +36,7 @@ func FuzzReport(f *testing.F) {
 			t.Fatal(err)
 		}
 		if got, lines := r.Lines+r.Others, int64(strings.Count(log, "\n")); got < lines || got > lines+1 {
-			t.Errorf("%d lines are told of %d", got, lines)
+			t.Errorf("%d of %d lines are reported", got, lines)
 		}
 		raw, tree := pageOf(t, r)
 		if strings.Contains(raw, "NaN") || len(all(tree, "figure")) != 11 || len(all(tree, "script", "img", "b")) > 0 {

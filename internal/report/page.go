@@ -160,14 +160,14 @@ func retryAfter(n int64) string {
 
 // sections returns the tables, in their order.
 func (r *Report) sections() []section {
-	linked := "Who links to it is known where the crawl keeps its links: here one page is named, by which the URL was found first."
+	linked := "The table names one page for each: the page by which the URL was found first. With --output links, a crawl keeps all links."
 	if r.HasLinks {
 		linked = "Those that most pages link to come first."
 	}
 	return []section{
-		{"sites", "Sites", "Those that were asked most come first. The delay is the longest that was asked for between any two requests.", "No site was asked.", r.siteTable()},
-		{"broken", "Errors, and who links to them", "URLs whose last try was no success. " + linked, "There are none.", r.errorTable()},
-		{"redirects", "Redirects", "Where URLs lead, as pages.jsonl has it.", "There are none.", r.redirectTable()},
+		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site was asked.", r.siteTable()},
+		{"broken", "Errors, and who links to them", "URLs whose last try failed. " + linked, "There are none.", r.errorTable()},
+		{"redirects", "Redirects", "Targets of redirects, from pages.jsonl.", "There are none.", r.redirectTable()},
 		{"linked", "Most linked", "By how many pages have a link to them that readers follow, once each; in the crawl or not.", "The crawl has kept no links (links.jsonl).", r.linkedTable()},
 		{"slowest", "Slowest answers", "From the start of the request to the end of the answer.", "Nothing was answered.", requestTable("The slowest answers", r.Slowest)},
 		{"largest", "Largest answers", "Bytes of the body as it came over the wire.", "Nothing was answered.", requestTable("The largest answers", r.Largest)},

@@ -325,7 +325,7 @@ func (r *Report) rulesPlot() *plot {
 		p.Table.Rows = append(p.Table.Rows, []string{name, grouped(s.Asked), grouped(s.Refused), grouped(s.Use), grouped(s.OptOut)})
 	}
 	if len(rows) == 0 {
-		p.Empty = "No site was asked for anything."
+		p.Empty = "No request was sent."
 	}
 	p.bars(rows)
 	p.Legend = p.used([]key{{"c2", "asked for"}, {"c3", "forbidden by robots.txt"}, {"c1", "refused for this purpose"}, {"c7", "on the opt-out list"}})

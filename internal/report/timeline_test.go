@@ -251,7 +251,7 @@ func TestEachTroubleHasItsClass(t *testing.T) {
 	}
 }
 
-// What is left at a public address takes at least the minimum delay, whichever delay the crawl
+// The remaining URLs at a public address take at least the minimum delay, whichever delay the crawl
 // has. A longer pause that the site requires, or needs because it is slow, counts instead.
 func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -299,7 +299,7 @@ func TestDotsAreFew(t *testing.T) {
 	}
 }
 
-// Of many groups the early ones and the largest have dots.
+// If there are many groups, the early ones and the largest have dots.
 func TestDrawnDotsAreFew(t *testing.T) {
 	t.Parallel()
 	var delays []Delay

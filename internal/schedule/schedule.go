@@ -136,7 +136,7 @@ func (s *Schedule) checkJitter() error {
 			return nil
 		}
 		if gap := next.Sub(at); s.spec.Jitter >= gap {
-			return &FieldError{"jitter", fmt.Sprintf("%v is no less than the %v from one run to the next (that of %s UTC): give less", s.spec.Jitter, gap, at.UTC().Format(time.DateTime))}
+			return &FieldError{"jitter", fmt.Sprintf("%v is not less than the %v from one run to the next (that of %s UTC): give less", s.spec.Jitter, gap, at.UTC().Format(time.DateTime))}
 		}
 		at = next
 	}

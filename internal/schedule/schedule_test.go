@@ -99,9 +99,9 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		{schedule.Spec{Every: "TZ=0 3 * * *"}, "every", `"TZ=0" is no minute`},
 		{schedule.Spec{Every: "0 0 31 2 *"}, "every", "never comes"},
 		{schedule.Spec{Every: "@fortnightly"}, "every", "is not one of"},
-		{schedule.Spec{Every: "weekly"}, "every", `"weekly" is no time`},
+		{schedule.Spec{Every: "weekly"}, "every", `"weekly" is not a time`},
 		{schedule.Spec{Every: "0d"}, "every", "less than 1m"},
-		{schedule.Spec{Every: "30s"}, "every", `"30s" is no time`},
+		{schedule.Spec{Every: "30s"}, "every", `"30s" is not a time`},
 		{schedule.Spec{Every: "-7d"}, "every", "five fields of cron"},
 		{schedule.Spec{Every: "@daily", Zone: "Europe/Roma"}, "zone", `no time zone "Europe/Roma"`},
 		{schedule.Spec{Every: "@daily", Zone: "Local"}, "zone", "another zone on each machine"},
@@ -143,7 +143,7 @@ func TestParsePeriod(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "is no time", "1": "is no time", "1d1w": "is no time", "0m": "less than 1m", "36500d1m": "more than a hundred years", "5215w": "more than a hundred years",
+		"": "is not a time", "1": "is not a time", "1d1w": "is not a time", "0m": "less than 1m", "36500d1m": "more than a hundred years", "5215w": "more than a hundred years",
 		"9999w99999d999999h9999999m": "more than a hundred years", "99999999999999999999m": "more than a hundred years",
 	} {
 		if got, err := schedule.ParsePeriod(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -269,11 +269,11 @@ func TestARunStartsWithinItsJitter(t *testing.T) {
 		late := s.Start("weekly", nominal).Sub(nominal)
 		least, most = min(least, late), max(most, late)
 		if again := s.Start("weekly", nominal).Sub(nominal); again != late {
-			t.Fatalf("the run of %v starts %v late, and %v late where it is asked for again", nominal, late, again)
+			t.Fatalf("the run of %v starts %v late, and %v late when computed again", nominal, late, again)
 		}
 	}
 	if least < 0 || least > time.Minute || most >= 30*time.Minute || most < 29*time.Minute {
-		t.Errorf("1000 runs start between %v and %v late: they are to be all over 30m", least, most)
+		t.Errorf("1000 runs start between %v and %v late: the starts should be spread over 30m", least, most)
 	}
 	// Two series do not start together, and a new version starts no run a second time.
 	for series, want := range map[string]string{"weekly": "2026-01-01T00:00:59Z", "daily": "2026-01-01T00:04:52Z"} {

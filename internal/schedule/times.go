@@ -49,7 +49,7 @@ var periodParts = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)
 func ParsePeriod(text string) (time.Duration, error) {
 	m := periodParts.FindStringSubmatch(text)
 	if m == nil || text == "" {
-		return 0, fmt.Errorf("%q is no time: give weeks, days, hours or minutes, as 7d or 1d12h", text)
+		return 0, fmt.Errorf("%q is not a time: give weeks, days, hours or minutes, as 7d or 1d12h", text)
 	}
 	var d time.Duration
 	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
@@ -111,7 +111,7 @@ func cronOf(expression string, zone *time.Location) (times, error) {
 	}
 	c := cron{strings.Join(is, " "), zone}
 	if !gronx.IsValid(c.expression) {
-		return nil, &FieldError{"every", fmt.Sprintf("%q is no cron expression", expression)}
+		return nil, &FieldError{"every", fmt.Sprintf("%q is not a cron expression", expression)}
 	}
 	if _, ok := c.next(judgedFrom); !ok {
 		return nil, &FieldError{"every", fmt.Sprintf("%q never comes: no month has such a day", expression)}

@@ -246,7 +246,7 @@ func (s Series) checkPlace() error {
 		}
 	}
 	if !ours && other != "" {
-		return &DirError{s.Dir, fmt.Sprintf(" is no series: it has %s in it, and neither snapshots nor a %s: name a directory that is new or empty, or put the job file into it as %s", other, JobFile, JobFile)}
+		return &DirError{s.Dir, fmt.Sprintf(" is not a series: it has %s in it, and neither snapshots nor a %s: name a directory that is new or empty, or put the job file into it as %s", other, JobFile, JobFile)}
 	}
 	return nil
 }

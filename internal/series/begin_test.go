@@ -280,8 +280,8 @@ func TestNoSnapshotIsMadeTwiceOrBehindAnother(t *testing.T) {
 
 func TestADirectoryOfOtherThingsIsNoPlaceForASeries(t *testing.T) {
 	for want, names := range map[string][]string{
-		" is no series: it has notes.txt in it, and neither snapshots": {"notes.txt"},
-		" is a crawl, and no series":                                   {storage.StateFile, "crawl.log"},
+		" is not a series: it has notes.txt in it, and neither snapshots": {"notes.txt"},
+		" is a crawl, and no series":                                      {storage.StateFile, "crawl.log"},
 	} {
 		s := series.Series{Dir: t.TempDir()}
 		for _, name := range names {

@@ -59,7 +59,7 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if refers, err := made[2].RefersBehind(made[0].Start); refers || (err != nil) != wantErr {
-				t.Errorf("behind %d records: %v, %v", n, refers, err)
+				t.Errorf("after %d records: %v, %v", n, refers, err)
 			}
 		}
 		// A damaged line is left to crawl verify.

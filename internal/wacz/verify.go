@@ -53,7 +53,7 @@ func verify(z *zip.Reader) error {
 		add("%s names %s with %s, but its hash is %s: it was changed", digestName, d.Path, d.Hash, listed)
 	}
 	if p.Profile != profile || !strings.HasPrefix(p.WACZVersion, "1.") {
-		add("%s: profile %q and wacz_version %q, where %s and %s are wanted", packageName, p.Profile, p.WACZVersion, profile, Version)
+		add("%s: profile %q and wacz_version %q; %s and %s are wanted", packageName, p.Profile, p.WACZVersion, profile, Version)
 	}
 	have := map[string]bool{packageName: true, digestName: true}
 	archive, index := false, false
@@ -74,9 +74,9 @@ func verify(z *zip.Reader) error {
 		case err != nil:
 			add("%s cannot be read: %w", r.Path, err)
 		case size != r.Bytes:
-			add("%s has %d bytes, where %d are listed", r.Path, size, r.Bytes)
+			add("%s has %d bytes; %d are listed", r.Path, size, r.Bytes)
 		case sum != r.Hash:
-			add("%s has the hash %s, where %s is listed", r.Path, sum, r.Hash)
+			add("%s has the hash %s; %s is listed", r.Path, sum, r.Hash)
 		}
 	}
 	for name := range files {
@@ -94,7 +94,7 @@ func verify(z *zip.Reader) error {
 func readJSON(files map[string]*zip.File, name string, v any) (string, error) {
 	f := files[name]
 	if f == nil {
-		return "", fmt.Errorf("%s is missing: this is no WACZ", name)
+		return "", fmt.Errorf("%s is missing: this is not a WACZ", name)
 	}
 	r, err := f.Open()
 	if err != nil {

@@ -267,11 +267,11 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 		"":                  func(map[string]string, map[string]uint16) {},
 		"it was changed":    func(x map[string]string, _ map[string]uint16) { x[packageName] += "\n" },
 		"has the hash":      func(x map[string]string, _ map[string]uint16) { x[plainName] = strings.ToUpper(x[plainName]) },
-		"bytes, where":      func(x map[string]string, _ map[string]uint16) { x["archive/1.warc.gz"] += "x" },
+		"bytes; ":           func(x map[string]string, _ map[string]uint16) { x["archive/1.warc.gz"] += "x" },
 		"listed and miss":   func(x map[string]string, _ map[string]uint16) { delete(x, pagesName) },
 		"is not listed":     func(x map[string]string, _ map[string]uint16) { x["extra"] = "x" },
 		"store it":          func(_ map[string]string, m map[string]uint16) { m["archive/1.warc.gz"] = zip.Deflate },
-		"no WACZ":           func(x map[string]string, _ map[string]uint16) { delete(x, packageName) },
+		"not a WACZ":        func(x map[string]string, _ map[string]uint16) { delete(x, packageName) },
 		"invalid character": func(x map[string]string, _ map[string]uint16) { x[digestName] = "x" },
 		"profile": func(x map[string]string, _ map[string]uint16) {
 			x[packageName] = strings.Replace(x[packageName], `"data-package"`, `"other"`, 1)

@@ -144,7 +144,7 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 func unanswered(dir string, err error) error {
 	if run, held := storage.Holder(dir); held {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-			err = errors.New("it has no door")
+			err = errors.New("it has no control socket: it may be another command, such as crawl export, or a program of your own")
 		}
 		return &ShutError{dir, run, err}
 	}

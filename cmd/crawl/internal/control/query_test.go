@@ -33,7 +33,7 @@ func asked(t *testing.T, queries map[string]Query) (print func(name string, out 
 	}, d
 }
 
-// The output of a query is copied unchanged, whatever its size, with its exit code and
+// The output of a query of any size is copied unchanged, with its exit code and
 // error.
 func TestAQueryPrintsInAnotherProcess(t *testing.T) {
 	large := strings.Repeat("\x00\xff line\n", 100_000)

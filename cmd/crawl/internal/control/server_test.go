@@ -24,7 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A recorder is a crawl that records what it is told.
+// A recorder is a crawl that records its orders.
 type recorder struct {
 	mu     sync.Mutex // guards what follows
 	orders []string
@@ -158,7 +158,7 @@ func TestNobodyIsThere(t *testing.T) {
 		t.Errorf("after the end: %v", err)
 	}
 	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 0 {
-		t.Errorf("left behind: %q", names)
+		t.Errorf("files left: %q", names)
 	}
 }
 
@@ -171,11 +171,11 @@ func TestACrawlWithoutASocket(t *testing.T) {
 	}
 	defer db.Close()
 	var shut *ShutError
-	want := fmt.Sprintf("process %d runs the crawl in %s, and does not answer: it has no door", os.Getpid(), dir)
+	want := fmt.Sprintf("process %d runs the crawl in %s, and does not answer: it has no control socket: it may be another command, such as crawl export, or a program of your own", os.Getpid(), dir)
 	if _, err := Status(t.Context(), dir); !errors.As(err, &shut) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// One that does not speak HTTP.
+	// A server that does not speak HTTP.
 	l, at, err := listen(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 		t.Error(err)
 	}
 	if names, _ := filepath.Glob(filepath.Join(elsewhere, "*")); len(names) != 0 {
-		t.Errorf("left behind: %q", names)
+		t.Errorf("files left: %q", names)
 	}
 	// It is an error if the other directory's path is too long, too.
 	if _, _, err := listenElsewhere(dir, []string{dir}); err == nil || !strings.Contains(err.Error(), "longer than the") {
@@ -401,7 +401,7 @@ func TestHostileRequests(t *testing.T) {
 		})
 	}
 	if len(c.orders) != 0 {
-		t.Errorf("the crawl was told %q", c.orders)
+		t.Errorf("the orders of the crawl are %q", c.orders)
 	}
 }
 

@@ -83,7 +83,7 @@ func Handler(goesOn bool, week int) http.Handler {
 
 // library has paths that robots.txt allows and forbids, a redirect, and links that are not
 // followed. From week 1 on the last book is forbidden, and the drafts are allowed. Each
-// week one book is new, another one is gone for good, and some have another edition.
+// week one book is new, another one answers 410, and some have another edition.
 func (w sites) library(week int) {
 	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
 	if week == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // A File is a file that is appended to. If it was moved away or removed, the next Write makes
-// it anew, so the program that moves it need not signal this one. Each Write must be of whole
+// it again, so the program that moves it need not signal this one. Each Write must be of whole
 // lines, as those of slog are. It is not safe for concurrent use; slog holds a lock.
 type File struct {
 	path string

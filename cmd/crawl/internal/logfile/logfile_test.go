@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A log file that was moved away, or removed, is made anew: no line is lost, and no signal
+// A log file that was moved away, or removed, is created again: no line is lost, and no signal
 // is needed.
 func TestALogFileIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")

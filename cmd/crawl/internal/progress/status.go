@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Over reports whether s is of a crawl that has ended.
+// Over reports whether s is the status of a crawl that has ended.
 func Over(s crawler.Status) bool {
 	return s.State == crawler.StateEnded || s.State == crawler.StateNotBegun || brokenOff(s)
 }
@@ -63,7 +63,7 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		w.Line("limits", "%s", limits)
 	}
 	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
-		w.Line("was told", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
+		w.Line("ordered", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
 	}
 }
 

@@ -132,12 +132,12 @@ func ending(s crawler.Summary) string {
 	case crawler.EndDone:
 		return "done: nothing is left"
 	case crawler.EndUnasked:
-		return "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"
+		return "done; all URLs that are left are of sites that were given up, were excluded, or have spent their budget"
 	case crawler.EndPatience:
 		if s.Frontier.Entries == 0 && s.Frontier.Again > 0 {
 			return "nothing is due to be fetched again within the patience; the same command goes on"
 		}
-		return "what is left is not due within the patience; the same command goes on"
+		return "no URL that is left is due within the patience; the same command goes on"
 	case crawler.EndLimit:
 		return "done: the limit is reached"
 	case crawler.EndTime:
@@ -226,15 +226,15 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 }
 
-// againInWords returns how much is to be fetched again, and from when on if that is known.
-// It returns "" if nothing is.
+// againInWords returns how many URLs will be fetched again, and from when on if that is known.
+// It returns "" if there are none.
 func againInWords(n int, next, now time.Time) string {
-	text := say.Plural(n, "URL") + " are to be fetched again"
+	text := say.Plural(n, "URL") + " will be fetched again"
 	switch {
 	case n == 0:
 		return ""
 	case n == 1:
-		text = "1 URL is to be fetched again"
+		text = "1 URL will be fetched again"
 	}
 	switch {
 	case next.IsZero():

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What is left is listed by site, ten of them, each with what it waits for.
+// Up to ten sites with remaining URLs are listed, each with what it waits for.
 func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	site := func(name string, change func(*frontier.SiteStatus)) frontier.SiteStatus {
@@ -93,7 +93,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		}
 		return string(raw)
 	}
-	told := map[string]string{
+	outputs := map[string]string{
 		"summary":   text(func(w *say.Lines) { waitingLines(w, s, now) }),
 		"by then":   text(func(w *say.Lines) { waitingLines(w, s, next) }),
 		"object":    object(SummaryJSON(s, "a.crawl")),
@@ -108,25 +108,25 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	e.Progress(v)
 	e.Ended(s)
 	e.Last(10)
-	told["events"] = of.String()
+	outputs["events"] = of.String()
 	for output, wants := range map[string][]string{
-		"summary":   {"left         2 URLs queued\nagain        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
-		"by then":   {"again        3 URLs are to be fetched again, the next is due\n"},
+		"summary":   {"left         2 URLs queued\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"by":"again"`},
 		"board":     {"1m0s  5 pages, 2 left, 3 to be fetched again\n", "a.test: next visit 168h0m0s"},
 		"line":      {"2 left, 3 to be fetched again; a.test: next visit 168h0m0s"},
 		"logfmt":    {"queued=2 busy=0 again=3 waiting=168h0m0s for=http://a.test asked-by=again"},
-		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs are to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"of status": {`"done":1,"queued":2,"again":3,"known":6,"next_again":"2030-01-09T`},
 		"events":    {`"queued":2,"again":3,"busy":0`, `"clock":"again"`, `"queued":2,"again":3,"early_requests":0`},
 	} {
 		for _, want := range wants {
-			if !strings.Contains(told[output], want) {
-				t.Errorf("%s does not say\n%s:\n%s", output, want, told[output])
+			if !strings.Contains(outputs[output], want) {
+				t.Errorf("%s does not say\n%s:\n%s", output, want, outputs[output])
 			}
 		}
 	}
-	for n, want := range map[int]string{0: "", 1: "1 URL is to be fetched again", 2: "2 URLs are to be fetched again"} {
+	for n, want := range map[int]string{0: "", 1: "1 URL will be fetched again", 2: "2 URLs will be fetched again"} {
 		if got := againInWords(n, time.Time{}, now); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
@@ -152,7 +152,7 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 	}
 }
 
-// Host names that do not resolve are counted once each, whatever the number of their sites
+// Host names that do not resolve are counted once each, for any number of their sites
 // and requests.
 func TestHostNamesThatDoNotResolveAreCountedOnce(t *testing.T) {
 	var s crawler.Summary
@@ -180,9 +180,9 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 		words       string
 	}{
 		crawler.EndDone:     {exit.Done, exit.Nothing, "done: nothing is left"},
-		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; what is left belongs to sites that were given up, were excluded, or have spent their budget"},
+		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; all URLs that are left are of sites that were given up, were excluded, or have spent their budget"},
 		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: the limit is reached"},
-		crawler.EndPatience: {exit.Later, exit.Later, "what is left is not due within the patience; the same command goes on"},
+		crawler.EndPatience: {exit.Later, exit.Later, "no URL that is left is due within the patience; the same command goes on"},
 		crawler.EndTime:     {exit.Later, exit.Later, "stopped: the time is up; the same command goes on"},
 		crawler.EndStopped:  {exit.Later, exit.Later, "stopped; the same command goes on"},
 		crawler.EndBroken:   {exit.Forced, exit.Forced, "stopped at once; the same command goes on"},

@@ -34,7 +34,7 @@ func InList(counts []Count, in func(string) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// A Count is how many there are of something.
+// A Count is a number of things, with their name.
 type Count struct {
 	Of string
 	N  int

@@ -101,7 +101,7 @@ func (d *Dir) readMissed() error {
 	return nil
 }
 
-// state returns whether the newest snapshot is to be continued, and when it ended if it is
+// state returns whether a run has to continue the newest snapshot, and when it ended if it is
 // over. No other process may be at work on the series.
 func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy error) {
 	if last == d.over {

@@ -22,10 +22,10 @@ const (
 // A job is a series that the scheduler looks after. Its fields may be lost at any time:
 // they only say how patient the scheduler is.
 type job struct {
-	dir      string
-	series   Series
-	schedule *schedule.Schedule // nil until the job file has been read
-	told     string             // the last problem that was logged, so that it is logged once
+	dir         string
+	series      Series
+	schedule    *schedule.Schedule // nil until the job file has been read
+	lastProblem string             // the last problem that was logged, so that it is logged once
 
 	child Child // nil if none runs
 	run   Run   // of the child
@@ -64,7 +64,7 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	}
 	ran, busy, err := j.series.Ran(now, j.child != nil)
 	if err != nil {
-		s.tell(j, err)
+		s.logProblem(j, err)
 		return time.Time{}
 	}
 	dead := j.series.Dead()
@@ -82,20 +82,20 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	}
 	plan, last, err := s.plan(j, ran, now)
 	if err != nil {
-		s.tell(j, err)
+		s.logProblem(j, err)
 		return time.Time{}
 	}
 	if wake = plan.Wake; !plan.Waiting.IsZero() {
 		j.waits = now
 	}
 	if j.child != nil {
-		s.tell(j, nil)
+		s.logProblem(j, nil)
 		return wake
 	}
 	if busy == nil && dead != nil {
-		s.tell(j, fmt.Errorf("the newest snapshot cannot be continued, and the next run makes another one: %w", dead))
+		s.logProblem(j, fmt.Errorf("the newest snapshot cannot be continued, and the next run makes another one: %w", dead))
 	} else {
-		s.tell(j, busy)
+		s.logProblem(j, busy)
 	}
 	run := Run{Dir: j.dir, Due: plan.Run, Fresh: dead != nil}
 	task := run.Due
@@ -253,7 +253,7 @@ func (s *Scheduler) rest(j *job, made bool, run Run) {
 		return
 	}
 	if err := j.series.NoteMissed(series.Missed{Due: run.Due, Why: series.WhyFailed, Noted: s.o.Now()}); err != nil {
-		s.tell(j, err)
+		s.logProblem(j, err)
 	}
 }
 

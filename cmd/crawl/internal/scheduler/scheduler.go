@@ -164,7 +164,7 @@ func (s *Scheduler) read(j *job) {
 	if err != nil && j.schedule != nil {
 		err = &staysError{err}
 	}
-	s.tell(j, err)
+	s.logProblem(j, err)
 	if err == nil {
 		j.schedule = is
 	}
@@ -175,14 +175,14 @@ type staysError struct{ error }
 
 func (e *staysError) Error() string { return e.error.Error() + "; the schedule stays as it was" }
 
-// tell logs what is wrong with a series, once for as long as it is wrong.
-func (s *Scheduler) tell(j *job, err error) {
+// logProblem logs what is wrong with a series, once for as long as it is wrong.
+func (s *Scheduler) logProblem(j *job, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != j.told {
+	if text != "" && text != j.lastProblem {
 		s.o.Say(j.dir, "%s", text)
 	}
-	j.told = text
+	j.lastProblem = text
 }

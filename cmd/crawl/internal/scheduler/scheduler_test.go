@@ -80,7 +80,7 @@ func (w *world) sixteenWeeks(r *rand.Rand) {
 	synctest.Wait()
 }
 
-// At whatever step the scheduler is killed, the next one does what is left to do.
+// After a kill of the scheduler at any step, the next scheduler completes the work.
 func TestTheSchedulerMayBeKilledAtEachStep(t *testing.T) {
 	spec := schedule.Spec{Every: "0 */8 * * *", Zone: "Europe/Rome"}
 	lives := []life{{takes: time.Minute}, {dies: 1}, {takes: 30 * time.Hour}, {dies: 2}, {takes: time.Hour, dies: 3}, {takes: time.Hour}}

@@ -22,7 +22,7 @@ const (
 	leftWeek      = 9  // from this week on no page links to /left
 	offWeek       = 11 // the machine is off when the run falls due
 	restWeek      = 13 // the last page of c.example has a Retry-After of an hour
-	stoppedWeek   = 14 // the scheduler is told to stop while a run goes on
+	stoppedWeek   = 14 // SIGTERM stops the scheduler during a run
 )
 
 const oneHour = "3600"

@@ -131,7 +131,7 @@ func (s *Check) away(file string) bool {
 	return s.Moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
 }
 
-// constant reports whether the difference is of a file that no later run would have
+// constant reports whether the file that differs is one that no later run would have
 // changed.
 func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool {
 	switch {

@@ -186,7 +186,7 @@ func Dir(seed string) string {
 	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 }
 
-// URL parses a seed. One without a scheme is of https.
+// URL parses a seed. A seed without a scheme is an https URL.
 func URL(seed string) (frontier.URL, error) {
 	u, err := frontier.ParseURL(seed)
 	if err != nil && !strings.Contains(seed, "://") {

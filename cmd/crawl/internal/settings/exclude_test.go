@@ -11,7 +11,7 @@ import (
 )
 
 // A file of places may have a byte order mark, blank lines and line ends of other systems.
-// What is excluded already stays excluded.
+// Earlier exclusions stay.
 func TestPlacesAreReadFromAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "places.txt")
 	already := regexp.MustCompile(`\.pdf$|\.zip$`)

@@ -87,7 +87,7 @@ func (f *Flags) own() []crawler.Setting {
 		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Log, "debug|info|warn|error", nil},
 			Help: "what to report on standard error, or into --log-file"},
 		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.LogFile, typeFile, nil},
-			Help: "file for these reports; if it is moved away it is made anew, so that logs can be rotated"},
+			Help: "file for these reports; if it is moved away a new one is made, for log rotation"},
 		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Metrics, "address", nil},
 			Help: "address of /metrics, for Prometheus, and /healthz, as 9464 (of this machine alone) or 0.0.0.0:9464"},
 		{Name: "on-end", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.OnEnd, "command", nil},

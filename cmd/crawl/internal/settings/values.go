@@ -23,7 +23,7 @@ func (m moment) String() string {
 func (m moment) Set(text string) error {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("%q is no time as 2026-11-23T03:00:00Z", text)
+		return fmt.Errorf("%q is not a time as 2026-11-23T03:00:00Z", text)
 	}
 	*m.to = at
 	return nil

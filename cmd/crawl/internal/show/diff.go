@@ -90,7 +90,7 @@ func (t *diffText) blank() {
 	}
 }
 
-// figures prints how many URLs there are of each kind.
+// figures prints the number of URLs of each kind.
 func (t *diffText) figures() {
 	t.blank()
 	t.row(0, "%9s  %s", "URLs", "what became of them")

@@ -28,7 +28,7 @@ func TestAScheduleSaysHowTheLastSnapshotEnded(t *testing.T) {
 	}
 }
 
-// The command that starts the runs of a job can be copied, whatever the name of the file
+// The command that starts the runs of a job can be copied, for any name of the file
 // is.
 func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
 	for _, c := range []struct{ job, dir, started, made, once string }{
