@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// again sets when an entry is to be fetched again after this visit; p is nil if there is no
+// again sets when an entry will be fetched again after this visit; p is nil if there is no
 // page. It fails with a *PanicError of Options.Revisit.
 func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome

@@ -48,7 +48,7 @@ type Crawler struct {
 	ran    bool
 	early  []frontier.Entry // entries added before seeded; begin takes each
 	seeded bool             // the seeds are queued: the frontier may be stopped, and added to
-	stop   bool             // the run is to be stopped, or was
+	stop   bool             // the run stops, or has stopped
 	end    End              // the first reason to end
 	over   time.Time        // when the workers ended
 	allowed

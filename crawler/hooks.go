@@ -28,7 +28,7 @@ type Link struct {
 	// which is also requested with HEAD. If the server refuses the method (405 or 501) the
 	// next turn of the site uses GET; over FTP, which has no HEAD, the file is retrieved.
 	// Robots.txt, pauses and limits apply as for any page. A URL is requested once, as its
-	// first link says: a link that is to be followed must never have Head, as a later one
+	// first link says: a link that will be followed must never have Head, as a later one
 	// without it has no effect.
 	Head bool
 }

@@ -124,7 +124,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		w.Site("http://a.example").Page("/", "a")
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://out.example/", "http://a.example/")
 		now := time.Now().UTC().Truncate(time.Second)
-		// The file as it is written before anything is removed: no record is to be filled in
+		// The file as it is written before anything is removed: no record needs to be filled in
 		// yet.
 		text := `{"time":"` + now.Format(time.RFC3339) + `"}` + "\n" + `{"place":"out.example"}` + "\n" + `{"end":true}` + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "purge.jsonl"), []byte(text), 0o644); err != nil {

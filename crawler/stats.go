@@ -130,7 +130,7 @@ type Summary struct {
 	Sites   int                   // that got a request, or will
 	Waiting []frontier.SiteStatus // sites with something left, in order of their due times
 	Left    map[Reason]int        // URLs that are queued, by reason; Crawler.Left lists them
-	// NextAgain is when the first URL that is to be fetched again is due
+	// NextAgain is when the first URL that will be fetched again is due
 	// (frontier.Stats.Again); zero if none is known.
 	NextAgain time.Time
 	Repeats   []Repeat // bodies that many pages share, the largest first

@@ -23,7 +23,7 @@ type StatusSites struct {
 	Next    *StatusSite `json:"next,omitempty"`    // of the waiting ones, the first that is due
 	Last    *StatusSite `json:"last,omitempty"`    // of the waiting ones, the last that is due
 	Slowest *StatusSite `json:"slowest,omitempty"` // with something queued, and the longest pause
-	Longest *StatusSite `json:"longest,omitempty"` // with the longest time for its queue at its pause, in Seconds, without what is to be fetched again, if all of it is allowed
+	Longest *StatusSite `json:"longest,omitempty"` // with the longest time for its queue at its pause, in Seconds, without what waits to be fetched again, if all of it is allowed
 	Asking  *StatusSite `json:"asking,omitempty"`  // whose current request is the oldest: Seconds ago
 }
 

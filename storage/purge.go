@@ -188,7 +188,7 @@ func (p *Purge) settle(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// note writes a purgeFile with what is to be removed.
+// note writes a purgeFile with what will be removed.
 func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	w, err := newPurgeWriter(dir, p.disk, purgeHead{p.Time, p.Places})
 	if err != nil {

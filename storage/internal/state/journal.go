@@ -15,7 +15,7 @@ import (
 //	the site; its clocks; what was spent; why it is given up, or 0
 //	common clocks: how many; name and due of each
 //	the entry that ended: its fingerprint, where it was queued (rank, or due in
-//	Unix milliseconds), its tries, its fate; if it is to be fetched again, when it
+//	Unix milliseconds), its tries, its fate; if it will be fetched again, when it
 //	first ended, how often it was seen since and had changed, where its body is
 //	the site of entries that are requeued after they were set aside; how many;
 //	the fingerprint of each
@@ -189,7 +189,7 @@ type journaled struct {
 	rank   uint8
 	tries  int
 	byGet  bool
-	visits *frontier.Visits // of an entry that is to be fetched again
+	visits *frontier.Visits // of an entry that will be fetched again
 	fate   frontier.Fate
 	back   []named // entries of site that are requeued
 }

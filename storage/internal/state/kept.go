@@ -13,7 +13,7 @@ import (
 )
 
 // A Kept is an entry and its fate: Undecided while it is queued, and Waiting while it waits
-// for another try. The Fate of an entry that is to be fetched again is that of its last
+// for another try. The Fate of an entry that will be fetched again is that of its last
 // visit, with an Until (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
@@ -251,7 +251,7 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	return err
 }
 
-// waits returns the fate of an entry that waits: if it is to be fetched again, that of its
+// waits returns the fate of an entry that waits: if it will be fetched again, that of its
 // last visit.
 func waits(e *frontier.Entry) frontier.Fate {
 	fate := frontier.Fate{Code: frontier.Waiting}

@@ -510,7 +510,7 @@ func (c *change) forget(upTo uint64) error {
 }
 
 // mostPassed limits how many entries that wait for another try are skipped to find the
-// first one that is to be fetched again.
+// first one that will be fetched again.
 const mostPassed = 64
 
 // stateOf returns the state of a site. out tells which entries are out; ready of them have
@@ -529,7 +529,7 @@ func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(n
 }
 
 // firstWaiting sets in st when the first waiting entry of a site that is not out is due,
-// and, if again is set, the first of these that is to be fetched again.
+// and, if again is set, the first of these that will be fetched again.
 func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
 	prefix, passed := n.prefix(kindWaiting), 0
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {
