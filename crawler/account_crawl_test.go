@@ -14,12 +14,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Accounts can be made from the directory of a crawl, and from a running crawl.
-var (
-	_ account.Records = (*storage.Reader)(nil)
-	_ account.Records = (*storage.DB)(nil)
-)
-
 // accountOf returns the account of the crawl in dir, which is closed at the end of the test.
 func accountOf(t *testing.T, dir string) *account.Account {
 	t.Helper()
@@ -28,7 +22,7 @@ func accountOf(t *testing.T, dir string) *account.Account {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	a, err := account.New(r, dir, time.Now())
+	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +101,7 @@ func TestARunningCrawlGivesAccount(t *testing.T) {
 			t.Fatal(g.Err)
 		}
 	}
-	a, err := account.New(db, dir, time.Now())
+	a, err := account.New(&db.Records, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func ExampleAccount_Explain() {
 		log.Fatal(err)
 	}
 	defer r.Close()
-	account, err := account.New(r, dir, time.Now())
+	account, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		log.Fatal(err)
 	}

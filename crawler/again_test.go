@@ -412,7 +412,7 @@ func TestEachVisitHasItsCapture(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		a, err := account.New(r, e.dir, time.Now())
+		a, err := account.New(&r.Records, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -471,9 +471,9 @@ func (c *Crawler) widen() (requeued int, err error) {
 	return requeued, errors.Join(panicked, err)
 }
 
-// DB returns the directory of the running crawl, to read what is committed: a visit appears
-// a few hundredths of a second after its end. It fails with ErrEnded if no run is active.
-func (c *Crawler) DB() (*storage.DB, error) {
+// Records returns what the running crawl has committed: a visit appears a few hundredths of a
+// second after its end. It fails with ErrEnded if no run is active.
+func (c *Crawler) Records() (*storage.Records, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -482,5 +482,5 @@ func (c *Crawler) DB() (*storage.DB, error) {
 	case c.db == nil:
 		return nil, errors.New("crawler: the crawl has no directory: set Options.Dir")
 	}
-	return c.db, nil
+	return &c.db.Records, nil
 }

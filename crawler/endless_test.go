@@ -175,7 +175,7 @@ func listedIn(t *testing.T, dir string) map[string]account.Listed {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := account.New(r, dir, time.Now())
+	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, err := account.New(r, dir, time.Now())
+			a, err := account.New(&r.Records, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

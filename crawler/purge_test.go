@@ -108,7 +108,7 @@ func withAccount(t *testing.T, dir string, f func(*account.Account)) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := account.New(r, dir, time.Now())
+	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

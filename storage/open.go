@@ -80,7 +80,8 @@ type Bounds struct {
 // it puts something into the state: it may have to wait for the committer, which takes
 // moment.
 type DB struct {
-	dir     string
+	Records
+
 	state   *state.DB
 	outputs *outputs
 	large   sync.Mutex
@@ -119,7 +120,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // a purge or a repair may have begun meanwhile
 		return nil, errors.Join(err, st.Abandon())
 	}
-	db := &DB{dir: dir, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
+	db := &DB{Records: Records{dir, st}, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
 	if err := db.begin(&opts, asked); err != nil {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
 	}
@@ -191,19 +192,9 @@ func (o *Options) takeOver(known state.Marks) {
 	}
 }
 
-// Unclean reports whether the last process that held the crawl did not close it.
-func (db *DB) Unclean() bool { return db.state.Begun().Unclean }
-
 // Restarted returns when the crawl was last opened after an unclean end, or the zero time
 // if it never was.
 func (db *DB) Restarted() time.Time { return db.state.Begun().Restarted }
-
-// LastCommit returns when the crawl was last committed before it was opened, by the clock
-// at that time. If it is later than now, the clock was wrong.
-func (db *DB) LastCommit() time.Time { return db.state.Begun().Committed }
-
-// Dir returns the directory of the crawl.
-func (db *DB) Dir() string { return db.dir }
 
 // Log returns the crawl's log of requests. A line that was written to it is on disk before
 // a completion submitted later is acknowledged. Close closes it.

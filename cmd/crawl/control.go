@@ -168,7 +168,7 @@ func (p *program) lookAt(q query, dir string) error {
 
 // lookInto prints a query of a crawl that no process runs.
 func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
-	a, err := account.New(r, dir, time.Now())
+	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		return err
 	}
@@ -204,11 +204,11 @@ func (p *program) answers(c *crawler.Crawler) map[string]control.Query {
 			if err := json.Unmarshal(ask.Query, q); err != nil {
 				return exit.Usage, err
 			}
-			db, err := c.DB()
+			records, err := c.Records()
 			if err != nil {
 				return exit.Code(err), err
 			}
-			a, err := account.New(db, db.Dir(), time.Now())
+			a, err := account.New(records, time.Now())
 			if err == nil {
 				a.Quit = quit
 				a.OptOut, err = optout.Why()

@@ -130,7 +130,7 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	if err != nil {
 		return err
 	}
-	a, err := account.New(r, dir, time.Now())
+	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		return err
 	}

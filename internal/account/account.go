@@ -7,22 +7,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
-
-// Records reads what a crawl keeps of its URLs and sites: a *storage.Reader, or the
-// *storage.DB of a running crawl.
-type Records interface {
-	crawler.Values
-	Entry(frontier.URL) (k storage.Kept, ok bool, err error)
-	Entries(frontier.Site) iter.Seq2[storage.Kept, error]
-	Ahead(storage.Kept) (int, error)
-	Names() iter.Seq2[frontier.Site, error]
-	State(frontier.Site) (frontier.SiteState, error)
-	Sites(func(frontier.SiteState) error) error
-	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
-}
 
 // An Account reports what became of the URLs of a crawl, from its records and the settings
 // of its last run. It changes nothing. Its methods must not be called concurrently.
@@ -35,7 +21,7 @@ type Account struct {
 	// not called.
 	Quit func() error
 
-	from   Records
+	from   *storage.Records
 	dir    string
 	now    time.Time
 	stored crawler.Stored
@@ -45,10 +31,10 @@ type Account struct {
 	paged  bool // only its limit of pages is reached
 }
 
-// New reads the settings of the crawl in dir, whose records are from. Due times are
-// compared with now.
-func New(from Records, dir string, now time.Time) (*Account, error) {
-	a := &Account{from: from, dir: dir, now: now}
+// New reads the settings of a crawl: of a storage.Reader, or of the storage.DB of a running
+// crawl. Due times are compared with now.
+func New(from *storage.Records, now time.Time) (*Account, error) {
+	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
 	if a.stored, a.asked, err = crawler.ReadStored(from); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func openSnapshot(dir string) (*snapshot, error) {
 	}
 	// The zero time: what is due now does not matter, since a site that waits was not requested
 	// yet.
-	a, err := account.New(r, dir, time.Time{})
+	a, err := account.New(&r.Records, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}

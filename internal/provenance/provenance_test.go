@@ -582,7 +582,7 @@ func TestWhatTakesLongIsEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	a, err := account.New(r, dir, settle)
+	a, err := account.New(&r.Records, settle)
 	if err != nil {
 		t.Fatal(err)
 	}

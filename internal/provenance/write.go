@@ -145,7 +145,7 @@ func causeOf(ctx context.Context) error {
 
 // begin reads the identity and the settings of the crawl.
 func (w *writer) begin() (err error) {
-	if w.account, err = account.New(w.state, w.dir, w.Now); err != nil {
+	if w.account, err = account.New(&w.state.Records, w.Now); err != nil {
 		return err
 	}
 	w.account.OptOut, w.account.Quit = w.OptOut, w.quit

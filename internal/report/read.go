@@ -151,7 +151,7 @@ func (r *reporter) readAsked() (err error) {
 	if r.state == nil {
 		return nil
 	}
-	if r.account, err = account.New(r.state, r.dir, r.Now); err != nil {
+	if r.account, err = account.New(&r.state.Records, r.Now); err != nil {
 		return err
 	}
 	stored, _ := r.account.Stored()
