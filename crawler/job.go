@@ -10,18 +10,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Job visits URLs: it has the identity, the scope, the fetcher, the handler, the storage,
-// and the counts. It does not schedule: a Crawler is a Job with a frontier, a directory and
-// workers, on one machine.
+// A Job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
+// handler, the storage, and the counts. It does not decide when a URL is visited: a Crawler is
+// a Job with a frontier that decides this, a directory and workers, on one machine.
 //
-// Visits run concurrently. Their shared data is either constant or has a lock of its own,
-// held for a short time only: so a Job needs none.
+// Visits run concurrently. Each field that they share is either constant or has a lock of its
+// own, which is held for a short time only. So the Job itself has no lock.
 type Job struct {
 	// Set by newJob, then constant.
 	opts       Options    // checked
 	listed     bool       // only seeds are in scope
 	bySite     bool       // whether a link is wanted depends on its site only
-	onSkip     func(Skip) // is skipLink: bound once
+	onSkip     func(Skip) // the method skipLink, bound once
 	handler    Handler    // nil: none
 	programmed bool       // a program may keep the pages that it gets
 	digests    bool       // fates have the digests of bodies: a hook may read them
@@ -29,8 +29,8 @@ type Job struct {
 	deps       JobDeps
 	sites      *sites
 	admits     admission
-	memory     *remembered    // of pages that were fetched before
-	fetcher    *fetch.Fetcher // it relies on one visit of a site at a time, as turns do
+	memory     *remembered    // what is known of pages that were fetched before
+	fetcher    *fetch.Fetcher // relies on turns: a site has at most one visit at a time
 
 	counts      counts       // every visit adds to them
 	repeats     repeats      // of pages that were fetched: every visit with a page adds to it

@@ -43,8 +43,9 @@ type bodyKey struct {
 	sum  uint64
 }
 
-// bodySum returns a hash of the body of a page. It is that of the digest if there is one: a
-// SHA-1 takes far longer. The seed is secret, so that pages cannot be written to collide.
+// bodySum returns a hash of the body of a page. If the crawl has digests of bodies, it hashes
+// the digest; otherwise it hashes the body itself, because to compute a digest (SHA-1) takes
+// far longer. The seed is secret, so that nobody can write pages whose hashes collide.
 func (j *Job) bodySum(p *Page) uint64 {
 	if j.digests {
 		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
@@ -52,16 +53,18 @@ func (j *Job) bodySum(p *Page) uint64 {
 	return xxh3.HashSeed(p.Body, j.sumSeed)
 }
 
-// repeats counts the pages of a site with the same body, for recently seen bodies. It has two
-// generations; the older one is dropped when the younger is full. Repeats are not forgotten.
+// repeats counts the pages of a site that have the same body. It has the bodies that were seen
+// recently, in two generations: when the younger one is full, the older one is dropped and a
+// new one begins. A body of manyRepeats pages or more is taken over into the new generation,
+// which is filled to at most half in this way.
 type repeats struct {
 	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body
 	said       int // number of warnings, which must not fill the log
 }
 
-// see counts a page. It reports whether to warn: at the hundredth, the thousandth, ..., and
-// at most maxWarnings times.
+// see counts a page, and returns the count of its body and whether to log a warning: at the
+// hundredth page with the body, the thousandth, and so on, but at most maxWarnings times.
 func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +94,8 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	return *one, false
 }
 
-// below returns what see has counted below the first page of a body.
+// below returns how many pages with a body see has counted below the directory of the first
+// one.
 func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,17 +22,17 @@ const maxSites = 1 << 14
 // throughout.
 type sites struct {
 	opts *Options                        // checked; constant
-	db   func(frontier.Site) *storage.DB // nil: no crawl stores settings of sites from an earlier run
+	db   func(frontier.Site) *storage.DB // nil: there are no settings of sites from an earlier run
 
 	mu    sync.Mutex // guards known: every link and every visit takes it. It is not held during Options.Site
 	known map[frontier.Site]*siteAnswer
 }
 
-// A siteAnswer is the result of Options.Site for a site. It is constant, except told.
+// A siteAnswer is the result of Options.Site for a site. It is constant, except logged.
 type siteAnswer struct {
 	SiteOptions
 	err    error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
-	logged atomic.Bool // its Reason was logged
+	logged atomic.Bool // its settings were logged, with the Reason
 }
 
 // usualSite is the answer for sites without settings of their own.
@@ -66,8 +66,8 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	return a
 }
 
-// forget makes room. Answers whose reason was logged stay, so that it is logged once,
-// unless there are too many of them. The caller holds mu.
+// forget makes room. Answers that were logged stay, so that each is logged only once, unless
+// there are too many of them. The caller holds mu.
 func (s *sites) forget(most int) {
 	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.logged.Load() })
 	if s.known == nil || len(s.known) > most/2 {
@@ -119,9 +119,9 @@ func (s *SiteOptions) usual() bool {
 		!s.AllowForbidden && len(s.Header) == 0 && s.Reason == ""
 }
 
-// contains reports whether e belongs to the crawl by the settings of its own site. An
-// invalid answer excludes nothing: it ends the crawl before a request to the site, and the
-// link is not lost.
+// contains reports whether e belongs to the crawl by the settings of its own site. If the
+// answer for the site is invalid, contains returns true, so that the link is not lost: the
+// crawl ends with an error before a request to the site.
 func (s *sites) contains(e *frontier.Entry) bool {
 	a := s.of(e.URL.Site())
 	return a.Scope == nil || a.Scope.Contains(*e)
@@ -159,8 +159,8 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
 }
 
-// siteInForce returns the settings of a site before a request to it. Settings of its own
-// are logged first.
+// siteInForce returns the settings of a site, and must be called before a request to it. If
+// the site has settings of its own, or had in an earlier run, the first call logs them.
 func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {

@@ -125,12 +125,14 @@ func (s *ftpSession) close() {
 }
 
 // maxReply is the most bytes that are read of the reply to one command, since the client
-// keeps it all in memory. The data connection has the limit of a body.
+// keeps the whole reply in memory. What comes on the data connection is a body, and has the
+// limit of bodies instead.
 const maxReply = 64 << 10
 
 var errReply = errors.New("the server's reply is longer than 64 KiB")
 
-// An ftpConn is a connection with the type of remote address that the client requires.
+// An ftpConn is a connection that limits the length of a reply. Its RemoteAddr returns a
+// *net.TCPAddr, because the client panics if the address has another type.
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr

@@ -9,8 +9,9 @@ import (
 // of its sites. The frontier decides on time; the backlog only stores. Its methods are
 // safe for concurrent use.
 //
-// No method reports whether a link was new: a backlog may store links first and compare
-// them later, if it counts them in Growth.Settled only after that.
+// No method reports whether a link was new. So a backlog may store the links of a Submit
+// first, and find out later which of them are new, if it counts the Submit in
+// Growth.Settled only after that.
 type Backlog interface {
 	// Sites calls f for every known site, until f returns an error, and returns
 	// that error. It is called once, before the other methods.
@@ -24,16 +25,17 @@ type Backlog interface {
 	// site all fields except the name are zero.
 	State(Site) (SiteState, error)
 
-	// Read fills entries with the next entries of site that do not wait beyond now,
-	// by rank and then by age, entries whose Due has passed first. It never returns
-	// an entry twice, unless a Completion in between said Waiting.
+	// Read fills entries with the next entries of site and returns their number. First
+	// come entries whose Due is not after now, then those without a Due, by rank and
+	// then by age; entries that are due later are not read. Read never returns an entry
+	// twice, unless a Completion in between has queued it again.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// ReadRequisites is like Read, but returns only entries that may be requested after
-	// the limit of pages (Entry.AfterPages); of the entries that do not wait, only those
-	// with RequisiteRank. It also returns the earliest Due of the waiting ones that it has
-	// not returned, or the zero time if none wait. It may search all entries with that
-	// rank, and all that wait.
+	// the limit of pages (Entry.AfterPages), and of the entries without a Due only those
+	// with RequisiteRank. waiting is the earliest Due of such entries that it has not
+	// returned, or the zero time if there are none. ReadRequisites may search all
+	// entries with RequisiteRank, and all entries with a Due.
 	ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error)
 
 	// Submit stores c. It does not wait until c is on disk; it may wait until enough

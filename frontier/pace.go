@@ -48,8 +48,9 @@ type pace struct {
 }
 
 // Allow calls change with the limits in force and puts the changed limits in force. No
-// other change is made in between. They count from the next turn on: a limit below
-// what is spent or out already is used up. change must not call the frontier.
+// other change is made in between. The changed limits count from the next turn on. A limit
+// may be below what was spent, or below the number of turns that are out: then it is
+// reached at once. change must not call the frontier.
 //
 // After an end Allow changes nothing and returns the error of that end, as Next does.
 // It returns an error, too, if a limit is negative. If it returns nil, the run has not
@@ -78,8 +79,8 @@ func (f *Frontier) Limits() Limits {
 	return f.limits
 }
 
-// set puts limits in force. A changed rate keeps the tokens of the limiter; turns that are
-// out when a rate is first set do not need tokens.
+// set puts limits in force. If the rate changes, the limiter keeps its tokens. If there was
+// no rate before, the turns that are out need no tokens.
 func (p *pace) set(l Limits, now time.Time) {
 	switch p.limits = l; {
 	case l.Rate == 0:
@@ -91,10 +92,11 @@ func (p *pace) set(l Limits, now time.Time) {
 	}
 }
 
-// full reports whether a limit forbids another turn for now, and whether a limit is used
-// up even if the turns that are out bring no page; their bytes count after they have
-// ended. While the crawl is closed, the limit of pages does not count here: then the sites
-// are shut.
+// full returns whether a limit forbids another turn for now, and whether the limit of pages
+// or of bytes is used up. used counts what has ended; full also counts the pages that held
+// entries and the turns that are out may still bring, and the bytes that those turns have
+// received. With Options.Requisites the limit of pages is never used up, and once
+// f.closed is set it forbids no turn, because then shut lets the sites request no pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
@@ -103,8 +105,8 @@ func (f *Frontier) full() (full, used bool) {
 	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
-// impatient reports whether the first site that waits is due after the patience, or no
-// site waits.
+// impatient reports whether no site waits, or the first one that does is due only after the
+// patience. wait is the time until it is due.
 func (f *Frontier) impatient(wait time.Duration) bool {
 	return len(f.waiting.sites) == 0 || wait > f.limits.patience()
 }

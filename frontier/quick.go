@@ -6,35 +6,38 @@ import (
 )
 
 // Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at
-// all, would soon have all turns that Limits.Turns allows, and the others would wait until
-// those time out. Sites without a requested page may be slow, and share the rest of the
-// turns with slow sites. A crawl without slow visits keeps no turns back.
+// all, would soon have all turns that Limits.Turns allows, and the other sites would wait
+// until the slow requests time out. A site of which no page was requested yet may be slow:
+// such sites share the turns that are not kept back with the slow sites. A crawl without
+// slow visits keeps no turns back.
 //
 // How long the visits of a site take is kept only in memory: each run measures it again.
 
 const (
 	quickVisit = 3 * time.Second // longest visit of a site that is quick
-	shortRest  = time.Minute     // longest rest of sites for which turns are kept back: others lose little by waiting
+	shortRest  = time.Minute     // longest rest of a site for which turns are kept back: a site that rests longer loses little by waiting
 	slowTimes  = 5 * time.Minute // for how long after a slow visit turns are kept back: longer than a visit takes
 )
 
-// A reserve counts the turns that are kept back for quick sites, and those of the others.
+// A reserve has the figures that decide how many turns are kept back for quick sites, and
+// whether another site may have a turn.
 type reserve struct {
 	quick  int           // quick sites that have entries to request and rest at most shortRest
-	need   int           // turns that they use on average, in thousandths: the sum of site.need
-	unsure int           // turns that are out of sites that are not quick
+	need   int           // turns that the quick sites use on average, in thousandths: the sum of site.need
+	unsure int           // turns that are out, for sites that are not quick
 	slow   time.Time     // end of the last slow visit
 	took   time.Duration // duration of the last slow visit
 }
 
-// kept returns how many of all turns are kept back: one more than quick sites use on
-// average, but at most one for each of them, and at most half.
+// kept returns how many of all turns are kept back: one more than the quick sites use on
+// average, but at most one for each quick site, and at most half of the turns.
 func (r *reserve) kept(turns int) int {
 	return min(turns/2, r.quick, (r.need+999)/1000+1)
 }
 
 // unsureMay reports whether a site that is not quick may have a turn. If there is only one
-// turn, it is kept back after a slow visit for as long as that took: half of the time.
+// turn, it is kept back after a slow visit for as long as that visit took, so that slow
+// sites have it for at most half of the time.
 func (f *Frontier) unsureMay(now time.Time) bool {
 	switch turns := f.limits.Turns; {
 	case turns == 0 || f.reserve.quick == 0 || now.Sub(f.reserve.slow) > slowTimes:

@@ -9,13 +9,14 @@ import (
 // calls it before a request to a site that is not this machine. Its methods are quick and
 // safe for concurrent use.
 type Shared interface {
-	// Reserve makes a lease of key from now to until. If key is taken, it makes no
-	// lease and returns false and the reservation that exists.
+	// Reserve makes a lease of key from now to until: a reservation for one request.
+	// If key is reserved already, Reserve makes no lease, and returns the reservation
+	// that exists, and false.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
 	// Renew extends the lease of key, which this process has reserved, to until.
 	Renew(key string, until time.Time)
-	// Release replaces the lease of key, which this process has reserved, by a rest:
-	// no request is made before until.
+	// Release ends the lease of key, which this process has reserved, because the
+	// request has ended. The key stays reserved, as a pause, up to the time until.
 	Release(key string, until time.Time)
 }
 
@@ -26,7 +27,8 @@ type Taken struct {
 }
 
 // defaultLease is how long a site is reserved for one request, and again while its
-// answer is read. A process that is killed blocks it no longer than that.
+// answer is read. If the process is killed, the site stays reserved for no longer than
+// this.
 const defaultLease = 3 * time.Minute
 
 // renewal is the time after which a lease is renewed while an answer is read.
@@ -94,8 +96,9 @@ func (t *Turn) renew(now time.Time) {
 	}
 }
 
-// release replaces the leases of t by rests: of the host or site until it is due again, and
-// of its domain. It requires that mu is held, and that the clocks of the site have moved.
+// release ends the leases of t. The host or site stays reserved until it is due again, and
+// the domain for Options.DomainDelay. It requires that mu is held, and that the clocks of
+// the site have moved.
 func (t *Turn) release(now time.Time) {
 	for i, name := range t.reserved {
 		until := t.released()
@@ -107,9 +110,10 @@ func (t *Turn) release(now time.Time) {
 	t.reserved = nil
 }
 
-// refuse sets when the reservation of s is tried again. A lease ends when the other
-// process has its answer, so it is tried after each usual pause, but not for longer than
-// the patience. After that the site is due later than the patience, so the run does not
+// refuse sets when the reservation of s is tried again, and returns that time in a *NotYet.
+// The end of a lease is not known, because it ends when the other process has its answer.
+// So the reservation is tried again after each usual pause, but not for longer than the
+// patience. After that the site is due later than the patience, so that the run does not
 // wait for it.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine

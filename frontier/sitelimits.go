@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// The limits of single sites come from Options.Site, the caller's code, which may be slow
-// or wrong. So it is called by the goroutine that has the site, without mu. Until then the
-// clocks of the site are those of all sites, and no budget ends it, since its own may be
-// larger.
+// The limits of a single site come from Options.Site. That function is the caller's code and
+// may be slow or wrong, so it is called without mu, while the site is out. Before the first
+// call for a site its least pause is that of all sites, and it has no budget, because its own
+// budget may be larger than Options.MaxSite.
 
 // SiteLimits are the limits of one site. A site with the zero value has those of Options.
 type SiteLimits struct {
@@ -51,8 +51,8 @@ func instead[T ~int | ~int64](own, usual T) T {
 	return own
 }
 
-// limit gets the limits of s from Options.Site, if they are not known. The site is out, and
-// belongs to the caller. It requires that mu is not held.
+// limit gets the limits of s from Options.Site, if they are not known. It requires that s is
+// out, by the caller, and that mu is not held.
 func (f *Frontier) limit(s *site) error {
 	if f.opts.Site == nil {
 		return nil
@@ -79,8 +79,9 @@ func (f *Frontier) limit(s *site) error {
 	return nil
 }
 
-// restAnew makes s rest for its current pause after its last answer and after a restart
-// from a crash, even if the answer was in an earlier run. It requires that mu is held.
+// restAnew makes s rest for the pause that it has now. The rest is counted anew, from the last
+// answer, even if that was in an earlier run, and from a restart after a crash. It requires
+// that mu is held.
 func (f *Frontier) restAnew(s *site) {
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))
@@ -90,8 +91,8 @@ func (f *Frontier) restAnew(s *site) {
 	f.holdHost(s)
 }
 
-// barred reports whether s, which was picked, must not get a request now, by limits that
-// were not known when it was queued.
+// barred reports whether s, which was picked for a turn, must not get a request now, because
+// of limits that were not known when it was queued.
 func (f *Frontier) barred(s *site, now time.Time) bool {
 	due, _ := s.ownDue()
 	return s.limits != nil && (due.After(now) || f.overBudget(s))

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Bounds of an RSL document: a longer document is not read, and further scopes and licenses
-// are left out.
+// Bounds of an RSL document. A longer document is not read. Scopes and licenses beyond their
+// bounds are left out.
 const (
 	MaxRSLBytes    = 256 << 10
 	maxRSLScopes   = 1000
@@ -21,10 +21,12 @@ const (
 const rslNamespace = "https://rslstandard.org/rsl"
 
 // An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value states
-// nothing. An RSL is safe for concurrent use. A license with a condition grants nothing,
-// since a crawler cannot know whether its user meets the condition. Conditions are a payment
-// other than attribution, a license server, users, places, reporting, and elements that this
-// version of the format does not have.
+// nothing. An RSL is safe for concurrent use.
+//
+// A license with a condition grants nothing, since a crawler cannot know whether its user
+// meets the condition. A license has a condition if it demands a payment (other than
+// attribution), a license of a server, or reports, if it is only for some users or places, or
+// if it has elements that this version of the format does not have.
 type RSL struct {
 	scopes []rslScope
 	err    error // see Err

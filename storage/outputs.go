@@ -24,13 +24,13 @@ type outputs struct {
 	state *state.DB
 	made  state.IndexMarks // the last index.cdxj; used only by Open and Close
 
-	// moment is held to append what one visit writes, and to read the marks of all files: a
-	// commit holds all of a visit or nothing, and the lines of a page are in the same order
-	// in all files. It is not held while waiting for the disk, except if more is appended
-	// than fits a buffer.
+	// moment is held to append what one visit writes, and to read the marks of all files.
+	// So a commit has all of a visit or nothing, and pages have the same order in all
+	// files. It is not held while waiting for the disk, except if more is appended than
+	// fits a buffer.
 	moment sync.Mutex
 
-	lines   []*namedOutput // those below that are not nil
+	lines   []*namedOutput // pages, links and indexed, if they are not nil
 	pages   *output        // nil if not written
 	links   *output        // nil if not written
 	indexed *output        // lines of the index, not sorted; nil if not written
@@ -39,9 +39,9 @@ type outputs struct {
 	lostLog int64 // committed bytes that were missing at open; the log itself is never truncated
 }
 
-// open opens the files that opts requests, which checkFiles has checked, and truncates them
-// to their marks. After an unclean end it also truncates the files that are not written any
-// more: nothing else would.
+// open opens the files that opts requests, and truncates them to their marks, the lengths up
+// to which they were committed. checkFiles must have checked the files. After an unclean end
+// open also truncates the files that opts no longer requests, because nothing else would.
 func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
 	dir := s.dir
 	for _, o := range []struct {

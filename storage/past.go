@@ -75,16 +75,18 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	return captureAt(placeOf(p.dir, e), u.String(), p.find)
 }
 
-// Original returns the answer that rec, a revisit record in the archive of the crawl,
-// repeats, from there or from an earlier crawl. It fails as Capture does, and wraps
-// ErrPurged if that answer was purged.
+// Original returns the answer that rec repeats. rec is a revisit record in the archive of the
+// crawl; the answer may be there or in an earlier crawl. Original fails as Capture does, and
+// with an error that wraps ErrPurged if the answer was purged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
 	return c, c.follow(rec, p.find)
 }
 
-// find looks for the record of an answer, in this crawl and in those beside it. It returns
-// the error of the first damaged record, or an error that says that no record was found.
+// find looks for the record of the answer that url gave at a time, in this crawl and then in
+// the older ones. If no crawl has a readable one, it returns an error that wraps ErrPurged if
+// captures of url were purged, otherwise the error of the first crawl in which the record or
+// the index cannot be read, otherwise an *AwayError.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -104,8 +106,8 @@ func (p *Past) find(url string, at time.Time) (*original, error) {
 	return nil, bad
 }
 
-// purged returns the error about a URL whose captures a Purge has removed from this crawl,
-// or from one beside it; nil if there is no such purge, or if that is unknown.
+// purged returns an error that wraps ErrPurged if a Purge has removed the captures of a URL
+// from this crawl or from an older one. It returns nil if no Purge did, or if that is unknown.
 func (p *Past) purged(url string) error {
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -144,8 +146,10 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf returns the answer of a time in the index of a crawl, or nil. Lines have times
-// to the second. If a record of that second cannot be read, its error is returned.
+// answerOf returns the answer that url gave at a time, by the index of a crawl; nil if there
+// is none. The index has times to the second, so several records may be meant. The last one
+// counts that is of the exact time or cannot be read; in the second case its error is
+// returned. Without such a record the error is that of reading the index.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)
@@ -165,8 +169,8 @@ func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	return o, err
 }
 
-// eachLine calls line for the lines about a URL in the index of a crawl; a missing index
-// has none. It returns the error of the first line that cannot be read.
+// eachLine calls line for the lines about a URL in the index of a crawl. It does nothing if
+// the index is missing. It returns the error of the first line that cannot be read.
 func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	index, err := disk.OpenRegular(filepath.Join(dir, IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {

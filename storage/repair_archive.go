@@ -78,8 +78,9 @@ func (r *Repair) archive() error {
 	return nil
 }
 
-// forgetIndex makes the index be rebuilt from the archive only. Lines about files that were
-// moved away are copied from the existing index.
+// forgetIndex makes the index be rebuilt from the archive. It removes the existing index,
+// except with RepairOptions.Moved: then the lines about files that were moved away are copied
+// from there.
 func (r *Repair) forgetIndex() error {
 	r.marks.Growing[indexPart] = state.Mark{Lost: true}
 	if r.opts.Moved {
@@ -99,8 +100,9 @@ type gap struct {
 	next    int64 // end of the record that follows, or 0
 }
 
-// warc repairs one WARC file: it corrects a flipped bit, and replaces a record that cannot
-// be read by one of the same length that says so, so that all others keep their offsets.
+// warc repairs one WARC file and returns its new mark. It corrects a flipped bit. It replaces
+// a record that cannot be read by a record of the same length that says that one was lost, so
+// that all other records keep their offsets.
 func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	path := filepath.Join(r.stage, name)
 	is, size, gaps, err := readWARC(path, want.Length)
@@ -177,8 +179,8 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	return now.Mark, err
 }
 
-// cutOut removes the gaps of a WARC file if the rest is the file as it was written: then
-// bytes were inserted between its records.
+// cutOut removes the gaps of a WARC file if the rest is the file as it was written, because
+// then the gaps are bytes that were inserted between its records. cut reports whether it did.
 func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	if len(gaps) == 0 {
 		return false, nil
@@ -212,7 +214,7 @@ func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	return true, os.Rename(path+newSuffix, path)
 }
 
-// fill writes a record into a gap that says that one was lost.
+// fill fills a gap with a record that says that a record was lost there.
 func (r *Repair) fill(path string, g gap) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -235,7 +237,8 @@ func (r *Repair) filler(path string, g gap) *warc.Purged {
 // lostRecord is the value of warc.FieldPurged of a record that could not be read.
 const lostRecord = "damaged"
 
-// readWARC reads the first length bytes of a WARC file.
+// readWARC reads the first length bytes of a WARC file. It returns the mark of these bytes,
+// the size of the whole file, and the gaps within these bytes.
 func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -136,8 +136,9 @@ func (r *Repair) noteFiles() error {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note), outline.Close())
 }
 
-// restored rebuilds the index and reports whether all files are then as they were written,
-// and agree: the state, and the files derived from the crawl, need not change.
+// restored rebuilds the index, and reports whether all files are then as they were written
+// and agree with each other. If so, the state and the files derived from the crawl need not
+// be changed.
 func (r *Repair) restored() (bool, error) {
 	if len(r.Lost) > 0 || !sameMarks(r.marks.Growing, r.was.Growing) || !sameMarks(r.marks.Finished, r.was.Finished) {
 		return false, nil
@@ -174,7 +175,8 @@ func sameMarks(is, was state.Marks) bool {
 	return true
 }
 
-// known reads the marks from the state, and whether the last run did not close it.
+// known reads the marks of the files, their committed lengths and checksums, from the state.
+// unclean says that the last run did not close the state.
 func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	if r.marks, err = o.All(); err != nil {
 		return false, err
@@ -187,9 +189,10 @@ func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	return o.Unclean()
 }
 
-// older refuses a state that is older than pages.jsonl: truncating that file would lose
-// pages. After a kill the pages after the mark may never have been acknowledged: they are
-// only counted.
+// older returns a *DamagedError if the state is older than pages.jsonl, because the repair
+// would cut off the pages that the state does not know. After a kill such pages do not show
+// that the state is older, because the run may have written them without committing them:
+// then older counts them in r.unmarked, and returns nil.
 func (r *Repair) older(unclean bool) error {
 	_, err := os.Stat(filepath.Join(r.dir, RunFile))
 	killed := unclean && err == nil

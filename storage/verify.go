@@ -41,17 +41,17 @@ type Check struct {
 	findings *findings // records what a Repair corrects; may be nil
 }
 
-// Verify reads all files of the crawl in dir, changes nothing, and calls Problem with each
-// thing that is not as it was written, or that contradicts the rest: it compares the
-// checksums in the state with the outputs, and what each file says of a URL or an answer
-// with what the others say. In a crawl that was killed it ignores what the next run
-// truncates. It needs 16 bytes of memory for each URL of the largest site. If a purge was
-// interrupted, Verify reports only that, as a *PurgeError.
+// Verify reads all files of the crawl in dir and changes nothing. It calls Problem with each
+// damage and each contradiction that it finds: it compares the files with their checksums in
+// the state, and what each file says of a URL or an answer with what the other files say. If
+// the crawl was killed, it ignores what the next run will truncate. It needs 16 bytes of
+// memory for each URL of the largest site. If a purge was interrupted, Verify checks only the
+// state file, and calls Problem with a *PurgeError.
 //
-// It fails with an *InUseError, a *VersionError, a *DamagedError if nothing of the state
-// file can be read, an error of the file system, or one that matches ErrNoCrawl, as a
-// *NotBegunError does. Some kinds of damage to a state file make bbolt panic in a goroutine
-// of its own, which ends the process: a caller that must go on runs Verify in a child
+// It fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing of
+// the state file can be read, an error of the file system, or one that matches ErrNoCrawl, as
+// a *NotBegunError does. Some kinds of damage to a state file make bbolt panic in a goroutine
+// of its own, which ends the process. So a caller that must go on runs Verify in a child
 // process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir}
@@ -118,15 +118,16 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An AwayError is not about a file of the crawl: a record repeats an answer of an earlier
-// crawl that cannot be found, or whose record cannot be read.
+// An AwayError is a problem that the files of the crawl do not have themselves: a record
+// repeats an answer of an earlier crawl, and that answer cannot be found, or the record of it
+// cannot be read.
 type AwayError struct{ Err error }
 
 func (e *AwayError) Error() string { return e.Err.Error() }
 
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// problemOf reports a problem of a file; if it is an index, as an IndexError.
+// problemOf reports a problem of a file. The problem of an index is an *IndexError.
 func (v *verifier) problemOf(file, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if file == IndexFile || file == indexPart {

@@ -82,7 +82,8 @@ No crawl may run in either directory.`,
 // A diffList is a value of --list.
 type diffList struct{ name, words string }
 
-// diffLists returns all kinds of changes, and the lists about robots.txt.
+// diffLists returns the values of --list: the kinds of changes, and then the lists of URLs that
+// robots.txt newly forbids or allows.
 func diffLists() (all []diffList) {
 	for _, k := range diff.Kinds() {
 		if k.IsChange() {

@@ -8,10 +8,10 @@ import (
 
 // dates are the times in a feed: when an item was changed, and how often the feed changes.
 type dates struct {
-	changes bool // collect those of items
-	item    bool // an item has begun
-	first   int  // index of its first link
-	changed time.Time
+	changes bool      // collect the changes of items
+	item    bool      // an item has begun
+	first   int       // index in the document's Links of the item's first link
+	changed time.Time // when the item was changed; zero if that is not known
 
 	ttl       time.Duration // RSS 2.0: how long the feed may be cached
 	period    time.Duration // syndication module of RSS 1.0: updatePeriod,
@@ -20,7 +20,8 @@ type dates struct {
 
 func (f *feed) beginItem() { f.item, f.first, f.changed = true, len(f.c.doc.Links), time.Time{} }
 
-// endItem records the change of the pages of the item that ends.
+// endItem ends the current item, if there is one. If the item has a date, it records that the
+// pages of the item were changed then.
 func (f *feed) endItem() {
 	if !f.item {
 		return
@@ -43,11 +44,11 @@ func (f *feed) isItemLink(l *Link) bool {
 	case "item/link", "entry/link", "item/guid", "item/origlink", "entry/origlink":
 		return l.Rel == "" || strings.EqualFold(l.Rel, "alternate")
 	}
-	return l.Where == "item/url" && f.x == nil // in JSON; in XML it is the page of a person
+	return l.Where == "item/url" && f.x == nil // in JSON this is the item's page, in XML that of a person
 }
 
-// date handles a date of an item. The time of publication counts if no time of change is
-// known.
+// date handles a date of an item. changed says that it is the time of a change; otherwise it
+// is the time of publication, which counts only if no other date of the item is known.
 func (f *feed) date(text string, changed bool) {
 	if f.item && (changed || f.changed.IsZero()) {
 		if t := parseDate(text); !t.IsZero() {

@@ -57,9 +57,9 @@ type Missing struct {
 	Away   int64 // the answer is in an earlier crawl whose archive is missing
 }
 
-// Open finds the files of a crawl in its directory. The error is ErrNoCrawl if there are none,
-// a *storage.NotBegunError, a *storage.PurgeError if some of them are being purged, or one of
-// the file system.
+// Open finds the files of a crawl in its directory. It fails with an error that wraps
+// ErrNoCrawl if there are none, a *storage.NotBegunError, a *storage.PurgeError if a purge of
+// the crawl was not finished, or an error of the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func Open(dir string) (*Source, error) {
 	return s, nil
 }
 
-// openSuffix is the end of the name of a WARC file that is still being written, or that a kill
-// has left. It is listed under its final name.
+// openSuffix is the end of the name of a WARC file that is still being written, or that was
+// when the crawl was killed. Such a file is listed under its final name.
 const openSuffix = ".open"
 
 func warcName(path string) string { return strings.TrimSuffix(filepath.Base(path), openSuffix) }
@@ -123,7 +123,7 @@ func (s *Source) Size() (int64, error) {
 	return size, nil
 }
 
-// open opens a file whose bytes count for Read.
+// open opens a file of the crawl. The bytes that are read from it count in s.Read.
 func (s *Source) open(path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,7 +132,8 @@ func (s *Source) open(path string) (io.ReadCloser, error) {
 	return &countedFile{f, &s.read}, nil
 }
 
-// A countedFile is not an *os.File, since io.Copy would read that without counting.
+// A countedFile is a file whose bytes are counted as they are read. It does not embed the
+// *os.File: io.Copy would call the WriteTo method of that, which does not count.
 type countedFile struct {
 	file *os.File
 	n    *atomic.Int64

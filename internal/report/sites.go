@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// tick is how much of a pause rounding to microseconds may take in the log.
+// tick is by how much a pause may seem shorter in the log than it was, because the times there
+// are rounded to microseconds.
 const tick = 3 * time.Microsecond
 
 // Kinds of records about a site, in the order of reading.
@@ -162,7 +163,7 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	}
 }
 
-// passed notes a request, from which the next pause counts.
+// passed notes a request. The next pause of the site counts from the request that ended last.
 func (s *site) passed(run int, q *crawllog.Request) {
 	if s.run != run || q.End.After(s.end) {
 		s.run, s.began, s.end = run, q.Start, q.End
@@ -232,11 +233,11 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 	}
 }
 
-// A closest is a group of requests, and how much longer than required the closest one waited.
-// If several are equally close, the first line counts.
+// A closest is a group of requests. Asked, Kept and Line are those of the request that came
+// closest to being too early. If several came equally close, the first line counts.
 type closest struct {
 	Delay
-	left time.Duration
+	left time.Duration // how much longer than required that request waited; negative: it was too early
 }
 
 // delayRows returns the groups, sorted by clock, required and actual delay.

@@ -15,7 +15,8 @@ func (rec *Record) isHTTP() bool {
 	return strings.EqualFold(strings.TrimSpace(t), "application/http")
 }
 
-// head reads the block up to the end of the HTTP head. rest is what was read after it.
+// head reads the block up to the end of the HTTP head. rest is what was read after the head.
+// If the block ends before the head does, head is the whole block.
 func (rec *Record) head() (head, rest []byte, err error) {
 	if !rec.isHTTP() {
 		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
@@ -34,7 +35,7 @@ func (rec *Record) head() (head, rest []byte, err error) {
 		n, err := rec.Read(b[at:])
 		b = b[:at+n]
 		if err == io.EOF {
-			// A revisit or a broken answer may consist of a head without end.
+			// The head has no end: the record is a revisit, or the answer broke off.
 			rec.start = b
 			return b, nil, nil
 		}

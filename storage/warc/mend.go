@@ -11,9 +11,10 @@ import (
 
 var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.*)|([A-Za-z].*))?$`)
 
-// mended returns the head of an answer that net/http refuses in the form that a correct
-// server would have sent: a crawler may have read it all the same. Lines that are not fields
-// are left out, and so are the fields that state a length if the answer has no body.
+// mended returns a head that net/http refuses in the form that a correct server would have
+// sent. The crawler that wrote the archive may have accepted the head as it is. Lines that are
+// not fields are left out, and so are the fields that state a length if the answer has no
+// body (bodiless).
 func mended(head []byte, bodiless bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
@@ -77,7 +78,8 @@ func unfolded(head []byte) []string {
 	return lines
 }
 
-// spaced returns a value with a space for each control character (RFC 9110, section 5.5).
+// spaced returns a value in which each control character but the tab is replaced by a space
+// (RFC 9110, section 5.5), without blanks around it.
 func spaced(value string) string {
 	b := []byte(value)
 	for i, c := range b {
@@ -88,8 +90,9 @@ func spaced(value string) string {
 	return strings.Trim(string(b), " \t")
 }
 
-// framing returns the value of a field that states the length of a body in the form that
-// net/http accepts. ok is false if the field is meaningless. Other fields are not changed.
+// framing returns the value that net/http accepts for a field. It changes only the fields that
+// state the length of a body, Content-Length and Transfer-Encoding. ok is false if such a
+// field must be left out: its value is meaningless, or the answer has no body.
 func framing(name, value string, bodiless bool) (_ string, ok bool) {
 	var said []string
 	for one := range strings.SplitSeq(value, ",") {

@@ -35,9 +35,10 @@ type Check struct {
 	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
 }
 
-// Run calls Problem with each file that differs from provenance.json. If the crawl has
-// changed since, by a run, a purge or crawl index, it returns the time of provenance.json,
-// and compares only the files that these do not change.
+// Run calls Problem for each file that differs from provenance.json and is not in Named. If a
+// run, a purge or crawl index has changed the crawl after provenance.json was written, Run
+// compares only the files that none of them changes, and returns the time when
+// provenance.json was written. Otherwise before is zero.
 func (s *Check) Run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there
@@ -97,8 +98,10 @@ func (s *Check) rewritten(of *provenance.Verified) bool {
 	})
 }
 
-// orphans names the files whose provenance.json is missing, unless a kill came before it
-// was renamed to its name.
+// orphans checks a crawl without a provenance.json. It calls Problem once if one of the files
+// that are written together with provenance.json exists, and for each damaged file of a
+// snapshot. It does nothing if a kill came before provenance.json was renamed to its final
+// name.
 func (s *Check) orphans() {
 	if provenance.BrokenOff(s.Dir) {
 		return
