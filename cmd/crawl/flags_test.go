@@ -39,7 +39,11 @@ func parsed(t *testing.T, args ...string) map[string]string {
 // asText returns the fields of o as text.
 func asText(o crawler.Options) map[string]string {
 	fields := map[string]string{}
-	for field, value := range reflect.ValueOf(o).Fields() {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[crawler.Options]()) {
+		if field.Anonymous { // a group: its fields follow
+			continue
+		}
+		value := reflect.ValueOf(o).FieldByIndex(field.Index)
 		switch {
 		case !field.IsExported():
 		case field.Name == "Proxy":
