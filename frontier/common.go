@@ -126,15 +126,16 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold permits no start before free, which is counted from a start or an end.
+// hold permits no start before free. from is the start or the end of a request from which
+// the pause up to free is counted.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends a binding and returns all sites that waited for it: the first of them may
-// have no entry left.
+// leave ends a binding and returns the sites that waited for its end. It returns all of them
+// and not only the first, because that may have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -149,8 +150,8 @@ func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets a clock that was kept. It lasts at most the gap of this run; if this
-// run has no such clock, it is not set.
+// restore sets a clock that an earlier run has kept. The pause lasts at most for the gap of
+// this run. If this run has no such clock, restore does nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // kept by a clock that ran ahead
 		due = now.Add(cs.gap)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// recall adds the sites of the backlog that have entries left or still rest. It returns
-// completions for long pauses that had to be moved: if they were not saved, each run
-// shorter than the pause would move them again.
+// recall adds the sites of the backlog that have entries left or still rest. If a long pause
+// had to be moved because a clock was wrong, recall returns a completion that saves it:
+// otherwise each run that is shorter than the pause would move it again.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)

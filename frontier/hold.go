@@ -2,9 +2,9 @@ package frontier
 
 import "errors"
 
-// A held entry ends after its turn: its answer is handled elsewhere, while the site
-// continues, and the entry stays queued until then. If the process is killed in
-// between, the next run requests the entry again.
+// A held entry ends later than its turn, by a call of Done. In between the caller handles
+// the answer, the site can have other turns, and the entry stays queued. If the process is
+// killed before Done, the next run requests the entry again.
 
 // errNotHeld is returned by Done if Finish has not held the entry of the turn, or if
 // Done was called before.

@@ -246,7 +246,8 @@ func (f *Frontier) unqueue(s *site) {
 	s.place = placeIdle
 }
 
-// want sets the site whose right s needs for its next turn; nil: none.
+// want notes that s waits for a turn of o, too, since its robots.txt redirects there. A nil o
+// ends that.
 func (s *site) want(o *site) {
 	old := s.work().wants
 	if old == o {
@@ -306,8 +307,8 @@ func anyFirst(*site, *site) bool { return false }
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
 // headFirst orders sites that are due: by the rank of their next entry, then by due time.
-// A site that waits for the right to another site comes before all: otherwise that other
-// site might always be out. A promising site comes before sites without a request, so that
+// A site that waits for a turn of another site, too, comes before all: otherwise that other
+// site might be out each time. A promising site comes before sites without a request, so that
 // it is soon known to be quick.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {

@@ -6,10 +6,10 @@ import (
 )
 
 // After the limit of pages of a crawl or a site is reached, the requisites of the last
-// pages are still requested. A site that is shut gets no other requests. The backlog is
-// searched for requisites without a turn, so that no clock delays the finding that there
-// are none. A site without requisites leaves the queue until the backlog reports new
-// entries there, or pages are allowed again.
+// pages are still requested. The site is shut then: it gets no requests for other entries.
+// The backlog is searched for requisites without a turn, so that no clock delays the
+// finding that there are none. A site without requisites leaves the queue until the backlog
+// reports new entries of it, or pages are allowed again.
 
 // requisites says which requisites the backlog has for a site, by the last search. learn resets
 // it.
@@ -25,7 +25,7 @@ func (f *Frontier) pagesSpent() bool {
 	return f.limits.Pages > 0 && f.spent.Pages+f.heldPages >= f.limits.Pages
 }
 
-// sitePagesSpent reports the same for a site.
+// sitePagesSpent reports whether the limit of pages of s is reached, counting held entries.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
 	return most > 0 && s.spent().Pages+s.work().heldPages >= most
@@ -37,9 +37,8 @@ func (f *Frontier) shut(s *site) bool {
 	return f.opts.Requisites && (f.closed || f.sitePagesSpent(s))
 }
 
-// turnover queues all sites anew when the limit of pages is reached, or pages are allowed
-// again.
-// It requires that mu is held.
+// turnover queues all sites anew when the limit of pages is reached, or when pages are
+// allowed again. It requires that mu is held.
 func (f *Frontier) turnover() {
 	closed := f.opts.Requisites && f.pagesSpent()
 	if closed == f.closed {
@@ -80,8 +79,8 @@ func (s *site) mustSearch() bool {
 	return s.firstAhead(true) < 0 && !w.requisites.searched && (s.mayHaveRequisite() || !w.kept.IsZero())
 }
 
-// takeUnsearched marks a site whose backlog must be searched as out and returns it. It
-// returns nil if no site needs that, or if no turn could be handed out now. It requires
+// takeUnsearched returns a site for which the backlog must be searched, and marks it as out.
+// It returns nil if there is no such site, or if no turn could be handed out now. It requires
 // that mu is held.
 func (f *Frontier) takeUnsearched() *site {
 	if full, _ := f.full(); full || f.err != nil || len(f.unsearched.sites) == 0 {

@@ -204,11 +204,11 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// Pace sets, before the request of the turn, the gap of the robots.txt in force. That of a
-// copy which another crawl, or a killed run, has fetched may be longer than the gap known
-// when the turn was handed out: the site then rests that long after its last answer, and
-// after a restart from a crash, before which requests are not known. Until then Pace
-// returns a *NotYet.
+// Pace sets, before the request of the turn, the gap of the robots.txt in force. If another
+// crawl, or a killed run, has fetched that robots.txt, its gap may be longer than the one
+// that was known when the turn was handed out. Then the site rests for the longer gap after
+// its last answer, and also after a restart from a crash, because requests before that are
+// not known. If the rest has not ended, Pace returns a *NotYet.
 func (t *Turn) Pace(gap Gap) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -256,9 +256,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	return f.handHop(o, now), nil
 }
 
-// Forgo gives up the right to another site. The turn's site no longer waits for a site
-// that Hop has refused, and a site that came with the turn and was not passed to Hop is
-// free for other turns.
+// Forgo says that the turn needs no other site. If Hop has refused a site, the turn's site
+// no longer waits for it. If a site came with the turn and was not passed to Hop, it is free
+// for other turns.
 func (t *Turn) Forgo() {
 	f := t.frontier
 	f.mu.Lock()
