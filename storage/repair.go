@@ -75,7 +75,7 @@ type repairNote struct {
 }
 
 // A RepairError says that a repair of the crawl in Dir was interrupted while it replaced
-// files. NewRepair finishes it.
+// files. FinishRepair finishes that repair.
 type RepairError struct{ Dir string }
 
 func (e *RepairError) Error() string {

@@ -33,8 +33,8 @@ func (r *Repair) settle() error {
 	return errors.Join(err, db.Close())
 }
 
-// fit makes the files of the stage agree. Removing one thing may leave others without it,
-// so fit repeats until Verify finds nothing, at most four times.
+// fit makes the files of the stage agree. What is removed from one file may still be named in
+// another one, so fit repeats this until Verify finds nothing, at most four times.
 func (r *Repair) fit() error {
 	again := map[string]bool{}
 	for range 4 {

@@ -30,8 +30,8 @@ func (v *verifier) wrong(file string, f fact, format string, args ...any) {
 	v.problemOf(file, "%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
-// compareURL compares what is said of a URL, in a crawl that package crawler has made:
-// other programs may keep state and outputs that need not agree.
+// compareURL compares what the files say of a URL. It does so only in a crawl of package
+// crawler, because the state and the outputs of another program need not agree.
 func (v *verifier) compareURL(url string, s said) {
 	if !v.crawled {
 		return
@@ -53,7 +53,8 @@ func (v *verifier) compareURL(url string, s said) {
 	v.compareLinks(url, s)
 }
 
-// compareFetched looks for the page of a URL that was fetched.
+// compareFetched reports a URL that was fetched, by the state, if crawl.log has no line of it, or
+// pages.jsonl has no such page.
 func (v *verifier) compareFetched(url string, s said) {
 	fetched := ""
 	for _, f := range s[ofFate] {
@@ -127,8 +128,9 @@ func (v *verifier) compareCapture(at string, s said) {
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
-// compareLine compares the lines of an index about a record; want is empty for a record
-// that belongs in no index.
+// compareLine compares the lines of an index about a record with want, the line that it should
+// have; want is empty for a record that belongs in no index. must says that the line must be
+// there.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must && want != "" {
 		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)

@@ -43,7 +43,8 @@ const (
 	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
 )
 
-// Prefixes of keys. Captures sort first: after them it is known which files are missing.
+// Prefixes of keys. Captures sort first, because they show which WARC files are missing, and
+// the other comparisons need to know that.
 const (
 	aboutCapture  = "A "
 	aboutReferred = "R "

@@ -43,7 +43,7 @@ func (v *verifier) page(n int64, line []byte) error {
 	return nil
 }
 
-// links reads links.jsonl: the links of a page follow each other.
+// links reads links.jsonl, in which the links of a page follow each other, and counts them.
 func (v *verifier) links() error {
 	from, first, count := "", int64(0), 0
 	flush := func() {
@@ -72,7 +72,8 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log. It is never truncated: lines after a kill belong to it, too.
+// log reads crawl.log. A run never truncates it, so the lines that were not committed before
+// a kill belong to it, too.
 func (v *verifier) log() error {
 	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
@@ -257,8 +258,8 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	return wrong
 }
 
-// lines checks the committed lines of a file; in the log also later ones. A file that is
-// not written any more must end with a whole line.
+// lines checks the committed lines of a file, and in the log also the lines after them. A file
+// that is not written any more must end with a whole line.
 func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
