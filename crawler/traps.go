@@ -130,8 +130,8 @@ func endlessPath(path string) string {
 	return ""
 }
 
-// repeatedIn returns the first segments of a path that occur this many times in a row;
-// empty if there are none, or too many segments to check.
+// repeatedIn returns the first segments of a path that occur as many times in a row as rounds
+// says. It returns "" if there are none, or if the path has too many segments to check.
 func repeatedIn(path string, rounds int) string {
 	var ends [maxSegments + 1]uint16 // positions of the slashes; a URL has no 64 KiB
 	n := 0
@@ -157,8 +157,8 @@ func repeatedIn(path string, rounds int) string {
 	return ""
 }
 
-// again reports whether rest begins with s this many times, each one or several whole
-// segments.
+// again reports whether rest begins with s, repeated as many times as times says. s is one or
+// several whole segments.
 func again(rest, s string, times int) bool {
 	for range times {
 		if !strings.HasPrefix(rest, s) {
@@ -169,7 +169,8 @@ func again(rest, s string, times int) bool {
 	return rest == "" || rest[0] == '/'
 }
 
-// hasLetter returns false for /0/0/0, a tile of a map.
+// hasLetter reports whether s has anything but digits and slashes. The address of a tile of a
+// map, such as /0/0/0, has not.
 func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
