@@ -139,7 +139,7 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 	}
 }
 
-// A visit calls Rooms.DB once, with any result: a robots.txt, a redirect of a seed, a page of
+// A visit calls JobDeps.DB once, with any result: a robots.txt, a redirect of a seed, a page of
 // a new host, one that is fetched again, or one that is refused.
 func TestAVisitCallsDBOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -185,7 +185,7 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 	})
 }
 
-// Rooms.Stop is called for ErrStop before the turn is given back. NewJob returns an error for
+// JobDeps.Stop is called for ErrStop before the turn is given back. NewJob returns an error for
 // invalid options.
 func TestAJobCallsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (p *Polite) Margin() float64 {
 	return p.Least
 }
 
-// An Outcome is a account.Standing and the number of its URLs. URLs that are not queued are
+// An Outcome is an account.Standing and the number of its URLs. URLs that are not queued are
 // judged by their last line in the log.
 type Outcome struct {
 	Standing account.Standing `json:"standing"`
