@@ -26,7 +26,7 @@ func (c *comparison) eachRobots() error {
 			return err
 		}
 		if was == nil || is == nil {
-			continue // only one of the crawls has requested it
+			continue // only one of the crawls has requested the robots.txt
 		}
 		r := &Robots{Site: site, Was: copyOf(was, policy), Is: copyOf(is, policy), First: []Effect{}}
 		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
@@ -60,7 +60,7 @@ func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error)
 	return s, nil
 }
 
-// copyOf returns a copy, with its rules as of the time when it was fetched.
+// copyOf describes a robots.txt, with its rules as of the time when it was fetched.
 func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
 	g := s.Group(policy, s.Fetched)
@@ -98,7 +98,8 @@ func grantWord(s robots.Statement) string {
 	return robots.Refused.String()
 }
 
-// effect notes how the decision about a URL has changed, if the robots.txt of its site has.
+// effect notes how the decision about a URL has changed, if the robots.txt of its site has
+// changed.
 func (c *comparison) effect(u frontier.URL, p *pair) error {
 	r := c.rules[u.Site()]
 	if r == nil {
@@ -143,8 +144,8 @@ func decision(v robots.Verdict) Decision {
 	return Decision{Rule: v.Reason.String()}
 }
 
-// mostGroups is how many sites have their rules in memory at once. In the order of SURT only
-// the sites of one host are mixed.
+// mostGroups is the number of sites whose rules are in memory at once. Few are enough,
+// because in the order of SURT only the sites of one host are mixed.
 const mostGroups = 16
 
 // A groupCache has the rules of the sites that were used last.

@@ -265,7 +265,7 @@ func (p *plot) used(keys []key) []key {
 	})
 }
 
-// reveal makes all texts visible, since some are texts of sites.
+// reveal makes hidden characters in all texts visible, because some texts come from sites.
 func (p *plot) reveal() {
 	p.Note, p.Desc, p.Table.Caption = visible(p.Note), visible(p.Desc), visible(p.Table.Caption)
 	for i := range p.Marks {

@@ -21,7 +21,7 @@ import (
 // Kinds of records about a URL, in the order of reading.
 const (
 	kindLine   = 'a' // a line of the log
-	kindPage   = 'b' // it is a robots.txt, and was fetched at that time
+	kindPage   = 'b' // the time when it was fetched, if it is a robots.txt
 	kindQueued = 'c' // it is queued: its standing, and the page that led to it
 	kindLink   = 'd' // a page links to it
 )
