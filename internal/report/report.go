@@ -160,8 +160,9 @@ type Delay struct {
 	Early    int64          `json:"early"`
 }
 
-// A Rate is how long sites took to answer while they received one request in Every seconds. A
-// row also counts slower rates, up to the Every of the row before.
+// A Rate is how long sites took to answer at a rate of requests. It counts the requests that
+// began between Every/1.78 and Every seconds after the request before to the same site: there
+// are four rates for each power of ten.
 type Rate struct {
 	Every    float64 `json:"every"`
 	Requests int64   `json:"requests"`
