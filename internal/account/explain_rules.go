@@ -26,7 +26,7 @@ type Rules struct {
 	GroupLine int
 	Verdict   robots.Verdict // with the rule that decides, if one does
 	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if no such rule matches
-	Nearest   robots.Rule    // if no rule matches: the one that shares the longest prefix with the URL
+	Nearest   robots.Rule    // if no rule matches: the rule that shares the longest prefix with the URL
 }
 
 // rules returns the rules for u, or nil if robots.txt was never requested. fate says by which

@@ -24,7 +24,8 @@ type arrival struct {
 }
 
 // mostArrivals is how many arrivals are kept for a site. The line of a copy is among the last
-// ones, with those of its redirects and of other sites that needed the same robots.txt.
+// arrivals, together with lines of its redirects and of other sites that needed the same
+// robots.txt.
 const mostArrivals = 64
 
 // arrived notes a request for a robots.txt. It is an arrival of the site that received the

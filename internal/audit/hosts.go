@@ -53,7 +53,7 @@ type ask struct {
 	pause     time.Duration
 	clock     frontier.Clock
 	code      Code
-	rule      string // the text of the rule; empty: that of ruleOf
+	rule      string // the text of the rule; if it is empty, ruleOf makes the text
 	forOthers bool   // it also counts for requests because of another site's robots.txt, and for other sites of the host
 }
 

@@ -196,8 +196,9 @@ func plain(value string) string {
 	return value
 }
 
-// settle computes the settings of each run, from those of the last run and from the changes of
-// each run.
+// settle computes the settings of each run. It takes the settings of the last run, sets those
+// that changed back to their first values, and then applies the changes of one run after the
+// other.
 func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 	now := maps.Clone(last)
 	if now == nil {
@@ -280,9 +281,9 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 // defaultIPDelay is the default of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is a length of time. After a kill or a full disk, the crawl may have lost what
-// it learned from this long before the last line or the last commit of the run on, because
-// lines are written at once, and commits a little later.
+// justWritten is the length of the time in which a crawl may lose what it has learned. After a
+// kill or a full disk, this time begins justWritten before the last line of the run, or before
+// its last commit, because lines are written at once, but commits a little later.
 const justWritten = 10 * time.Second
 
 // lostBy reports whether a kill may have lost what the crawl learned in a run at the time at.

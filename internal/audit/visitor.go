@@ -22,7 +22,7 @@ type Visitor struct {
 	Host   string        // lines count if they name this host, or no host; "" means all lines
 	Robots *robots.File  // the robots.txt of Host that was in force; if it is nil, or Host is empty, its rules are not checked
 	Token  string        // the product token for Robots; "" means Agent
-	Delay  time.Duration // the required pause between two requests to a host; 0 means that of Robots
+	Delay  time.Duration // the required pause between two requests to a host; 0 means the pause of Robots
 }
 
 // A Visited is the result of an audit of a Visitor. The names of its fields in JSON never

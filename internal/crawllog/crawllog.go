@@ -58,13 +58,13 @@
 // Some lines are about the crawl: their URL is permesso:run. With begin:clean or
 // begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
 // says when the state was last committed before the unclean end. With records:2 the lines
-// of the run have the digest of each robots.txt, and retry-after; those of earlier programs
+// of the run have the digest of each robots.txt, and retry-after; lines of earlier programs
 // have neither. With lost:BYTES that many bytes of the log were removed since the run
 // before. With order:WORD the run received an order while it ran: pause, resume, slow,
 // exclude, add or limit; or it begins by revoking the order of an earlier run: lift. A line
 // with site:SITE says that the site has settings of its own in this run from there on:
 // own:SETTING=VALUE for each, or allows:SETTING=VALUE if it is less strict than for
-// other sites; reason:TEXT says why. Without any of these the site has no settings of its
+// other sites; reason:TEXT says why. With none of these three the site has no settings of its
 // own any more.
 //
 //	of:PLACE      the site or host that the order is about; absent for all

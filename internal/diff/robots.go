@@ -12,7 +12,7 @@ import (
 )
 
 // eachRobots compares the robots.txt of each site that both crawls know. Both copies are read
-// with the settings of the later crawl, so that differences are those of the site.
+// with the settings of the later crawl, so that only changes by the site count.
 func (c *comparison) eachRobots() error {
 	for site, err := range c.was.state.Names() {
 		if err := cmp.Or(err, c.ctx.Err()); err != nil {
@@ -36,8 +36,9 @@ func (c *comparison) eachRobots() error {
 	return nil
 }
 
-// copies returns the last results of both crawls for a site's robots.txt, or nil if there was
-// none, and the policy of the later crawl for the site.
+// copies returns the results of the last requests of both crawls for a site's robots.txt, and
+// the policy of the later crawl for the site. A result is nil if there was no such request.
+// If the first result is nil, so is the second.
 func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, policy robots.Policy, err error) {
 	if was, err = last(c.was.state, site); err != nil || was == nil {
 		return nil, nil, policy, err

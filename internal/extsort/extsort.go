@@ -161,8 +161,8 @@ func (s *Sorter) sort() {
 	})
 }
 
-// spill writes the records in memory to a run. If it fails, all records stay as they were,
-// but some runs may have been merged.
+// spill writes the records in memory to a run. If it fails, no record is lost, but some
+// runs may have been merged.
 func (s *Sorter) spill() error {
 	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
 		if err := s.merge(s.fanIn); err != nil {

@@ -148,7 +148,7 @@ func tallyFirst(m map[string]int64, name string, most int) {
 // mostTop is how many of the most frequent names are listed.
 const mostTop = 20
 
-// topOf returns the most frequent names.
+// topOf returns the most frequent of the names, at most mostTop.
 func topOf(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -31,7 +31,7 @@ func (r *reporter) readQueue() error {
 	return nil
 }
 
-// readSite notes what is queued at a site.
+// readSite stores what is queued at a site.
 func (r *reporter) readSite(site frontier.Site) error {
 	st, err := r.state.State(site)
 	r.Again += int64(st.Again)
@@ -94,7 +94,7 @@ func (w *waiting) after(answer float64) Left {
 	return l
 }
 
-// queueOf notes each URL that is queued at a site.
+// queueOf stores a record for each URL that is queued at a site.
 func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error {
 	for e, err := range r.state.Queued(site) {
 		if err != nil {

@@ -213,7 +213,7 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 	return r.note(l.URL, kindLine, text)
 }
 
-// moment notes the time of a line.
+// moment counts a line, and extends the time of the log to the time of the line.
 func (r *reporter) moment(at time.Time) {
 	if r.Lines++; r.First.IsZero() || at.Before(r.First) {
 		r.First = at
@@ -224,7 +224,7 @@ func (r *reporter) moment(at time.Time) {
 	r.time.at(at)
 }
 
-// run notes a line about the crawl itself.
+// run counts the run that a line about the crawl itself begins, if it begins one.
 func (r *reporter) run(l *crawllog.Line) {
 	how, begins := l.Annotation("begin")
 	if !begins {
