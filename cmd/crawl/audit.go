@@ -162,7 +162,7 @@ func auditError(f *auditFlags, dir string, err error) error {
 	return exit.Meanwhile(dir, err)
 }
 
-// broken returns the error of an audit that has found n violations.
+// broken returns the error of an audit that has found n violations, or nil if n is 0.
 func broken(n int64) error {
 	if n == 0 {
 		return nil
@@ -182,7 +182,8 @@ func certificateOf(r *audit.Report) certificate {
 }
 
 // certify writes the certificate, and returns the name of its file. If the directory of the
-// crawl is not writable it writes none, unless --out names a file.
+// crawl is not writable, it writes no certificate and returns "", unless --out names a
+// file.
 func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, error) {
 	path := cmp.Or(f.out, filepath.Join(dir, certificateFile))
 	if f.out == "none" {
@@ -200,7 +201,7 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	return path, output.Error("--out", path, err)
 }
 
-// hostOf is the host name that a flag means, which may be a URL.
+// hostOf returns the host name in the value of a flag, which may be a URL.
 func hostOf(flag, text string) (string, error) {
 	raw := text
 	if !strings.Contains(raw, "://") {
@@ -213,8 +214,8 @@ func hostOf(flag, text string) (string, error) {
 	return u.Host(), nil
 }
 
-// auditDirs audits the crawls in directories: one, perhaps with the log of a server, or
-// several of one machine, each by itself and all together.
+// auditDirs audits the crawls in directories. It audits one crawl, perhaps with the log of
+// a server, or several crawls of one machine, each by itself and then all together.
 func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	if f.out != "" && f.out != "none" {
 		if err := output.Check("--out", f.out); err != nil {
@@ -338,7 +339,7 @@ func (p *program) auditLog(f *auditFlags) error {
 	return errors.Join(err, broken(r.Violated))
 }
 
-// visitor returns the crawler to audit, and the rules that were set for it.
+// visitor returns the crawler to audit, with the rules that the flags set for it.
 func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	v := audit.Visitor{Agent: strings.TrimSpace(f.agent)}
 	if f.given("agent") && v.Agent == "" {
@@ -375,8 +376,8 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	return v, nil
 }
 
-// tokenOf returns the longest product token that a name begins with, as "MJ" of "MJ12bot".
-// A robots.txt is read in the same way.
+// tokenOf returns the longest product token that a name begins with, such as "MJ" of
+// "MJ12bot". A name in a robots.txt is read in the same way.
 func tokenOf(name string, d robots.Dialect) string {
 	for len(name) > 0 && d.CheckToken(name) != nil {
 		name = name[:len(name)-1]

@@ -91,7 +91,7 @@ type plan struct {
 
 	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
 
-	// For as many pages of a site as the settings allow.
+	// For the number of pages of a site that the settings allow.
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
@@ -113,7 +113,7 @@ type planResumed struct {
 type planSite struct {
 	Site         frontier.Site `json:"site"`
 	Seeds        int           `json:"seeds"`
-	Access       string        `json:"access"` // of the seeds: allow; disallow if each is refused; defer if it is not known
+	Access       string        `json:"access"` // of the seeds: allow; disallow if every seed is refused; defer if that is not known
 	Answered     string        `json:"answered,omitempty"`
 	Problem      string        `json:"problem,omitempty"`
 	Delay        float64       `json:"delay_seconds,omitempty"`
@@ -213,7 +213,7 @@ func planSiteOf(s *crawler.SitePlan, dialect robots.Dialect) planSite {
 		}
 	}
 	if out.Access == robots.Defer.String() {
-		out.Refused = nil // each seed is refused, for one reason
+		out.Refused = nil // every seed is refused, for the same reason
 		return out
 	}
 	out.Delay, out.DelayBy = s.Delay.Seconds(), words.Asks(s.DelayBy)
@@ -231,7 +231,8 @@ func refusalOf(u frontier.URL, v robots.Verdict) planRefusal {
 	return r
 }
 
-// resumed returns the state of the crawl in dir, or nil if there is none.
+// resumed returns the state of the crawl in dir, or nil if there is no crawl or it has
+// not begun.
 func resumed(dir string) (*planResumed, error) {
 	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
 		return nil, nil
@@ -328,8 +329,8 @@ func (plan *plan) least() string {
 // planTimes is how many times a plan shows.
 const planTimes = 3
 
-// A bulkSource is where the owner of a large site offers the data that a crawl would
-// collect page by page.
+// A bulkSource is a place where the owner of a large site offers the data that a crawl
+// would collect page by page.
 type bulkSource struct {
 	domain string // and all hosts below it
 	where  string
@@ -360,7 +361,8 @@ var bulkSources = []bulkSource{
 	{"commoncrawl.org", "its files, see https://commoncrawl.org/get-started"},
 }
 
-// better returns where else to get the content of a host, or "" if that is not known.
+// better returns where to get the content of a host without a crawl, or "" if no such
+// place is known.
 func better(host string) string {
 	for _, s := range bulkSources {
 		if host == s.domain || strings.HasSuffix(host, "."+s.domain) {

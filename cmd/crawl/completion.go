@@ -83,7 +83,8 @@ func setCompletion(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if by := completeFlag(f); by != nil {
-			// It fails only if the flag does not exist, or has a function already.
+			// It fails only if the flag does not exist, or already has a completion
+			// function.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, by)
 		}
 	})
@@ -127,7 +128,8 @@ func completeFlag(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// completeChoice completes one of several values, or the last item of a list of them.
+// completeChoice completes one of several values or, if the flag takes a list, the last
+// item of the list.
 func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) {
 	before := ""
 	if at := strings.LastIndex(begun, ","); at >= 0 && isList(f) {
@@ -145,11 +147,11 @@ func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) 
 func isList(f *pflag.Flag) bool {
 	_, slice := f.Value.(pflag.SliceValue)
 	s, ok := f.Value.(settings.Value)
-	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a type of one word names them all
+	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a type of one word names a list of values
 }
 
-// crawlsAt completes the directory of a crawl. It offers other directories only to be
-// looked into.
+// crawlsAt completes the directory of a crawl. It offers other directories, too, but only
+// so that the user can look into them.
 func crawlsAt(begun string) ([]string, cobra.ShellCompDirective) {
 	above, first := filepath.Split(begun)
 	entries, err := os.ReadDir(filepath.Join(above, "."))

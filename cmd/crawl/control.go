@@ -27,9 +27,9 @@ type servers struct {
 	open    []*control.Server
 }
 
-// listen listens on the address for metrics, before anything of a crawl is made, so that a
-// run does not begin without the metrics that its user wants. It returns nil if address is
-// empty.
+// listen listens on the address for metrics. It is called before any file of a crawl is
+// made, so that a run does not begin without the metrics that its user wants. If address
+// is empty, listen returns nil.
 func listen(address string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -41,7 +41,7 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// metrics serves the metrics, if there is an address for them.
+// metrics serves the metrics, if the user has named an address for them.
 func (s *servers) metrics(c *crawler.Crawler) {
 	if s.figures == nil {
 		return
@@ -51,8 +51,8 @@ func (s *servers) metrics(c *crawler.Crawler) {
 	s.p.note("crawl: figures at http://%s/metrics", one.Where())
 }
 
-// socket opens the control socket, if it is wanted, after this process has locked the
-// directory. If that fails, the crawl runs without it.
+// socket opens the control socket, if the user wants it. This process must have locked
+// the directory before. If the socket cannot be opened, the crawl runs without it.
 func (s *servers) socket(c *crawler.Crawler, dir string) {
 	if !s.control {
 		return
@@ -67,7 +67,7 @@ func (s *servers) socket(c *crawler.Crawler, dir string) {
 	s.open = append(s.open, one)
 }
 
-// close closes all of them.
+// close closes the servers.
 func (s *servers) close() {
 	for _, one := range s.open {
 		if err := one.Close(); err != nil {
@@ -90,8 +90,8 @@ func shut(err error) error {
 	return err
 }
 
-// oneDirectory returns the directory of a crawl, the first argument of a command, and the
-// rest.
+// oneDirectory returns the directory of a crawl, which is the first argument of a
+// command, and the other arguments.
 func oneDirectory(command string, args []string) (dir string, rest []string, err error) {
 	if len(args) == 0 {
 		return "", nil, exit.Usagef("crawl %s needs the directory of a crawl", command)
@@ -109,8 +109,9 @@ func tooMany(command string, rest []string) error {
 	return exit.Usagef("crawl %s takes no more arguments, got %s", command, fmt.Sprintf("%q", rest))
 }
 
-// A query prints something about the URLs of a crawl: from the directory in its own
-// process, or in the process that runs the crawl.
+// A query prints something about the URLs of a crawl. If no process runs the crawl, it
+// reads the directory in its own process; otherwise it runs in the process that runs the
+// crawl.
 type query interface {
 	name() string
 	// print prints the answer. live is true if the account is that of a running crawl.
@@ -128,11 +129,12 @@ func queries() map[string]query {
 
 // A queryAsk is a request to a running crawl.
 type queryAsk struct {
-	Columns int             // width of the terminal that shows it; 0 if none
+	Columns int             // width of the terminal that shows the answer; 0 if there is no terminal
 	Query   json.RawMessage // the query
 }
 
-// look prints a query of the crawl in dir. If that takes long, it prints what it reads.
+// look prints the answer to a query of the crawl in dir. If that takes long, it prints
+// which directory it reads.
 func (p *program) look(q query, dir string) error {
 	of := *p
 	of.columns = p.width()
@@ -154,7 +156,7 @@ func (p *program) lookAt(q query, dir string) error {
 		var shut *control.ShutError
 		switch {
 		case errors.As(printErr, &shut):
-			return err // a program other than crawl run runs it, or it hangs
+			return err // a program other than crawl run runs the crawl, or the process hangs
 		case !errors.Is(printErr, control.ErrNobody):
 			return p.looked(dir, printErr)
 		}
@@ -166,7 +168,7 @@ func (p *program) lookAt(q query, dir string) error {
 	return errors.Join(p.lookInto(q, r, dir), r.Close())
 }
 
-// lookInto prints a query of a crawl that no process runs.
+// lookInto prints the answer to a query of a crawl that no process runs.
 func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
@@ -178,7 +180,8 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	return q.print(p, a, false)
 }
 
-// looked returns the error of a query that a running crawl has answered.
+// looked returns the error of the command after a running crawl has answered its query
+// with err.
 func (p *program) looked(dir string, err error) error {
 	var ended *control.QueryError
 	switch {

@@ -27,24 +27,24 @@ var errForced = errors.New("stopped at once")
 
 // A screen says what to show of a crawl, and how.
 type screen struct {
-	every time.Duration   // between two lines of progress; 0: no progress, and no first line
+	every time.Duration   // time between two lines of progress; 0: no progress, and no first line
 	json  bool            // the summary is JSON
 	board *terminal.Board // nil if progress is shown in lines
-	width func() int      // of lines for people; nil if lines are for programs
+	width func() int      // width of lines for people; nil if lines are for programs
 	most  time.Duration   // limit of the run's time; 0: no limit
 
 	control bool         // the crawl has a control socket
 	figures net.Listener // for metrics; nil if there are none
 	again   string       // replaces "the same command goes on"
-	over    bool         // it is a snapshot of a series: if its patience or time ends, it is over
+	over    bool         // the crawl is a snapshot of a series, which is over if its patience or its time ends
 	onEnd   string       // the command of --on-end
 	undo    undos        // run if the crawl is refused
 	record  recorder
 }
 
-// screen returns the screen for --progress and --json. On a terminal something is shown at
-// least every two seconds. After it is called, messages are printed above the block, if
-// there is one.
+// screen returns the screen for --progress and --json. On a terminal, the screen shows
+// something at least every two seconds. After the call, messages are printed above the
+// block of progress, if there is one.
 func (p *program) screen(how string, asJSON bool) screen {
 	file, ok := p.err.(*os.File)
 	switch {
@@ -104,14 +104,14 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	// From here on an interrupt stops the crawl; before, it ended the process.
+	// From here on an interrupt stops the crawl; earlier, it would have ended the process.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	done := make(chan struct{})
 	show.most = opts.MaxTime
-	// The watcher of signals and progress. It ends when the crawl has ended.
+	// This goroutine handles signals and prints progress. It ends when the crawl has ended.
 	go func() {
 		defer close(done)
 		p.watch(c, cancel, signals, ended, show)
@@ -176,8 +176,8 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 	return is
 }
 
-// stopSignals returns the signals that end a crawl gracefully. SIGHUP is not one of them if
-// it is ignored, as under nohup.
+// stopSignals returns the signals that end a crawl gracefully. SIGHUP is left out if it is
+// ignored, as under nohup.
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -219,8 +219,8 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	}
 }
 
-// change describes a flag that differs from the last run, and whether that is tighter or
-// wider for sites.
+// change describes a flag that differs from the last run, and says whether the new value is
+// tighter or wider for sites.
 func change(c crawler.Change) string {
 	text := c.String()
 	for _, s := range new(crawler.Options).Settings() {
@@ -241,8 +241,8 @@ func were(n int, noun string) string {
 	return say.Plural(n, noun) + " were"
 }
 
-// forcedAfter is how long closing the files of a crawl that is stopped at once may take. If
-// a disk hangs, it never ends.
+// forcedAfter is how long closing the files may take if the crawl is stopped at once. This
+// limit is needed because closing never ends if a disk hangs.
 const forcedAfter = 1500 * time.Millisecond
 
 // watch turns signals into stops and prints progress, until ended is closed.
@@ -303,10 +303,11 @@ func (p *program) beginEvents() {
 // mostEnd is the longest time that the command of --on-end may take.
 const mostEnd = 5 * time.Minute
 
-// tellEnd runs the command of --on-end: the summary is its standard input, and its output
-// goes to standard error. A failure is printed, and changes neither the crawl nor its exit
-// code. An interrupt ends the command. After a second interrupt of the crawl it is not run,
-// because the user wants everything to end.
+// tellEnd runs the command of --on-end. The command reads the summary from its standard
+// input, and its output goes to standard error. If the command fails, tellEnd prints the
+// failure, but the crawl and its exit code do not change. An interrupt ends the command.
+// After a second interrupt of the crawl the command is not run, because the user wants
+// everything to end.
 func (p *program) tellEnd(c *crawler.Crawler, dir string, crawled error, command string, signals <-chan os.Signal) {
 	if code := exit.Code(crawled); command != "" && code != exit.Forced {
 		if err := p.runEnd(c, dir, code, command, signals); err != nil {
@@ -333,7 +334,7 @@ func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command strin
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &summary, p.err, p.err
 	cmd.WaitDelay = time.Second
 	done := make(chan error, 1)
-	// It ends with the command.
+	// This goroutine ends with the command.
 	go func() { done <- cmd.Run() }()
 	for {
 		select {

@@ -64,12 +64,12 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 	}
 	server := &http.Server{Handler: demoweb.Handler(crawldir.Exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
-	// Serves the fake web. It ends when the crawl has ended.
+	// This goroutine serves the fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()
 
 	show := p.screen("auto", asJSON)
 	show.again = again
-	show.every = min(show.every, 2*time.Second) // it is over before a line would come
+	show.every = min(show.every, 2*time.Second) // the demo is over before the usual time for the first line
 	port := strconv.Itoa(listen.Addr().(*net.TCPAddr).Port)
 	err = p.crawl(ctx, crawler.Options{
 		Identity: crawler.Identity{Token: "demobot", Contact: "https://example.org/demobot"},

@@ -146,8 +146,8 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 	return was, is, nil
 }
 
-// beforeThat returns the directory of the crawl that the one in dir knows as the one before
-// it.
+// beforeThat returns the directory of the crawl before the crawl in dir. If the crawl in dir
+// knows no crawl before it, the error says what to do.
 func beforeThat(dir string) (was string, err error) {
 	r, _, err := crawldir.Open(dir)
 	if err != nil {
@@ -198,8 +198,8 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf returns the snapshots that are over, and those that cannot be read, which it
-// names.
+// endedOf returns the snapshots that are over, and the snapshots that cannot be read. It prints
+// the names of the latter.
 func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
 		switch state, err := s.State(); {
@@ -221,7 +221,8 @@ func unreadError(n int) error {
 	return exit.With(exit.Check, fmt.Errorf("%s of the series could not be read (crawl verify says more)", say.Plural(n, "snapshot")))
 }
 
-// snapshotOf returns the last snapshot whose name begins with the time that was written.
+// snapshotOf returns the index of the last snapshot whose name begins with the time that the
+// user has written.
 func snapshotOf(all []series.Snapshot, flag, when string) (int, error) {
 	stamp := strings.NewReplacer("-", "", ":", "").Replace(strings.TrimSpace(when))
 	for i := len(all) - 1; i >= 0; i-- {
@@ -289,7 +290,8 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 	return show.Diff(&say.Lines{W: p.out, Width: width}, r)
 }
 
-// print makes o print changes as they are found, if the flags choose that.
+// print sets the functions of o so that changes are printed as they are found, if the flags
+// choose JSON or lists.
 func (f *diffFlags) print(p *program, o *diff.Options) {
 	wants := func(list string) bool { return len(f.lists) == 0 || slices.Contains(f.lists, list) }
 	switch {
@@ -328,7 +330,8 @@ func (f *diffFlags) print(p *program, o *diff.Options) {
 	}
 }
 
-// effectList returns the list of a URL whose robots.txt decides differently now.
+// effectList returns the name of the list for a URL about which robots.txt has changed its
+// decision.
 func effectList(e *diff.Effect) string {
 	if e.Allowed {
 		return show.ListAllowed
@@ -358,7 +361,7 @@ type (
 	diffRobots struct {
 		Type string `json:"type"` // robots
 		diff.Robots
-		First *struct{} `json:"first,omitempty"` // left out: each has a line of its own
+		First *struct{} `json:"first,omitempty"` // left out: each URL has a line of its own
 	}
 	diffSum struct {
 		Type string `json:"type"` // sum

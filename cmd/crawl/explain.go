@@ -68,7 +68,7 @@ While a process runs the crawl, that process answers. Docs: docs/reference/expla
 
 // arguments keeps the URLs to explain in f, and returns the directory of the crawl.
 func (f *explainFlags) arguments(args []string) (dir string, err error) {
-	if f.dir == "" && len(args) > 1 && isDirectory(args[0]) { // as in every other command
+	if f.dir == "" && len(args) > 1 && isDirectory(args[0]) { // the directory comes first, as in every other command
 		f.dir, args = args[0], args[1:]
 	}
 	if len(args) == 0 {
@@ -112,7 +112,7 @@ func (p *program) explain(f *explainFlags, args []string) error {
 	return p.look(&f.explainQuery, dir)
 }
 
-// print prints what is known of each URL, or the body of one.
+// print prints what is known of each URL, or the body of the only URL.
 func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 	for i, text := range v.URLs {
 		u, err := seeds.URL(text)
@@ -122,7 +122,7 @@ func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 		if v.Body {
 			return p.body(a, u)
 		}
-		if !strings.Contains(text, "://") { // it may be http or https
+		if !strings.Contains(text, "://") { // the URL may be http or https
 			if x, err := a.Facts(u); err == nil && !x.Known && !x.Near.IsZero() && x.Near.Target() == u.Target() {
 				u = x.Near
 			}
@@ -146,12 +146,13 @@ func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 	return nil
 }
 
-// justNow is the longest time between a line of the log and the state that includes its
-// request.
+// justNow is the longest time from the line of a request in the log until the state has
+// the request, too.
 const justNow = time.Second
 
-// explanation returns all that is known of u. If the crawl runs, and its log has a request
-// that the state does not know yet, it looks u up again until both agree.
+// explanation returns all that is known of u. In a running crawl the log may have a
+// request that the state does not have yet. Then explanation looks u up again, at most
+// three times.
 func (v *explainQuery) explanation(a *account.Account, u frontier.URL, live bool) (*account.Explanation, error) {
 	if v.Quick {
 		return a.Facts(u)
@@ -168,8 +169,8 @@ func (v *explainQuery) explanation(a *account.Account, u frontier.URL, live bool
 	}
 }
 
-// body prints the body of the last answer to u unchanged; on a terminal without characters
-// that could control it.
+// body prints the body of the last answer to u. It prints the body unchanged, except that
+// on a terminal it leaves out characters that could control the terminal.
 func (p *program) body(a *account.Account, u frontier.URL) error {
 	resp, err := a.Answer(u)
 	var bad *warc.Error

@@ -94,8 +94,8 @@ type format struct {
 	check  func(*os.File) (int64, error) // counts the units of a file
 }
 
-// An exported is the source of an export: one crawl, or the crawls of a series, which have
-// no common Source.
+// An exported is the source of an export: one crawl, or the crawls of a series. The crawls
+// of a series have no common Source.
 type exported struct {
 	*export.Source
 	series export.Series // nil if it is one crawl
@@ -226,7 +226,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	for _, s := range source.sources() {
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
-			if errors.As(d, new(*storage.AwayError)) { // all of them are counted in Missing
+			if errors.As(d, new(*storage.AwayError)) { // all such records are counted in Missing
 				if away++; away <= say.MaxProblems {
 					p.note("crawl: %v", d)
 				}
@@ -245,9 +245,9 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	}
 	defer out.Discard()
 
-	// Until here an interrupt ends the process, also while a named pipe waits for its reader.
-	// From here on the first interrupt ends the export, and removes what is written; a
-	// second one ends the process.
+	// Until here an interrupt ends the process, also while a named pipe waits for its
+	// reader. From here on the first interrupt ends the export, which removes what it has
+	// written; a second interrupt ends the process.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
@@ -272,8 +272,8 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	return p.exportedTo(f, kind, n, out, damaged+source.unread, missing)
 }
 
-// exportedTo prints the result of an export. The error names damaged parts, and what a
-// package lacks.
+// exportedTo prints the result of an export. It returns an error that names the damaged
+// parts, and what a package lacks.
 func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {
@@ -379,7 +379,7 @@ func exportError(dir string, err error) error {
 	return err
 }
 
-// tell runs f, and prints how far it is if it takes long.
+// tell runs f. If f takes long, tell prints how far the export is.
 func (p *program) tell(s *exported, out *output.Target, f func() (int64, error)) (int64, error) {
 	whole, err := s.size()
 	if err != nil {

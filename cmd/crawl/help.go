@@ -142,7 +142,7 @@ type commandGroup struct {
 	commands []*cobra.Command
 }
 
-// commandsOf returns the commands below a command, by subject.
+// commandsOf returns the subcommands of a command, by subject.
 func commandsOf(cmd *cobra.Command) (groups []commandGroup) {
 	if cmd.HasParent() {
 		if all := listedCommands(cmd); len(all) > 0 {
@@ -182,8 +182,8 @@ type flagGroup struct {
 	flags   []*pflag.Flag
 }
 
-// flagsOf returns the flags of a command: those without a group first, the others by
-// subject.
+// flagsOf returns the flags of a command: first the flags without a group, then the others
+// by subject.
 func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	list = []flagGroup{{heading: "Flags"}}
 	for _, g := range settings.Groups {
@@ -218,14 +218,15 @@ func flagError(cmd *cobra.Command, err error) error {
 	return exit.Usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 }
 
-// isSetting reports whether the errors of a flag already say how to correct it.
+// isSetting reports whether a flag is a setting. The errors of a setting already say how to
+// correct it.
 func isSetting(f *pflag.Flag) bool {
 	_, ok := f.Value.(settings.Value)
 	return ok
 }
 
-// noCommand returns an error if a command that only has others below it is called with the
-// name of none of them.
+// noCommand returns an error if a command that only has subcommands is called with an
+// argument, which names none of them.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknownCommand(cmd, args[0])
@@ -233,7 +234,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unknownCommand returns the error that there is no such command below cmd.
+// unknownCommand returns the error for a name that is not a subcommand of cmd.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {

@@ -20,8 +20,9 @@ reach you. Add a name of your own choice and a contact:
   --name mybot --contact https://example.org/about-my-crawl   (or an e-mail address)
 or set $CRAWL_NAME and $CRAWL_CONTACT`
 
-// identity returns the identity of the crawler: from the flags, the environment, the
-// identity file, or by asking the user, once, on a terminal.
+// identity returns the identity of the crawler: from the flags, from the environment, or
+// from the identity file. If none of these has it, and the program runs on a terminal,
+// identity asks the user once.
 func (p *program) identity(name string, contact []string) (crawler.Identity, error) {
 	id := crawler.Identity{Token: name}
 	fill := func(token, contact, mail string) {
@@ -96,8 +97,8 @@ func (p *program) confirmed() error {
 	return nil
 }
 
-// identityFile returns the path of the file for the answer, or "" if there is no place for
-// it.
+// identityFile returns the path of the file in which the answer is saved, or "" if there
+// is no directory for it.
 func identityFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -161,7 +162,7 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 		p.note("%s", option.Reason)
 		if option.Field == "Identity.Token" {
 			id.Token = ""
-		} else { // of two contacts it is not known which is wrong
+		} else { // with two contacts, either of them may be wrong
 			id.Contact, id.Mail = "", ""
 		}
 	}

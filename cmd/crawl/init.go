@@ -22,7 +22,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// jobTemplates are their names.
+// jobTemplates are the names of the templates.
 var jobTemplates = []string{"site", "list", "archive", "sitemap"}
 
 func (p *program) initCommand() *cobra.Command {

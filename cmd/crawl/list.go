@@ -62,7 +62,8 @@ var linkFates = []struct {
 	{"redirects", crawler.SkipRedirects, "redirected too often"},
 }
 
-// linkFate returns the fate of a link that was refused for a reason, or "" if it has none.
+// linkFate returns the fate of a link that was refused for a reason, or "" if there is no
+// fate for that reason.
 func linkFate(r crawler.Reason) account.Standing {
 	for _, w := range linkFates {
 		if w.reason == r {
@@ -126,7 +127,7 @@ func (p *program) list(f *listQuery, dir string) error {
 	return p.look(f, dir)
 }
 
-// print lists, or counts, URLs. On a terminal it prints each at once.
+// print lists or counts URLs. On a terminal it prints each URL as soon as it is read.
 func (f *listQuery) print(p *program, a *account.Account, _ bool) error {
 	if p.width() > 0 {
 		return p.listAll(f, a)
@@ -166,7 +167,7 @@ func (p *program) listAll(f *listQuery, a *account.Account) error {
 	return nil
 }
 
-// listLinks lists, or counts, links that were refused, if the flags choose some.
+// listLinks lists or counts links that were refused, if the flags choose fates of links.
 func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.Site) bool, total map[account.Standing]int) (err error) {
 	if !f.asksLinks() {
 		return nil
@@ -242,11 +243,12 @@ func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery,
 	return nil
 }
 
-// counted prints how many URLs have each fate: of a site, or in all if site is empty.
+// counted prints how many URLs have each fate. The URLs are those of a site or, if site is
+// empty, of the whole crawl.
 func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON bool) error {
 	if asJSON {
 		return p.object(struct {
-			Site  frontier.Site            `json:"site,omitempty"` // left out: in all
+			Site  frontier.Site            `json:"site,omitempty"` // left out: all sites
 			URLs  int                      `json:"urls"`           // the sum of the fates
 			Fates map[account.Standing]int `json:"fates"`
 		}{site, say.Sum(n), n})
@@ -268,7 +270,7 @@ func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON
 	return p.say("%s: %s", name, text)
 }
 
-// allFates returns all values of --fate, those of links last.
+// allFates returns all values of --fate. The fates of links come last.
 func allFates() (all []account.Standing) {
 	for _, w := range fateWords {
 		all = append(all, w.fate)

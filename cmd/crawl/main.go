@@ -29,7 +29,8 @@ import (
 )
 
 func main() {
-	// net/http reports odd servers to the standard logger; crawl.log has them.
+	// net/http reports odd servers to the standard logger. That is not needed, because
+	// crawl.log has them.
 	log.SetOutput(io.Discard)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -41,11 +42,11 @@ type program struct {
 	exit     func(code int)   // ends the process at once, even if a goroutine hangs in the kernel
 	network  fetch.Network    // nil means this machine's
 	events   *progress.Events // nil if messages are for people
-	columns  int              // width of another process's terminal that shows the output; 0: that of out
-	control  bool             // a crawl has a control socket; false if time is virtual
+	columns  int              // width of the terminal of another process, which shows the output; 0 means that of out
+	control  bool             // whether a crawl has a control socket; false if time is virtual
 }
 
-// run is main without ending the process: it returns the exit code.
+// run is main, but it returns the exit code and does not end the process.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	p := &program{in: in, out: out, err: errOut, exit: os.Exit, control: true}
 	root := p.root()
@@ -146,7 +147,7 @@ func (p *program) say(format string, args ...any) error {
 	return err
 }
 
-// sayAll prints lines on standard output, each as say does.
+// sayAll prints each of the lines as say does.
 func (p *program) sayAll(lines []string) error {
 	for _, line := range lines {
 		if err := p.say("%s", line); err != nil {

@@ -52,7 +52,7 @@ func (p *program) writeMan(root *cobra.Command, dir string) error {
 	return nil
 }
 
-// everyCommand returns a command, and all below it that are not hidden.
+// everyCommand returns a command and all commands below it that are not hidden.
 func everyCommand(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range listedCommands(cmd) {
@@ -150,8 +150,8 @@ func (r *roff) blocks(text string) {
 	}
 }
 
-// escapeRoff escapes what roff would read as a command. A hyphen would be printed as a
-// hyphen, not as the minus sign that a reader may copy.
+// escapeRoff escapes what roff would read as a command. It also escapes hyphens, because
+// roff would print a typographic hyphen instead of the minus sign that a reader may copy.
 func escapeRoff(text string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "~", `\(ti`, "^", `\(ha`, "`", `\(ga`).Replace(text)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 )
 
-// meanwhile calls f, and prints the text of far now and then if it takes long, unless that
-// is "".
+// meanwhile calls f. If f takes long, meanwhile prints the text that far returns now and
+// then, unless the text is "".
 func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	begin := time.Now()
-	// Prints the progress. It ends when f has returned.
+	// This goroutine prints the progress. It ends when f has returned.
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(p.screen("plain", false).every)
@@ -55,8 +55,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// whileQuiet calls f, whose output goes to out. If it takes long, it prints what f reads,
-// unless lines of output are on a terminal already.
+// whileQuiet calls f with the writer for its output. If f takes long, whileQuiet prints
+// the text of far now and then, except while f writes lines to a terminal.
 func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.Writer) error) (err error) {
 	out, seen, before := &counted{Writer: p.out}, terminal.Is(p.out), int64(0)
 	p.meanwhile(func(took time.Duration) string {

@@ -76,7 +76,7 @@ func (p *program) optOutListCommand() *cobra.Command {
 	return cmd
 }
 
-// optOutAdd appends places to the list, without those that are on it.
+// optOutAdd appends places to the list, except the places that are already on it.
 func (p *program) optOutAdd(places []string, reason string) error {
 	path, err := optout.Path()
 	if err != nil {
@@ -237,8 +237,8 @@ func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
 	return p.purged(dir, list, &done, f)
 }
 
-// toPurge returns the places that are given, or all on the list. It notes given places that
-// are not on the list.
+// toPurge returns the places that the user has named or, if there are none, all places on
+// the list. It prints which of the named places are not on the list.
 func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	path, err := optout.Path()
 	if err != nil {
@@ -312,7 +312,7 @@ type purgedLine struct {
 	Bodiless int64            `json:"bodiless"`                   // records that stay but lose their body
 	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // the same, by the host of their URL
 	Others   []string         `json:"others,omitempty"`
-	Behind   []string         `json:"behind,omitempty"` // crawls that may repeat what is removed
+	Behind   []string         `json:"behind,omitempty"` // crawls that may refer to what is removed
 	Problems int              `json:"problems"`
 }
 
@@ -331,7 +331,7 @@ func takenAs(place string, t storage.Taken) takenJSON {
 	return takenJSON{place, t.Records, t.RecordBytes, t.Pages, t.PageBytes, t.Links, t.LinkBytes, t.Captures}
 }
 
-// purged prints what is, or would be, removed.
+// purged prints what was removed or, with --dry-run, what would be removed.
 func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
@@ -426,7 +426,7 @@ func derived(dir string) (paths []string) {
 	if err != nil {
 		return nil // reading the crawl reports the error
 	}
-	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two have nothing of a page
+	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
 		if !e.IsDir() && !slices.Contains(own, e.Name()) && slices.Contains([]string{".wacz", ".csv", ".parquet", ".cdxj", ".jsonl", ".html"}, suffix) {

@@ -77,7 +77,7 @@ docs/explain/provenance.md.`,
 	return cmd
 }
 
-// signingKey reads the key to sign with, if one is named.
+// signingKey reads the key to sign with. If path is empty, it returns nil.
 func signingKey(path string) (ed25519.PrivateKey, error) {
 	if path == "" {
 		return nil, nil
@@ -89,8 +89,8 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// patiently calls f with a context that the first interrupt cancels. A second one ends the
-// process.
+// patiently calls f with a context that the first interrupt cancels. A second interrupt
+// ends the process.
 func (p *program) patiently(ctx context.Context, far func(time.Duration) string, f func(context.Context)) {
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
@@ -178,7 +178,7 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 			Written     time.Time               `json:"written"`
 			Files       int                     `json:"files"`
 			Bytes       int64                   `json:"bytes"`
-			Signed      bool                    `json:"signed"` // whether by the key of --key
+			Signed      bool                    `json:"signed"` // whether the key of --key has signed
 			Differences []provenance.Difference `json:"differences"`
 		}{dir, v.SHA256, v.Provenance.Written, v.Files, v.Bytes, v.Signed, append([]provenance.Difference{}, v.Differences...)})
 	} else {
@@ -218,8 +218,8 @@ type recorder struct {
 	key    ed25519.PrivateKey
 }
 
-// endsByItself are the ends after which a run writes its provenance. A user who has stopped
-// a run wants it to end.
+// endsByItself are the ends after which a run writes its provenance. An end by the user is
+// not one of them, because a user who stops a run wants it to end soon.
 var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndPatience, crawler.EndLimit, crawler.EndTime}
 
 // record writes the provenance of a run that has ended with crawled. It returns crawled, or

@@ -148,7 +148,7 @@ type repairedLine struct {
 	Aside    string   `json:"aside,omitempty"`
 }
 
-// repaired prints what was done, or would be.
+// repaired prints what was repaired or, with --dry-run, what would be repaired.
 func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	if f.json {
 		all := func(s []string) []string { return append([]string{}, s...) }

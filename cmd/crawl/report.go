@@ -108,7 +108,8 @@ func (p *program) report(f *reportFlags, dir string) error {
 	return p.writeReport(f, dir, r)
 }
 
-// sinceOther returns the command with another crawl, if that is a way out.
+// sinceOther returns the command that compares with another crawl, or "" if that would
+// not help.
 func sinceOther(n *report.NotCompared, dir string) string {
 	if !strings.Contains(n.Mend, "another one") {
 		return ""

@@ -160,8 +160,8 @@ func (p *program) robotsTest(ctx context.Context, f *testFlags, args []string) e
 	return nil
 }
 
-// target returns what a crawl would request for a URL or path. With --site a URL must be of
-// that site.
+// target returns what a crawl would request for a URL or path. With --site, a URL must be
+// on that site.
 func (f *testFlags) target(arg string) (string, error) {
 	if f.site != "" && !isPath(arg) {
 		site, err := seeds.URL(f.site)
@@ -180,15 +180,15 @@ func (f *testFlags) target(arg string) (string, error) {
 	if u, err := frontier.ParseURL(absolute(arg)); err == nil {
 		return u.Target(), nil
 	}
-	target, err := robots.Target(absolute(arg)) // no crawl requests it, but a rule may match
+	target, err := robots.Target(absolute(arg)) // no crawl requests this path, but a rule may match it
 	if err != nil {
 		return "", exit.Usagef("%v", err)
 	}
 	return target, nil
 }
 
-// groupToTest returns a function that returns the group for the agent and a URL, from a
-// file or from a site.
+// groupToTest returns a function. The function returns the group of rules for the agent and
+// a URL, from a file or from a site.
 func (p *program) groupToTest(ctx context.Context, f *testFlags, policy robots.Policy) (func(url string) *robots.Group, error) {
 	if f.file != "" {
 		body, err := p.readFile(f.file)
@@ -217,7 +217,7 @@ func (p *program) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// absolute returns a path as a URL, so that both are read alike.
+// absolute returns a path as a URL, so that paths and URLs are read in the same way.
 func absolute(urlOrPath string) string {
 	if isPath(urlOrPath) {
 		return "http://host.invalid" + urlOrPath
@@ -336,8 +336,8 @@ func runCase(line []byte, usual robots.Dialect) (robots.Verdict, *testCase, erro
 	return parseFor(c.URL, body, dialect).Group(c.Agent).Match(target), c, nil
 }
 
-// parseFor parses a robots.txt for the site of url. If url is not a path, rules written as
-// URLs count only for their own site.
+// parseFor parses a robots.txt for the site of url. If url is a URL and not a path, rules
+// that are written as URLs apply only if they are of the same site.
 func parseFor(url string, body []byte, d robots.Dialect) *robots.File {
 	at, err := robots.Locate(url)
 	if err != nil {
@@ -429,9 +429,9 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 	return cmd
 }
 
-// lint prints the problems of a file, with the rules at which a reader by the dialect
-// decides differently, and returns their number. If d is RFC 9309, differences of other
-// readers are not problems but are noted.
+// lint prints the problems of a file, and returns how many there are. It also prints the
+// rules about which a reader with the dialect d decides differently. If d is RFC 9309, it
+// notes how other readers differ, but does not count these differences as problems.
 func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON bool) (int, error) {
 	problems := append(f.Problems(), f.Differences(d)...)
 	if d == robots.RFC9309 {

@@ -170,7 +170,7 @@ func (p *program) robotsKept(dir, name string, f *keptFlags, policyOf func(robot
 	return show.WriteKept(&say.Lines{W: p.out}, &out, v, c.Snapshot, policy)
 }
 
-// time returns the time of --at, or zero if it was not given.
+// time returns the time of --at. If the flag was not given, it returns the zero time.
 func (f *keptFlags) time() (time.Time, error) {
 	if f.at == "" {
 		return time.Time{}, nil
@@ -185,8 +185,8 @@ func (f *keptFlags) time() (time.Time, error) {
 	return at, nil
 }
 
-// copyAt returns the copy of a site's robots.txt that was in force at a time, or the last
-// one if the time is zero.
+// copyAt returns the copy of a site's robots.txt that was in force at a time. If the time
+// is zero, it returns the last copy.
 func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
 	var c keptCopy
 	var first time.Time
@@ -210,8 +210,8 @@ func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, erro
 	return c, nil
 }
 
-// keptSite returns the site that a user names. A host means its site that has a robots.txt
-// in the crawl.
+// keptSite returns the site that a user names. If the user names a host, it returns the
+// site of that host that has a robots.txt in the crawl.
 func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, error) {
 	schemes := []string{"https://", "http://", "ftp://"}
 	if strings.Contains(name, "://") {
@@ -244,7 +244,8 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 	return found[0], nil
 }
 
-// siteFlags are the flags that name a site whose robots.txt to fetch, and how to fetch it.
+// siteFlags are the flags that say of which site to fetch the robots.txt, and how to fetch
+// it.
 type siteFlags struct {
 	site, name string
 	contact    []string

@@ -88,14 +88,14 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	if f.Dry {
 		return p.check(ctx, opts, f)
 	}
-	if _, err := crawler.New(opts); err != nil { // before anything is made or moved
+	if _, err := crawler.New(opts); err != nil { // before any file is made or moved
 		return err
 	}
 	if _, err := logger(io.Discard, f.Log); err != nil {
 		return err
 	}
-	// All that can be refused has been checked before this line. Below it files are made
-	// and moved.
+	// Everything that may be refused has been checked before this line. After it, files
+	// are made and moved.
 	show := p.screen(f.Show, f.JSON) // before logTo: log lines go above the block of progress
 	log, made, err := p.logTo(f.LogFile)
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 	return opts, err
 }
 
-// seedReader returns what reads the seeds that arguments name.
+// seedReader returns a reader of the seeds that arguments name.
 func (p *program) seedReader() seeds.Reader { return seeds.Reader{In: p.in, Note: p.note} }
 
 // job reads a job file and sets its settings in f. Seeds on the command line replace those
@@ -195,8 +195,9 @@ func logger(to io.Writer, level string) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: l})), nil
 }
 
-// moveAside renames dir to make room for a new crawl. Nothing is deleted. back renames it
-// back, unless a new crawl has begun; it is nil if nothing was moved.
+// moveAside renames dir to make room for a new crawl. Nothing is deleted. back renames the
+// directory back, unless a new crawl has begun in its place; back is nil if nothing was
+// moved.
 func (p *program) moveAside(dir string) (back func() error, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -209,7 +210,7 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	}
 	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")
 	to := first
-	for n := 2; crawldir.Exists(to); n++ { // another was moved in the same second
+	for n := 2; crawldir.Exists(to); n++ { // another directory was moved in the same second
 		to = first + "-" + strconv.Itoa(n)
 	}
 	if err := os.Rename(dir, to); err != nil {
@@ -225,7 +226,8 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	}, nil
 }
 
-// undos remove what was made for a run that is refused, the last first.
+// undos are functions that remove what was made for a run that is then refused. They run
+// in reverse order.
 type undos []func() error
 
 // add adds undo, if it is not nil.
@@ -242,8 +244,8 @@ func (u undos) all() (err error) {
 	return err
 }
 
-// sharedClocks opens the clocks that all crawls of this user share. It returns nil if that
-// fails: each crawl is then polite by itself.
+// sharedClocks opens the clocks that all crawls of this user share. If that fails, it
+// returns nil; then each crawl is polite only by itself.
 func sharedClocks(log *slog.Logger) *machine.Table {
 	path, err := machine.DefaultPath()
 	if err == nil {
@@ -257,7 +259,7 @@ func sharedClocks(log *slog.Logger) *machine.Table {
 }
 
 // logTo returns the writer for log lines: a file, or standard error. undo removes the file
-// if it was made and is empty; it is nil if no file was made.
+// if this call has made it and it is still empty. undo is nil if no file was made.
 func (p *program) logTo(path string) (to io.Writer, undo func() error, err error) {
 	if path == "" {
 		return p.err, nil, nil

@@ -85,7 +85,7 @@ later, which is printed, too.`,
 	return cmd
 }
 
-// apart returns lines with an empty one before them, if blank.
+// apart returns lines. If blank is true, it puts an empty line before them.
 func apart(lines []string, blank bool) []string {
 	if blank {
 		lines = slices.Insert(lines, 0, "")
@@ -312,7 +312,7 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	commands := make(chan scheduler.Command)
-	// Turns signals into commands. It ends with the scheduler.
+	// This goroutine turns signals into commands. It ends with the scheduler.
 	go func() {
 		for {
 			select {
@@ -335,8 +335,8 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 	return nil
 }
 
-// tellSeries prints the next run of each series. Errors of some series are printed; it
-// returns an error only if all have one.
+// tellSeries prints the next run of each series. If some series have an error, it prints
+// these errors; it returns an error only if every series has one.
 func (p *program) tellSeries(dirs []string) error {
 	var first error
 	right := 0
@@ -355,14 +355,15 @@ func (p *program) tellSeries(dirs []string) error {
 		}
 	}
 	if _, err := timetable.Open("run", dirs); right == 0 || first == nil {
-		return err // also where one is named twice
+		return err // also if a series is named twice
 	}
 	return nil
 }
 
-// startRun starts a process for a run. The process has the standard output and error of
-// this one, and may outlive it. It has a process group of its own: an interrupt of the
-// terminal reaches only this process, which passes it on.
+// startRun starts a process for a run. The process uses the standard output and error of
+// this process, and may outlive it. The new process has a process group of its own, so
+// that an interrupt of the terminal reaches only this process, which passes the interrupt
+// on.
 func (p *program) startRun(self string, r scheduler.Run) (scheduler.Child, error) {
 	args := []string{"run", "--progress", "none", "--job", filepath.Join(r.Dir, series.JobFile), "--series", r.Dir}
 	if !r.Due.IsZero() {

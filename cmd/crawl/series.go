@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// checkSeries returns an error for flags that make no sense with --series, and the default
-// directory of the crawl that begins now.
+// checkSeries returns an error if there are flags that make no sense with --series.
+// Otherwise it returns the default directory of the crawl that begins now.
 func checkSeries(f *settings.Flags) (dir string, err error) {
 	switch {
 	case f.Series == "" && !f.Due.IsZero():
@@ -31,8 +31,8 @@ func checkSeries(f *settings.Flags) (dir string, err error) {
 	return filepath.Join(f.Series, series.SnapshotName(due)), nil
 }
 
-// beginSnapshot makes the next snapshot of a series, or continues the last one, and sets
-// the directory in opts. If opts is invalid it makes none.
+// beginSnapshot makes the next snapshot of a series, or continues the last snapshot, and
+// sets the directory in opts. If opts is invalid, it makes no snapshot.
 func (p *program) beginSnapshot(f *settings.Flags, opts *crawler.Options) (*series.Run, error) {
 	switch {
 	case f.Dir != "":

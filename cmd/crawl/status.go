@@ -55,8 +55,8 @@ crawl has ended. Docs: docs/guide/steering.md.`,
 	return cmd
 }
 
-// status returns the status of the crawl in dir, from the process that runs it, or else
-// from the files in dir.
+// status returns the status of the crawl in dir. It asks the process that runs the crawl
+// or, if there is none, reads the files in dir.
 func status(ctx context.Context, dir string) (crawler.Status, error) {
 	s, err := control.Status(ctx, dir)
 	if err == nil {
@@ -76,7 +76,8 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 	return s, err
 }
 
-// watchStatus shows a status every two seconds: on a terminal in its place.
+// watchStatus shows a status every two seconds. On a terminal, each status replaces the
+// one before.
 func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) error {
 	b := terminal.BoardFor(p.out)
 	if asJSON {

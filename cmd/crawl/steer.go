@@ -24,7 +24,7 @@ type steering struct {
 	flags            func(*pflag.FlagSet)
 	ask              func(cmd *cobra.Command, rest []string) ([]control.Ask, error)
 	done             func([]control.Ask) string // what to print when it is done
-	next             string                     // if no process runs the crawl: how to do it in the next run
+	next             string                     // how to do the same in the next run, for when no process runs the crawl
 }
 
 func (p *program) steerCommands() []*cobra.Command {
@@ -70,7 +70,8 @@ func (p *program) steerCommand(s steering) *cobra.Command {
 	return cmd
 }
 
-// tell sends ask to the process that runs a crawl. If none does, the error says next.
+// tell sends ask to the process that runs a crawl. If no process runs the crawl, the text
+// of the error includes next.
 func tell(ctx context.Context, dir, do string, ask control.Ask, next string) error {
 	err := control.Tell(ctx, dir, do, ask)
 	var refused *control.RefusedError

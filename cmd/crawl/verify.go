@@ -82,8 +82,8 @@ Some WARC files were moved to another disk:
 	return cmd
 }
 
-// readingTime returns far more time than reading a directory takes. A reader that takes
-// longer is in an endless loop.
+// readingTime returns a time that is much longer than reading a directory takes. A reader
+// that takes longer is in an endless loop.
 func readingTime(dir string) time.Duration {
 	var size int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -99,8 +99,8 @@ func readingTime(dir string) time.Duration {
 	return 10*time.Minute + time.Duration(size/slow)*time.Second
 }
 
-// verifyApart verifies in a child process, because some damage makes bbolt end the process
-// that opens the file, or read for ever.
+// verifyApart verifies in a child process, because some kinds of damage make bbolt end the
+// process that opens the file, or read without end.
 func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) error {
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
@@ -129,13 +129,13 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 	return childEnded(dir, ended.ProcessState, said.b, p.err)
 }
 
-// exitPipe is the exit code of a process that SIGPIPE has ended, as shells report it: the
-// reader of its output has gone.
+// exitPipe is the exit code, in the form of shells, of a process that SIGPIPE has ended
+// because the reader of its output has gone.
 const exitPipe = 141
 
 // childEnded returns the error of a child process that read the crawl in dir and ended with
 // an exit code or a signal, after it wrote said to its standard error. Only a crash of the
-// reader means damage: any other signal came from outside.
+// child means damage, because any other signal came from outside.
 func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Writer) error {
 	status, ok := ended.Sys().(syscall.WaitStatus)
 	signaled := ok && status.Signaled()
@@ -160,7 +160,7 @@ func crashed(said []byte) bool {
 	return trace >= 0 && bytes.Contains(said[trace:], []byte("]:\n"))
 }
 
-// limited keeps the beginning of what is written to it.
+// limited is a writer that keeps only the beginning of what is written to it.
 type limited struct{ b []byte }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -173,7 +173,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
 	var purge *storage.PurgeError
-	named := map[string]bool{} // the files that problems name first
+	named := map[string]bool{} // files whose names begin the texts of problems
 	found := func(problem error) {
 		text := filepath.ToSlash(strings.TrimPrefix(problem.Error(), filepath.Clean(dir)+string(filepath.Separator)))
 		if end := strings.IndexAny(text, ": "); end > 0 {
@@ -224,7 +224,8 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	return exit.With(exit.State, errors.New("the crawl is damaged: restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh; if WARC files were moved away on purpose, verify --moved lists them"))
 }
 
-// awayError returns the error for records whose bodies are in no crawl that is present.
+// awayError returns the error for records whose bodies are in an earlier crawl that is
+// missing or cannot be read.
 func awayError(dir string, records int) error {
 	mend := "the earlier crawl that has them"
 	if before := missingBefore(dir); before != "" {
@@ -242,8 +243,8 @@ func bodiesOf(records int) string {
 	return fmt.Sprintf("%d records repeat bodies of", records)
 }
 
-// missingBefore returns the first of the crawls before the one in dir, each known to the
-// next one, that is missing. It returns "" if none is known to be missing.
+// missingBefore follows the crawls before the crawl in dir, each of which is recorded in
+// the crawl after it. It returns the first that is missing, or "" if it finds none.
 func missingBefore(dir string) string {
 	seen := map[string]bool{}
 	for !seen[dir] {

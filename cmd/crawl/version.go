@@ -43,7 +43,7 @@ program was built from.`,
 	return cmd
 }
 
-// thisBuild returns how the program was built, as far as it is known.
+// thisBuild returns how the program was built. Facts that are not known are left out.
 func thisBuild() build {
 	is := crawler.ThisBuild()
 	b := build{

@@ -13,12 +13,12 @@ import (
 // An Account reports what became of the URLs of a crawl, from its records and the settings
 // of its last run. It changes nothing. Its methods must not be called concurrently.
 type Account struct {
-	// OptOut returns why a URL must not be requested, as Options.OptOut does; nil: all may
-	// be.
+	// OptOut returns why a URL must not be requested, as Options.OptOut does. If it is nil,
+	// all URLs may be requested.
 	OptOut func(frontier.URL) string
-	// Quit is called regularly by methods that read for long: List, Refused and Explain.
-	// They return its error. It may block, to leave the disk to others for a while. nil:
-	// not called.
+	// Quit is called regularly by the methods that read for long: List, Refused and
+	// Explain. If it returns an error, they return that error. Quit may block, to leave the
+	// disk to others for a while. It may be nil.
 	Quit func() error
 
 	from   *storage.Records
@@ -60,8 +60,8 @@ func New(from *storage.Records, now time.Time) (*Account, error) {
 	return a, nil
 }
 
-// Site returns the settings in force for a site, as of its last request; those of the last
-// run if it has none of its own.
+// Site returns the settings of a site as of its last request. If the site has no settings
+// of its own, it returns those of the last run.
 func (a *Account) Site(site frontier.Site) (crawler.SiteSettings, error) { return a.own.Of(site) }
 
 // OwnSites calls f with each site that has settings of its own, in byte order, until f
@@ -70,7 +70,7 @@ func (a *Account) OwnSites(f func(frontier.Site, crawler.SiteSettings) error) er
 	return a.own.Each(f)
 }
 
-// Stored returns the options of the last run; ok is false if no run has begun.
+// Stored returns the options of the last run. ok is false if no run has begun.
 func (a *Account) Stored() (s crawler.Stored, ok bool) { return a.stored, a.asked }
 
 // Sites iterates over the sites that have URLs in the crawl, in byte order.
@@ -181,8 +181,9 @@ type held struct {
 // shows reports whether e is a requisite of a page, to which no limit of pages applies.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy returns the standing of the queued entries of a site: first by the state of the
-// site, then of the crawl. Limits of pages do not apply to requisites (shown).
+// heldBy returns the standing of the queued entries of a site. The state of the site comes
+// first, then that of the crawl. If shown is true, the entries are requisites of pages, to
+// which limits of pages do not apply.
 func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
 	h := held{Standing: StandsQueued, now: a.now}
 	cost := st.Spent
@@ -205,8 +206,8 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings,
 	return h
 }
 
-// StandingOf returns the standing of an entry with a fate; StandsQueued if it has not
-// ended: an Account knows why.
+// StandingOf returns the standing of an entry with the fate f. If the entry has not ended,
+// it returns StandsQueued; an Account knows what the entry waits for.
 func StandingOf(f frontier.Fate) Standing {
 	switch f.Code {
 	case frontier.Fetched:

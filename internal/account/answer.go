@@ -39,8 +39,8 @@ func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	return a.archivedAt(k.Fate.Answer, true)
 }
 
-// archivedAt returns the answer whose record is at a place. With payload set, a revisit
-// gets the body of the record that it refers to.
+// archivedAt returns the answer whose record is at a place. If payload is true and the record
+// is a revisit, the answer has the body of the record that the revisit refers to.
 func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Response, err error) {
 	file, err := a.openArchive(at.File)
 	if err != nil {
@@ -123,8 +123,8 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	return nil, elsewhere
 }
 
-// bodyOf returns the body of the answer at a place; nil if the answer is not of the time
-// at, or has no body.
+// bodyOf returns the body of the answer at the place p. It returns nil if that answer has no
+// body, or was not requested at the time at.
 func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) {
 	if p == (frontier.Place{}) {
 		return nil, nil
@@ -148,9 +148,9 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 	return resp.Body, nil
 }
 
-// before returns the body of the record that a revisit refers to, if that is not the last
-// answer of its URL in this crawl: it may be an earlier one, or be in an earlier crawl. If it
-// is not found, before returns the error none.
+// before returns the body of the record that a revisit refers to, if that record is not the
+// last answer of its URL in this crawl. The record may be an earlier answer in this crawl or
+// in an earlier one. If it is not found, the error is the argument none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	c, err := storage.PastOf(a.dir).Original(rec)
 	if err != nil {
@@ -226,7 +226,7 @@ func (a *Account) addAnswer(x *Explanation) {
 	}
 }
 
-// purged returns when the captures of u were purged; zero if they were not.
+// purged returns when the captures of u were purged, or the zero time if they were not.
 func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	k, ok, err := a.from.Entry(u)
 	if _, purged := storage.PurgedFate(k.Fate); ok && purged {

@@ -40,9 +40,9 @@ type Explanation struct {
 
 	// If the URL has not entered the crawl:
 
-	Near     frontier.URL // a URL that has, and differs in scheme, www or the last slash; or zero
+	Near     frontier.URL // a URL that has entered it and differs only in scheme, www or the last slash; zero if there is none
 	Links    []LinkFact   // the first links of pages to it
-	HasLinks bool         // the crawl records links, so that Links is complete up to its bound
+	HasLinks bool         // the crawl records links, so Links has all links up to the limit
 }
 
 // A Step is one URL on the path from a seed.
@@ -63,9 +63,9 @@ type SiteFacts struct {
 	Given  frontier.Fate // why the last run gave it up; zero if it did not
 }
 
-// Explain returns all that is known of u: its Facts, its tries in crawl.log, and, if it has
-// not entered the crawl, the links to it in links.jsonl. Both files are read from their
-// beginning.
+// Explain returns all that is known of u: what Facts returns, its tries in crawl.log and,
+// if it has not entered the crawl, the links to it in links.jsonl. Both files are read from
+// their beginning.
 func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	x, err := a.Facts(u)
 	if err != nil {

@@ -8,17 +8,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// maxTries is how many tries of one URL are returned: the first ones.
+// maxTries is the maximum number of tries of one URL that are returned. Later tries are
+// left out.
 const maxTries = 1000
 
-// A Try is a line of crawl.log about a URL: a request, or its end without one.
+// A Try is a line of crawl.log about a URL: a request, or the end of the URL without a
+// request.
 type Try struct{ crawllog.Line }
 
 // Request reports whether the line is about a request.
 func (t Try) Request() bool { return !t.Start.IsZero() }
 
-// fieldsBeforeURL is how many fields of a line come before its URL; the URL on which that
-// was found comes after it.
+// fieldsBeforeURL is how many fields of a line come before the URL that it is about. The
+// URL of the page that led to it comes later in the line.
 const fieldsBeforeURL = 3
 
 // tries returns the lines of the log about a URL.

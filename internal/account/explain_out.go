@@ -40,8 +40,8 @@ const (
 	SkipLinks    crawler.Reason = "links not followed" // except those of sitemaps: Options.Sitemaps
 )
 
-// guess judges a link to a URL that has not entered the crawl, with the most favourable
-// assumptions about where it was found.
+// guess sets why a URL that has not entered the crawl would be excluded. What is not known
+// about the page with the link is assumed in favour of the URL.
 func (a *Account) guess(x *Explanation) error {
 	x.Standing = StandsUnknown
 	if !a.asked {
@@ -97,8 +97,8 @@ func (a *Account) addLinks(x *Explanation) error {
 	return nil
 }
 
-// filter returns the filter of the last run, except for x.Untold, with all roots that may
-// have the URL in their scope.
+// filter returns the filter of the last run, without the settings in x.Untold. Its scope
+// has all roots that may have the URL in their scope.
 func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked

@@ -10,8 +10,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Rules are the rules of robots.txt for a URL: of the copy by which it was judged, or would
-// be judged now, with the settings of the last run.
+// Rules are the rules of robots.txt for a URL. They are from the copy by which the URL was
+// judged or, if it has not ended, would be judged now. They are read with the settings of the
+// last run.
 type Rules struct {
 	URL     string
 	Fetched time.Time
@@ -25,7 +26,7 @@ type Rules struct {
 	GroupLine int
 	Verdict   robots.Verdict // with the rule that decides, if one does
 	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if no such rule matches
-	Nearest   robots.Rule    // if no rule matches: the one that shares the longest prefix with the URL
+	Nearest   robots.Rule    // if no rule matches: the rule that shares the longest prefix with the URL
 }
 
 // rules returns the rules for u, or nil if robots.txt was never requested. fate says by which
@@ -68,8 +69,8 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	return r, nil
 }
 
-// nearest returns the rule, other than but, that shares the longest prefix with target,
-// longer than its first slash.
+// nearest returns the rule that shares the longest prefix with target. The prefix must be
+// longer than the first slash, and the rule must not be the argument but.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

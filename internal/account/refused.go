@@ -32,8 +32,9 @@ type linkMemory struct {
 	lines   int                 // number of lines read
 }
 
-// known reports whether the URL of a line was in a line before and needs no further look.
-// Otherwise it returns a key to remember it by; 0 if it cannot be remembered.
+// known reports whether the URL of a line was in an earlier line and needs no further look.
+// If it was not, known returns a key by which to remember the URL, or 0 if the URL cannot be
+// remembered.
 func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	_, to, _ := bytes.Cut(line, []byte(`"to":"`))
 	to, _, whole := bytes.Cut(to, []byte(`"`))
@@ -45,8 +46,8 @@ func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	return key, known
 }
 
-// remember stores a URL that was yielded. If there are too many, it forgets all others: they
-// may be yielded again.
+// remember stores a URL that was yielded. If there are too many URLs, it first forgets all
+// of them, so that they may be yielded again.
 func (m *linkMemory) remember(key uint64) {
 	if len(m.yielded) >= maxRefused {
 		clear(m.yielded)
@@ -71,10 +72,11 @@ type RefusedLink struct {
 	LinkFact
 }
 
-// Refused iterates over the links of links.jsonl to URLs that have not entered the crawl,
-// in the order in which they were found, with the reason by the settings of the last run.
-// It yields the first link to each URL, and a later one again after a million others. The
-// error is ErrNoLinks, one of the file system, or of the state.
+// Refused iterates over the links of links.jsonl to URLs that have not entered the crawl, in
+// the order in which they were found, with the reason by the settings of the last run. It
+// yields only the first link to each URL, but after a million other URLs it may yield
+// another link to the same URL. The error is ErrNoLinks, an error of the file system, or an
+// error of the state.
 func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	return func(yield func(RefusedLink, error) bool) {
 		path := filepath.Join(a.dir, storage.LinksFile)

@@ -84,10 +84,10 @@ func parseAccess(text string) (*visit, error) {
 	return v, nil
 }
 
-// from parses the fields before the time: the address, the identity and the user. Two more
-// fields may precede these if the server is configured so: the host, and the value of
-// X-Forwarded-For, which is "-" or a list of addresses with that of the client first. The form
-// of a field decides which one it is, so that a bare address is never taken for a host.
+// from parses the fields before the time: the address, the identity and the user. If the server
+// is configured so, the host and the value of X-Forwarded-For come before the address.
+// X-Forwarded-For is "-" or a list of addresses, of which the first is the client's. from
+// recognises a host by its form, so that a bare address is never taken for a host.
 func (v *visit) from(fields []string) {
 	client := ""
 	for len(fields) > 3 {

@@ -24,7 +24,7 @@ import (
 )
 
 // Options are the settings of an audit. The zero value is valid. If one of the functions
-// returns an error, the audit ends with it.
+// returns an error, the audit stops and returns that error.
 type Options struct {
 	Temp      string                 // directory for temporary files, about 1,300 bytes per request; "" means the system's
 	Violation func(*Violation) error // called for each violation, sorted by host and then by the time of the request
@@ -32,7 +32,7 @@ type Options struct {
 	Request   func(Request) error    // called for each request to Site, in order
 	Copy      func(Copy) error       // called for each stored robots.txt of Site, after all requests
 	Server    *ServerLog             // the access log of a server that was crawled, to be compared with crawl.log; may be nil
-	Quit      func() error           // called from time to time while Dir reads the log: an error ends the audit; may be nil
+	Quit      func() error           // called from time to time while Dir reads the log; if it returns an error, the audit ends; may be nil
 
 	mark  func(kind byte, name string, t trace) error // for Together: called for each request to a host or an address that other crawls may use
 	order func(temp string) order                     // nil: crawllog.NewOrder
@@ -54,7 +54,7 @@ func (o *Options) newOrder() order {
 
 // A Crawl is the evidence that Dir finds in a directory.
 type Crawl struct {
-	Name       string                                                 // of the log, for errors
+	Name       string                                                 // name of the log, for errors
 	Log        func() (io.ReadCloser, error)                          // opens the log; called twice
 	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // returns all stored copies of a site, in the order of their times
 	Identity   crawler.Identity                                       // of the crawl
@@ -71,8 +71,8 @@ type Crawl struct {
 }
 
 // Audit checks every request of a crawl. The error is a *LineError if a line of the log cannot
-// be read, a *storage.DamagedError if the log has impossible settings, or one of the evidence
-// or of the temporary files. Damage is an error, and not a violation.
+// be read, a *storage.DamagedError if the log has impossible settings, or an error of reading
+// the evidence or of using temporary files. Damaged files are an error, not a violation.
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
 		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
@@ -137,8 +137,8 @@ func (a *auditor) readRuns() error {
 	return nil
 }
 
-// sort adds each request under its host, address and domain, in the order of the starts. The
-// log is in the order of the ends.
+// sort adds each request to the groups of its host, its address and its domain. A group is
+// sorted by the start of the requests, but the log by their end.
 func (a *auditor) sort() error {
 	log, err := a.Log()
 	if err != nil {
@@ -193,7 +193,8 @@ const (
 	ofState = 's'
 )
 
-// appendKey appends the beginning of a key.
+// appendKey appends the first part of a sort key: the kind and name of a group, and the kind
+// of the record.
 func appendKey(key []byte, kind byte, name string, of byte) []byte {
 	return append(append(append(append(key, kind), name...), 0), of)
 }

@@ -24,11 +24,12 @@ type arrival struct {
 }
 
 // mostArrivals is how many arrivals are kept for a site. The line of a copy is among the last
-// ones, with those of its redirects and of other sites that needed the same robots.txt.
+// arrivals, together with lines of its redirects and of other sites that needed the same
+// robots.txt.
 const mostArrivals = 64
 
-// arrived notes a line for a robots.txt, both for the site of the request and for the site that
-// needed it, if they belong to the host.
+// arrived notes a request for a robots.txt. It is an arrival of the site that received the
+// request and of the site that needed the robots.txt, if these sites are of the host.
 func (a *auditor) arrived(h *host, r *request) {
 	if !r.robots || r.use {
 		return
@@ -56,14 +57,15 @@ func (s *site) arrive(x arrival) {
 type origin int
 
 const (
-	byLine  origin = iota // a line of the log, or it is unknown
+	byLine  origin = iota // a line of the log, or there is no way to tell
 	byKill                // its line may have been lost in a kill, or was removed with a part of the log
 	unasked               // no request was made for it, because none was allowed
 	unknown               // no line has fetched it
 )
 
-// settle finds the origin of all copies of a site that were fetched before by. If by is zero,
-// it takes all new copies. At that time their lines have already been read.
+// settle finds the origin of each new copy of a site that was fetched before the time by, or
+// of all new copies if by is zero. The lines that may have fetched these copies have already
+// been read.
 func (a *auditor) settle(s *site, by time.Time) error {
 	for len(s.copies.fresh) > 0 && (by.IsZero() || s.copies.fresh[0].Fetched.Before(by)) {
 		if err := a.came(s, s.copies.fresh[0]); err != nil {
@@ -84,9 +86,9 @@ func (a *auditor) settleAll(s *site) error {
 	return errors.Join(err, s.copies.err)
 }
 
-// came compares a copy that comes into force with the line that has fetched it. A copy that
-// differs, or that no line has fetched, is a violation of its own, in addition to those of the
-// requests that use it.
+// came compares a copy that comes into force with the line that has fetched it. If the copy
+// differs from its line, or no line has fetched it, that is a violation, in addition to the
+// violations of the requests that rely on the copy.
 func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	before, since := s.body, s.settled
 	s.settled = c.Fetched
@@ -122,7 +124,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 		if is == "" {
 			return nil
 		}
-		if lines == nil { // of several within one millisecond the last one counts
+		if lines == nil { // of several lines within one millisecond the last one counts
 			fault, lines = is, []int64{x.line}
 		}
 	}
@@ -143,8 +145,8 @@ func (a *auditor) wrong(c *robots.Snapshot, text string, lines []int64) error {
 	})
 }
 
-// differs returns how a copy differs from its line, or "" if it does not. before is the digest
-// of the last robots.txt that was served earlier.
+// differs returns how a copy differs from its line, or "" if they agree. The argument before
+// is the digest of the last robots.txt that was served before this copy.
 func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string {
 	is := digest(c.Body)
 	switch {

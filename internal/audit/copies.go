@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// copies are the stored robots.txt of one site. One of them is in force at a time. They are
-// read one after the other, since all of them may not fit in memory.
+// copies are the stored robots.txt of one site. One of them is in force at a time. They are read
+// one at a time, because all of them together may not fit in memory.
 type copies struct {
 	site  frontier.Site
 	open  func(frontier.Site) iter.Seq2[*robots.Snapshot, error]
@@ -65,7 +65,8 @@ func (c *copies) step() {
 	}
 }
 
-// at moves to the copy that was in force at a time: the last one that was fetched by then.
+// at moves to the copy that was in force at the time t: the last copy that was fetched at t or
+// earlier.
 func (c *copies) at(t time.Time) error {
 	if c.now != nil && c.now.Fetched.Truncate(time.Microsecond).After(t) {
 		c.rewind() // the clock was set back
@@ -85,7 +86,8 @@ func (c *copies) forward() {
 	c.step()
 }
 
-// rules returns the rules of the current copy at a time. Call at before it.
+// rules returns the rules of the current copy at the time t. The caller must first move to that
+// copy with at.
 func (c *copies) rules(p *robots.Policy, t time.Time) *robots.Group {
 	// An old copy that is used because a new one failed may become too old.
 	if c.group == nil || c.policy != p || c.now.Copy != nil {
@@ -94,12 +96,12 @@ func (c *copies) rules(p *robots.Policy, t time.Time) *robots.Group {
 	return c.group
 }
 
-// named reports whether a time in the log is that of the copy in force.
+// named reports whether the time t, from the log, is the fetch time of the copy in force.
 func (c *copies) named(t time.Time) bool {
 	return c.now != nil && c.now.Fetched.Truncate(time.Microsecond).Equal(t)
 }
 
-// has reports whether any copy was fetched at a time.
+// has reports whether any copy was fetched at the time t.
 func (c *copies) has(t time.Time) (found bool, err error) {
 	for s, err := range c.open(c.site) {
 		if err != nil {
@@ -146,8 +148,8 @@ func (c *copies) pauseLine(g gap) string {
 	return c.quote
 }
 
-// findPauseLine returns the line of a robots.txt that requires a pause: the first one that requires as
-// much by itself.
+// findPauseLine returns the line of a robots.txt that requires a pause: the first line that by
+// itself requires a pause of this length and clock.
 func findPauseLine(body []byte, g gap) string {
 	n := 0
 	for line := range bytes.Lines(body) {
@@ -160,7 +162,7 @@ func findPauseLine(body []byte, g gap) string {
 	return fmt.Sprintf("robots.txt: %s of %v", g.clock, g.pause)
 }
 
-// clip returns the beginning of a text of a site.
+// clip shortens a text of a site to its first 200 bytes.
 func clip(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "..."

@@ -46,8 +46,9 @@ func (a *auditor) mark() error {
 	return a.violation(&Violation{Code: Evidence, Text: text, Rule: "crawl.log is as it was written"})
 }
 
-// contradiction returns how fields of a line that have the same fact contradict each other, or
-// "" if they do not. open is true if setting the clock during the request may be the cause.
+// contradiction compares fields of a line that record the same fact. It returns how they
+// contradict each other, or "" if they agree. open is true if the cause may be that the clock
+// was set during the request.
 func contradiction(l *crawllog.Line, r *crawllog.Request) (text string, open bool) {
 	took := r.End.Sub(r.Start)
 	within := func(d time.Duration) bool { return -tick <= d && d < time.Millisecond+tick }
@@ -64,7 +65,7 @@ func contradiction(l *crawllog.Line, r *crawllog.Request) (text string, open boo
 	return "", false
 }
 
-// consistent checks the facts that a line has several times.
+// consistent checks that fields of a line that record the same fact agree.
 func (a *auditor) consistent(r *request) error {
 	a.checked(Evidence)
 	if r.contradiction == "" {
@@ -77,7 +78,8 @@ func (a *auditor) consistent(r *request) error {
 	return a.ruled(Evidence, r, r.contradiction, "a line does not contradict itself")
 }
 
-// visits adds the answered requests that the state knows to the lines of their URLs.
+// visits adds a record for each URL that, by the state, a server has answered. These records
+// are sorted after the log lines of the same URL.
 func (a *auditor) visits() error {
 	if a.Sites == nil {
 		return nil
@@ -111,14 +113,15 @@ func answered(k *storage.Kept) bool {
 	return k.Fate.Code == frontier.Fetched || k.Fate.Code == frontier.UseRefused && k.Fate.Status != 0
 }
 
-// A known is a URL while its lines and its records of the state are read.
+// A known is what has been read about one URL, from its log lines and from its records of the
+// state.
 type known struct {
 	url    string
 	logged bool
 }
 
-// visited checks a record of a URL, from the log or from the state. Lines of the log come
-// first.
+// visited checks a record of a URL, which is from the log or from the state. The records from
+// the log come first.
 func (a *auditor) visited(k *known, rest, text []byte) error {
 	if !bytes.Equal(rest, []byte{ofState}) {
 		k.logged = true

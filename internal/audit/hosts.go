@@ -11,11 +11,12 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// tick is how much of a pause rounding to microseconds may take in the log: both ends are cut,
-// and the length is rounded.
+// tick is by how much a pause may seem shorter in the log than it was, because the log cuts the
+// times of both ends to microseconds and rounds the length.
 const tick = 3 * time.Microsecond
 
-// moment is how long after its decision a request may begin. The name is resolved in between.
+// moment is the longest time from the decision to make a request until the request begins. The
+// name of the host is resolved in that time.
 const moment = time.Minute
 
 // longest is the longest Retry-After that counts.
@@ -38,7 +39,7 @@ type host struct {
 type site struct {
 	name   frontier.Site
 	copies *copies
-	last   *request // the one that ended last so far; nil before the first
+	last   *request // the request that ended last so far; nil before the first
 	asks   []ask    // required pauses before the next request
 
 	arrivals []arrival // the last mostArrivals ones
@@ -52,7 +53,7 @@ type ask struct {
 	pause     time.Duration
 	clock     frontier.Clock
 	code      Code
-	rule      string // the text of the rule; empty: that of ruleOf
+	rule      string // the text of the rule; if it is empty, ruleOf makes the text
 	forOthers bool   // it also counts for requests because of another site's robots.txt, and for other sites of the host
 }
 
@@ -213,8 +214,9 @@ func (w *ask) ruleOf(last *request) string {
 // redirected reports whether a request was answered by a redirect.
 func redirected(r *request) bool { return r.status/100 == 3 && r.status != http.StatusNotModified }
 
-// since returns the time from which a pause after last counts for r: the end of last, unless
-// the clock of the machine was set back in between.
+// since returns the time from which a pause after last counts for r. It is the end of last,
+// unless the clock of the machine was set back between the two; then it is the beginning of the
+// run of r, and back is true.
 func (a *auditor) since(last, r *request) (at time.Time, back bool) {
 	if begun := a.runs.all[r.run].begun; r.run > last.run && last.end.After(begun) && !begun.IsZero() {
 		return begun, true

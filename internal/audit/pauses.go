@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A kept is the time between a request and the last one to its site, and to a site with the
-// same host.
+// A kept is the time from the end of the last request to a site until the next request to it
+// begins. any is false if there was no earlier request.
 type kept struct {
 	any   bool
 	pause time.Duration
@@ -25,8 +25,8 @@ type miss struct {
 
 func (m *miss) by() time.Duration { return m.pause - m.kept }
 
-// misses are the pauses that one request has not kept. For each rule there is the one that was
-// missed by most.
+// misses are the pauses that one request has not kept. For each rule it has only the pause
+// that lacked the most time.
 type misses []*miss
 
 func (all *misses) add(m *miss) {
@@ -42,8 +42,8 @@ func (all *misses) add(m *miss) {
 	}
 }
 
-// pauses checks how long a request has waited: against the log and the rules, and against the
-// pause that its line names.
+// pauses checks whether a request has waited long enough: for the pauses that follow from the
+// log and the rules, and for the pause that its own line names.
 func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	var missed misses
 	for _, other := range h.sites {
@@ -86,13 +86,13 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	return k, nil
 }
 
-// lost reports whether a kill may have taken the reason for a pause.
+// lost reports whether the crawl may have lost the reason for a pause in a kill.
 func (a *auditor) lost(m *miss, r *request) bool {
 	return m.last != nil && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
 
-// asksOf returns the pauses that a request had to keep after the last one of a site: its own
-// site, or another one with the same host.
+// asksOf returns the pauses that r had to keep after the last request to a site. The site is
+// the second argument, which is the site of r itself or another site of the same host.
 func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	asks := of.asks
 	for i := range asks {
@@ -113,7 +113,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	if own != of || own.copies.now == nil || !own.copies.now.Fetched.After(own.last.end.Add(tick)) && !(own.last.robots && redirected(own.last)) {
 		return asks
 	}
-	// A copy counts, too, if another site's robots.txt has fetched it since.
+	// A copy counts, too, if the robots.txt of another site has led to it since.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.pauseLine(asked), true})

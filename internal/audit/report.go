@@ -107,7 +107,8 @@ func (a *auditor) open(line int64, why string) {
 	}
 }
 
-// unproven is open with a format, and returns nil, for use instead of a violation.
+// unproven is like open, with a format. It returns nil, so that it can be called in the
+// same places as violation.
 func (a *auditor) unproven(line int64, format string, args ...any) error {
 	a.open(line, fmt.Sprintf(format, args...))
 	return nil

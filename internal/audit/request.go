@@ -19,7 +19,7 @@ type request struct {
 	site       frontier.Site
 	via        frontier.Site // of a robots.txt: the site that needed it
 	robots     bool          // a robots.txt, or another file that must be known before a page is requested
-	use        bool          // one of these files, about use
+	use        bool          // such a file, if it is about use: a tdmrep.json or a license
 	status     int
 	size       int64 // of the body on the wire; negative if there is none
 	failure    fetch.Stage

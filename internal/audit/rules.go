@@ -12,8 +12,8 @@ import (
 // 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// rules checks a request against the robots.txt that was in force when it began. The copies of
-// its site must be at that time.
+// rules checks a request against the robots.txt that was in force when it began. The caller
+// must have moved the copies of its site to that time.
 func (a *auditor) rules(s *site, r *request) error {
 	if r.robots && (r.site == r.via || r.url.Target() == rulesTarget) {
 		return nil
@@ -61,7 +61,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	return a.hours(r, g)
 }
 
-// named compares the copy that a line names with the one in force. It returns true if nothing
+// named compares the copy that a line names with the copy in force. It returns true if nothing
 // more can be checked.
 func (a *auditor) named(c *copies, r *request) (done bool, err error) {
 	if c.named(r.rules) {

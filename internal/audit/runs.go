@@ -50,7 +50,7 @@ func (r *run) at(site frontier.Site) *pace {
 // A runsOf is what a log says about its runs and about itself.
 type runsOf struct {
 	all    []run
-	was    map[string]string // values before their first change, of settings that changed
+	was    map[string]string // of each setting that changed, the value before its first change
 	lines  int64
 	bytes  int64
 	digest string // SHA-256
@@ -196,8 +196,9 @@ func plain(value string) string {
 	return value
 }
 
-// settle computes the settings of each run, from those of the last run and from the changes of
-// each run.
+// settle computes the settings of each run. It takes the settings of the last run, sets those
+// that changed back to their first values, and then applies the changes of one run after the
+// other.
 func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 	now := maps.Clone(last)
 	if now == nil {
@@ -280,12 +281,12 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 // defaultIPDelay is the default of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is how long before its last line, or its last commit, a run may have made
-// requests that the crawl forgot because of a kill or a full disk. Lines are written at once,
-// and commits a little later.
+// justWritten is the length of the time in which a crawl may lose what it has learned. After a
+// kill or a full disk, this time begins justWritten before the last line of the run, or before
+// its last commit, because lines are written at once, but commits a little later.
 const justWritten = 10 * time.Second
 
-// lostBy reports whether a kill may have taken what the crawl learned in a run at a time.
+// lostBy reports whether a kill may have lost what the crawl learned in a run at the time at.
 func (r *runsOf) lostBy(run int, at time.Time) bool {
 	n := &r.all[run]
 	end := n.last
@@ -308,7 +309,7 @@ func (r *runsOf) at(t time.Time) int {
 // back reports whether the clock of the machine was set back before a run.
 func (r *runsOf) back(run int) bool { return r.all[run].begun.Before(r.all[run-1].last) }
 
-// backAt reports whether a time may have been taken from the clock before it was set back.
+// backAt reports whether the clock may have shown the time t before it was set back.
 func (r *runsOf) backAt(t time.Time) bool {
 	for i := 1; i < len(r.all); i++ {
 		if r.back(i) && !t.Before(r.all[i].begun) {
@@ -318,7 +319,8 @@ func (r *runsOf) backAt(t time.Time) bool {
 	return false
 }
 
-// killedBetween reports whether a kill may have taken what an earlier run knew at a time.
+// killedBetween reports whether a kill, after the first and before the second of two runs, may
+// have lost what the crawl knew at the time at.
 func (r *runsOf) killedBetween(from, to int, at time.Time) bool {
 	for i := from; i < to; i++ {
 		if r.lostBy(i, at) {

@@ -36,7 +36,7 @@ type Beside struct {
 const (
 	apart       = time.Minute      // how much the clocks of server and crawler may differ
 	mostWaiting = 1000             // how many lines of one URL may wait for a line of the other log
-	longAsk     = 10 * time.Minute // how long an answer may take if the server logs its beginning
+	longAsk     = 10 * time.Minute // how long a request may take if the server logs its beginning
 )
 
 // server reads the log of a server: its hosts, and the lines of the crawl.
@@ -110,8 +110,8 @@ func (a *auditor) beside(r *request) error {
 	return a.order.Add(besideKey(r.site.Host(), r.url.Target(), r.end, ofLog, r.line), text)
 }
 
-// A pairing matches the two logs for one target of a host. Each line of one log waits for a
-// line of the other for as long as the clocks may differ.
+// A pairing matches the lines of the two logs for one target of a host. A line of one log
+// waits for a line of the other log for as long as the clocks of the two machines may differ.
 type pairing struct {
 	url     string
 	waiting []pair
@@ -155,8 +155,8 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	return nil
 }
 
-// unpaired reports the lines that have waited too long at a time; zero means the end of the
-// logs.
+// unpaired reports the lines that at the time until have waited too long. If until is zero,
+// the logs have ended, and it reports all lines that still wait.
 func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	for len(p.waiting) > 0 && (until.IsZero() || p.waiting[0].end.Before(until)) {
 		x := p.waiting[0]
@@ -193,8 +193,9 @@ func (a *auditor) alone(url string, x *pair) error {
 	})
 }
 
-// unloggedAt reports whether a request that a server logged at a time may have no line: it was
-// active when a run was killed, or that part of the log was removed.
+// unloggedAt reports whether a request that a server logged at the time t may have no line in
+// crawl.log, because it was active when a run was killed, or because that part of the log was
+// removed.
 func (r *runsOf) unloggedAt(t time.Time) bool {
 	if r.lost > 0 || r.all[0].begun.IsZero() {
 		return true

@@ -10,17 +10,18 @@ import (
 // atAddress is how many requests may be active at one public address.
 const atAddress = 2
 
-// jitter is how much later than decided a request may begin, although the clock of the next one
-// counts from the decision: the scheduler of the machine may delay it. The pause of an address
-// counts from start to start, so both ends are only known to this precision. The pause that the
-// line itself names is checked to the microsecond.
+// jitter is how much later than decided a request may begin, because the operating system may
+// delay it. The pause of the next request counts from the decision, and not from the delayed
+// start. The log shows the starts only, so the pause of an address, which counts from start to
+// start, is known only to this precision. The pause that the line itself names is checked to
+// the microsecond.
 const jitter = 50 * time.Millisecond
 
-// A common is an address or a registrable domain that several sites share, while its requests
-// are read in the order of their starts.
+// A common is what is known about an address or a registrable domain that several sites share.
+// Its requests are read in the order of their starts.
 type common struct {
 	clock frontier.Clock
-	last  *request   // the one that began last; for a domain, the one that ended last
+	last  *request   // the request that began last; for a domain, the request that ended last
 	under []*request // requests that may still be active
 }
 

@@ -17,7 +17,7 @@ type Joint struct {
 	Crawls     []string    `json:"crawls"` // directories
 	Checks     []Check     `json:"checks"`
 	Violated   int64       `json:"violations"`
-	Violations []Violation `json:"list"` // the first mostListed; Text begins with the crawl whose lines they are
+	Violations []Violation `json:"list"` // the first mostListed; Text begins with the crawl to which the lines belong
 }
 
 // Clean reports whether nothing was violated between the crawls.
@@ -103,10 +103,10 @@ type trace struct {
 	Clock      frontier.Clock // the clock that requires the pause
 }
 
-// between is how much the scheduler of the machine may take from a pause between processes.
+// between is by how much the operating system may shorten a pause between two processes.
 const between = jitter
 
-// judge checks a request against the last ones of the other crawls.
+// judge checks a request against the last request of each other crawl.
 func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 	for _, o := range last {
 		if o == nil || o.Crawl == t.Crawl {
@@ -156,7 +156,8 @@ func (j *Joint) at(code Code) int {
 	return -1
 }
 
-// trace passes a request to the check of other crawls, after its required pauses are known.
+// trace passes a request to the check between crawls. It must be called after the pauses that
+// r requires are known.
 func (a *auditor) trace(s *site, r *request) error {
 	if a.Options.mark == nil || r.addr.IsValid() && r.addr.IsLoopback() || !r.public && !r.addr.IsValid() {
 		return nil

@@ -23,10 +23,10 @@ type visited struct {
 	seconds [60]int64       // requests in each of the last 60 seconds
 	before  *visit          // for times to the millisecond: the visit that ended last
 
-	// For access logs: the smallest upper bound of what the pauses so far lack, see pace.
+	// For access logs: the smallest value so far of what pace computes.
 	n     int64 // requests
 	least float64
-	from  *visit // the visit of that bound
+	from  *visit // the visit of that value
 	fromN int64
 }
 
@@ -141,9 +141,10 @@ func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (w *watch) pace(h *visited, x *visit) {
 	w.check(TooEarly).Checked++
 	// nginx logs the end of an answer, Apache the beginning of a request. In both cases n
-	// pauses take at most the time between the first and the last date, plus a second, since
-	// dates are cut to seconds. The required time of n pauses, less the time that they took at
-	// most, grows if the visitor is too fast. It is compared with its minimum so far.
+	// pauses take at most the time between the first and the last date, plus a second, because
+	// dates are cut to seconds. So the required time of n pauses, less the time between the
+	// dates, grows if the visitor is too fast. This difference is compared with its smallest
+	// value so far.
 	h.n++
 	now := float64(h.n)*w.gap.pause.Seconds() - float64(x.at.Unix())
 	if h.from == nil || now < h.least {

@@ -22,7 +22,7 @@ type Visitor struct {
 	Host   string        // lines count if they name this host, or no host; "" means all lines
 	Robots *robots.File  // the robots.txt of Host that was in force; if it is nil, or Host is empty, its rules are not checked
 	Token  string        // the product token for Robots; "" means Agent
-	Delay  time.Duration // the required pause between two requests to a host; 0 means that of Robots
+	Delay  time.Duration // the required pause between two requests to a host; 0 means the pause of Robots
 }
 
 // A Visited is the result of an audit of a Visitor. The names of its fields in JSON never
@@ -76,7 +76,7 @@ type Host struct {
 const (
 	mostNames  = 1000            // names, addresses, hosts: further ones are counted as one
 	mostTold   = 20              // how many of them are in a Visited
-	disorder   = 5 * time.Minute // a later line may be of a request that was earlier by this much
+	disorder   = 5 * time.Minute // a later line may be of a request that came earlier, by at most this time
 	mostWaits  = 100_000         // lines that wait to be sorted
 	freshFor   = 24 * time.Hour  // RFC 9309, section 2.4
 	others     = "(others)"
@@ -85,9 +85,9 @@ const (
 )
 
 // Access audits the access log of a server, in the combined format of nginx or Apache, with or
-// without the host at the beginning. Lines in another form are counted and ignored. The error
-// is a *LineError if all lines of the log, whose name is name, are in another form, or one of
-// log.
+// without the host at the beginning. Lines in another form are counted and ignored. name is
+// the name of the log, for messages. The error is a *LineError if all lines are in another
+// form, or an error of reading the log.
 func (v Visitor) Access(name string, log io.Reader) (*Visited, error) {
 	return v.audit(name, log, parseAccess)
 }
@@ -177,7 +177,8 @@ type watch struct {
 	report    *Visited
 }
 
-// take sorts a line if it is one of the visitor.
+// take adds a line to the waiting lines if it is a request of the visitor, and judges the
+// lines that need not wait any longer.
 func (w *watch) take(x *visit) {
 	if w.began.IsZero() || x.at.Before(w.began) {
 		w.began = x.at

@@ -21,14 +21,14 @@
 //
 // The annotations of a request:
 //
-//	start:TIME    start of the request, RFC 3339 to the microsecond; from then
-//	              on bytes may have been sent, connecting included
+//	start:TIME    start of the request, RFC 3339 to the microsecond; bytes may
+//	              have been sent from this time on, connecting included
 //	method:HEAD   only the header was requested; absent for GET
 //	ttfb:S        seconds from start to the answer; absent if there was none
 //	took:S        seconds from start to the end of the answer
 //	asked:S       pause that was required, since the last answer of the site
 //	              or since the time of since
-//	clock:NAME    the clock that required it: own, crawl-delay, request-rate,
+//	clock:NAME    the clock that required the pause: own, crawl-delay, request-rate,
 //	              visit-time, adaptive, retry-after, back-off, failures, robots,
 //	              restart, host, domain, ip, machine
 //	since:TIME    start of the pause of asked, if that is not the end of the last
@@ -58,13 +58,13 @@
 // Some lines are about the crawl: their URL is permesso:run. With begin:clean or
 // begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
 // says when the state was last committed before the unclean end. With records:2 the lines
-// of the run have the digest of each robots.txt, and retry-after; those of earlier programs
+// of the run have the digest of each robots.txt, and retry-after; lines of earlier programs
 // have neither. With lost:BYTES that many bytes of the log were removed since the run
 // before. With order:WORD the run received an order while it ran: pause, resume, slow,
 // exclude, add or limit; or it begins by revoking the order of an earlier run: lift. A line
 // with site:SITE says that the site has settings of its own in this run from there on:
 // own:SETTING=VALUE for each, or allows:SETTING=VALUE if it is less strict than for
-// other sites; reason:TEXT says why. Without any of these the site has no settings of its
+// other sites; reason:TEXT says why. With none of these three the site has no settings of its
 // own any more.
 //
 //	of:PLACE      the site or host that the order is about; absent for all
@@ -105,8 +105,8 @@ const (
 	RobotsDisallowed  = -9998
 )
 
-// Records is an annotation of the line where a run begins: the lines of the run have the
-// digest of each robots.txt, and when a site may be requested again by a Retry-After.
+// Records is an annotation of the line where a run begins. It says that the lines of the
+// run have the digest of each robots.txt, and retry-after if an answer has a Retry-After.
 const Records = "records:2"
 
 // RunURL is the URL of lines about the crawl itself.
@@ -195,8 +195,8 @@ func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 // appendField appends a space and s as one field.
 func appendField(b []byte, s string) []byte { return appendText(append(b, ' '), s, false) }
 
-// appendText appends s as one field, or, if listed, as one of several annotations: without
-// white space, and not empty.
+// appendText appends s as one field or, if listed is true, as one of several annotations.
+// What it appends has no white space and is not empty.
 func appendText(b []byte, s string, listed bool) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -224,32 +224,33 @@ func (l *Line) Annotation(key string) (string, bool) {
 }
 
 // A Writer appends to a log. It is safe for concurrent use. Each line is written whole and
-// immediately: the log is evidence, and a kill must not lose a request. After a line could
-// not be written, Write and Sync fail: a line after an incomplete one could not be read,
-// and a missing line must not be acknowledged.
+// immediately, because the log is evidence, and a kill must not lose a request. If a line
+// could not be written, all later calls of Write and Sync fail, because a line after an
+// incomplete line could not be read, and a missing line must not be acknowledged.
 type Writer struct {
 	file    *os.File
 	buffers sync.Pool // of *[]byte, in which lines are encoded
 
-	// mu guards the fields below and the end of the file: a line is written whole before
-	// the next. Sync does not hold it while it waits for the disk.
+	// mu guards the fields below and the end of the file, so that each line is written
+	// whole before the next one. Sync does not hold it while it waits for the disk.
 	mu     sync.Mutex
 	size   int64          // of the file: whole lines
 	sum    uint32         // CRC-32C of them
 	sha    *digest.Digest // SHA-256 of them; nil if it is not known
 	synced int64          // this many bytes are synced
-	failed error          // of the first line that could not be written
+	failed error          // error of the first line that could not be written
 }
 
 // Open opens the log at path, creates it if it does not exist, and truncates an incomplete
 // last line.
 func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
-// OpenAt is like Open, for a log whose first from bytes had the CRC-32C sum when it was
-// last closed: they are not read again. If the log is shorter, it is read.
+// OpenAt is like Open, for a log that was open before. At its last close the log had from
+// bytes, with the CRC-32C sum. OpenAt does not read these bytes again, unless the log is
+// shorter now.
 //
-// sha is the state of their SHA-256, as Sum returned it, or empty if it is not known; then
-// that of the longer log is not known either.
+// sha is the state of the SHA-256 of these bytes, as Sum returned it. If it is not known,
+// sha is empty, and the SHA-256 of the longer log is not known either.
 func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -337,17 +338,17 @@ func (w *Writer) Size() int64 {
 	return w.size
 }
 
-// Sum returns the length of the log in bytes, their CRC-32C, and the state of their
-// SHA-256, which is empty if it is not known: the arguments of OpenAt.
+// Sum returns the arguments of OpenAt: the length of the log in bytes, the CRC-32C of these
+// bytes, and the state of their SHA-256. The state is empty if it is not known.
 func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size, w.sum, w.sha.State()
 }
 
-// Sync makes the lines written before survive a power cut; it calls sync if there are new
-// ones. Writers do not wait for it. It returns the error of sync, or of a line that could
-// not be written.
+// Sync makes all lines that were written before it survive a power cut. It calls the
+// function sync if there are new lines. Calls of Write do not wait for Sync. It returns the
+// error of sync, or of a line that could not be written.
 func (w *Writer) Sync(sync func(*os.File) error) error {
 	w.mu.Lock()
 	size, synced, failed := w.size, w.synced, w.failed
@@ -367,8 +368,8 @@ func (w *Writer) Sync(sync func(*os.File) error) error {
 // Close syncs and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.Sync((*os.File).Sync), w.file.Close()) }
 
-// Read calls f for each line of a log. It stops at the first line that cannot be parsed,
-// with an error that has its number, or at the first error of f.
+// Read calls f for each line of a log. It stops at the first error of f, or at the first
+// line that cannot be parsed; that error has the number of the line.
 func Read(r io.Reader, f func(*Line) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)

@@ -11,9 +11,9 @@ import (
 // orderMemory is how many bytes of lines an Order holds in memory; the rest is in files.
 const orderMemory = 8 << 20
 
-// An Order sorts lines by the bytes of their keys, in bounded memory: the rest is in
-// temporary files, which do not survive a kill. Lines with equal keys keep the order in
-// which they were added. It is not safe for concurrent use, and Close must be called.
+// An Order sorts lines by the bytes of their keys. It takes bounded memory: further lines
+// are in temporary files, which do not survive a kill. Lines with equal keys keep the order
+// in which they were added. It is not safe for concurrent use, and Close must be called.
 type Order struct{ sorter *extsort.Sorter }
 
 // NewOrder returns an Order with temporary files in dir; "" is the system's directory.
@@ -22,8 +22,8 @@ func NewOrder(dir string) *Order { return &Order{extsort.New(dir, orderMemory)} 
 // Add adds a line under a key; it copies both.
 func (o *Order) Add(key, line []byte) error { return o.sorter.Add(key, line) }
 
-// Each calls f with each line in order, until f returns an error, which Each returns. The
-// arguments are valid until f returns.
+// Each calls f with each line in order. If f returns an error, Each stops and returns it.
+// The arguments of f are valid until f returns.
 func (o *Order) Each(f func(key, line []byte) error) error { return o.sorter.Each(f) }
 
 // Close removes the temporary files.
@@ -33,9 +33,10 @@ func (o *Order) Close() error { return o.sorter.Close() }
 var ErrLong = lines.ErrLong
 
 // Texts calls f with the number of each line, from 1 on, and its bytes without the newline,
-// valid until f returns; torn says that the last line has no newline. It takes bounded
-// memory for any r, and does not parse lines: see Parse. It stops at the first error of f
-// or r, and at a line that is too long with ErrLong and its number.
+// which are valid until f returns. torn is true if the last line has no newline. Texts
+// takes bounded memory for any r, and does not parse lines: see Parse. It stops at the
+// first error of f or r, and with ErrLong at a line that is too long. It returns the number
+// of the last line.
 func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64, err error) {
 	in := lines.NewReader(r)
 	for n = 1; ; n++ {
@@ -55,10 +56,10 @@ func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64,
 // errTorn is the error of a last line without a newline.
 var errTorn = errors.New("it has no end, as in a log that is still written, or of a crawl that was killed")
 
-// Sift parses a log: it calls line with the number and contents of each line, and other
-// with the number of each line that cannot be parsed, that is too long, or that has no
-// newline at its end, and why. It takes bounded memory for any r, and stops at the first
-// error of a function or of r.
+// Sift parses a log. It calls line with the number and contents of each line. For a line
+// that cannot be parsed, is too long, or has no newline at its end, it calls other with the
+// number of the line and the reason. Sift takes bounded memory for any r, and stops at the
+// first error of a function or of r.
 func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
 	return SiftTexts(r, func(n int64, text []byte, torn bool) error {
 		if torn {
@@ -72,8 +73,9 @@ func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other fun
 	}, other)
 }
 
-// SiftTexts calls text with each line of a log as Texts does, and other with the number of
-// each line that is too long, and why. It stops at the first error of a function or of r.
+// SiftTexts calls text with each line of a log, as Texts calls f. For a line that is too
+// long, it calls other with the number of the line and the reason. It stops at the first
+// error of a function or of r.
 func SiftTexts(r io.Reader, text func(n int64, text []byte, torn bool) error, other func(n int64, why error) error) error {
 	in := lines.NewReader(r)
 	for n := int64(1); ; n++ {

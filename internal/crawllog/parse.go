@@ -40,8 +40,8 @@ func Parse(text string) (*Line, error) {
 	return l, nil
 }
 
-// split puts the fields of a line into f, up to its length, and returns how many the line
-// has.
+// split puts the fields of a line into f, as far as f has room, and returns how many fields
+// the line has.
 func split(text string, f *[fields]string) (n int) {
 	from := -1 // start of the field; -1 between two
 	for i := 0; i <= len(text); i++ {

@@ -24,9 +24,9 @@ type Options struct {
 	// Site reports whether a site is compared. If it is nil, all sites are.
 	Site func(frontier.Site) bool
 
-	// Change and Effect are called for each change and each effect, in the order of SURT. Begin
-	// is called before these, with the two crawls and their settings. If one of them returns an
-	// error, Compare returns it.
+	// Change and Effect are called for each change and each effect, in the order of SURT.
+	// Begin is called once before them, with the two crawls and their settings. If one of
+	// these functions returns an error, Compare returns it.
 	Begin  func(*Result) error
 	Change func(*Change) error
 	Effect func(*Effect) error
@@ -41,11 +41,12 @@ type order interface {
 	Close() error
 }
 
-// Compare returns what has changed between the crawl in the directory was and the later one in
-// is. It changes neither of them. While it reads, neither crawl can be opened to continue. It
-// ends when ctx does. The error is a *storage.InUseError if one of them is running, a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
-// storage.ErrNoCrawl, that of a function in the options, or one of the file system.
+// Compare returns what has changed between the crawl in the first directory and the later
+// crawl in the second. It changes neither of them. While it reads, neither crawl can be opened
+// to continue. It stops when ctx ends. The error is a *storage.InUseError if one of the crawls
+// is running, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an
+// error that wraps storage.ErrNoCrawl, an error of a function in the options, or an error of
+// the file system.
 func Compare(ctx context.Context, was, is string, o Options) (r *Result, err error) {
 	if o.Most == 0 {
 		o.Most = DefaultMost

@@ -83,7 +83,7 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	other, err := s.pages(func(p *storage.PageRecord) error {
 		u, err := frontier.ParseURL(p.URL)
 		if err != nil || !c.Site(u.Site()) {
-			return nil // without an entry
+			return nil // the URL has no entry
 		}
 		return add(u, written, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location})
 	})

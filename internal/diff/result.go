@@ -99,7 +99,7 @@ type Result struct {
 	Was    Snapshot `json:"was"`
 	Is     Snapshot `json:"is"`
 
-	// Settings that differ between the crawls: a change that they cause is not a change of the
+	// Settings that differ between the crawls. A change that they cause is not a change of the
 	// web. They include the identity.
 	Settings []Setting `json:"settings"`
 	// Seeds that only one of the crawls has.
@@ -205,7 +205,7 @@ type Robots struct {
 	// one forbids, whether they were requested or not.
 	Disallowed int64    `json:"newly_disallowed"`
 	Allowed    int64    `json:"newly_allowed"`
-	Unclear    int64    `json:"unclear"` // known URLs for which one of the two does not decide, since there was no answer
+	Unclear    int64    `json:"unclear"` // known URLs for which one of the two copies decides nothing, because there was no answer
 	First      []Effect `json:"first"`   // the first of these URLs, in the order of SURT
 }
 
@@ -215,7 +215,7 @@ type Copy struct {
 	Outcome Outcome   `json:"outcome"`
 	Status  int       `json:"status,omitempty"`
 	Failure string    `json:"failure,omitempty"`
-	Digest  string    `json:"digest,omitempty"`  // of the file that counts
+	Digest  string    `json:"digest,omitempty"`  // of the file that applies
 	Copied  time.Time `json:"copied,omitzero"`   // when that file was fetched, if it is an earlier one
 	Delay   float64   `json:"delay,omitempty"`   // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
 	Signals []string  `json:"signals,omitempty"` // statements about the use of the whole site
@@ -229,15 +229,15 @@ const (
 	File        Outcome = "file"        // there is a robots.txt
 	None        Outcome = "none"        // there is no robots.txt: everything is allowed
 	Forbidden   Outcome = "forbidden"   // it must not be read: nothing is allowed
-	Unreachable Outcome = "unreachable" // it could not be fetched: the last copy counts, or nothing is allowed
+	Unreachable Outcome = "unreachable" // it could not be fetched: the last copy applies, or nothing is allowed
 )
 
 // An Effect is a URL for which the decision of robots.txt has changed.
 type Effect struct {
 	URL  string        `json:"url"`
 	Site frontier.Site `json:"site"`
-	// Allowed says that the URL is allowed now and was not before. If it is false, it is the
-	// reverse.
+	// Allowed is true if the URL is allowed now and was not before. It is false in the
+	// opposite case.
 	Allowed bool             `json:"allowed"`
 	Was     Decision         `json:"was"`
 	Is      Decision         `json:"is"`

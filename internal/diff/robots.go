@@ -12,7 +12,7 @@ import (
 )
 
 // eachRobots compares the robots.txt of each site that both crawls know. Both copies are read
-// with the settings of the later crawl, so that differences are those of the site.
+// with the settings of the later crawl, so that only changes by the site count.
 func (c *comparison) eachRobots() error {
 	for site, err := range c.was.state.Names() {
 		if err := cmp.Or(err, c.ctx.Err()); err != nil {
@@ -26,7 +26,7 @@ func (c *comparison) eachRobots() error {
 			return err
 		}
 		if was == nil || is == nil {
-			continue // only one of the crawls has requested it
+			continue // only one of the crawls has requested the robots.txt
 		}
 		r := &Robots{Site: site, Was: copyOf(was, policy), Is: copyOf(is, policy), First: []Effect{}}
 		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
@@ -36,8 +36,9 @@ func (c *comparison) eachRobots() error {
 	return nil
 }
 
-// copies returns the last results of both crawls for a site's robots.txt, or nil if there was
-// none, and the policy of the later crawl for the site.
+// copies returns the results of the last requests of both crawls for a site's robots.txt, and
+// the policy of the later crawl for the site. A result is nil if there was no such request.
+// If the first result is nil, so is the second.
 func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, policy robots.Policy, err error) {
 	if was, err = last(c.was.state, site); err != nil || was == nil {
 		return nil, nil, policy, err
@@ -60,7 +61,7 @@ func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error)
 	return s, nil
 }
 
-// copyOf returns a copy, with its rules as of the time when it was fetched.
+// copyOf describes a robots.txt, with its rules as of the time when it was fetched.
 func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
 	g := s.Group(policy, s.Fetched)
@@ -98,7 +99,8 @@ func grantWord(s robots.Statement) string {
 	return robots.Refused.String()
 }
 
-// effect notes how the decision about a URL has changed, if the robots.txt of its site has.
+// effect notes how the decision about a URL has changed, if the robots.txt of its site has
+// changed.
 func (c *comparison) effect(u frontier.URL, p *pair) error {
 	r := c.rules[u.Site()]
 	if r == nil {
@@ -143,8 +145,8 @@ func decision(v robots.Verdict) Decision {
 	return Decision{Rule: v.Reason.String()}
 }
 
-// mostGroups is how many sites have their rules in memory at once. In the order of SURT only
-// the sites of one host are mixed.
+// mostGroups is the number of sites whose rules are in memory at once. Few are enough,
+// because in the order of SURT only the sites of one host are mixed.
 const mostGroups = 16
 
 // A groupCache has the rules of the sites that were used last.

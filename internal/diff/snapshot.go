@@ -29,8 +29,8 @@ func openSnapshot(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The zero time: what is due now does not matter, since a site that waits was not requested
-	// yet.
+	// The zero time means that nothing is due. That does not matter here, because a site that
+	// waits was not requested yet.
 	a, err := account.New(&r.Records, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -38,9 +38,9 @@ func openSnapshot(dir string) (*snapshot, error) {
 	return &snapshot{dir, r, a}, nil
 }
 
-// Before returns the directory of the crawl before (crawler.Options.Previous), or the directory
-// of the same name beside the later crawl. It returns "" if the crawl knows none. The directory
-// may not exist.
+// Before returns the directory of the crawl before the crawl of r (crawler.Options.Previous).
+// If both crawls were moved, it is the directory of the same name beside that of r. If no crawl
+// before is known, Before returns "". The directory may not exist.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
 	if errors.Is(err, storage.ErrNoCrawl) {
@@ -66,7 +66,8 @@ func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err er
 	return other, err
 }
 
-// settings compares the settings of the two crawls that decide what they see.
+// settings compares the settings of the two crawls, but only those that decide what a crawl
+// sees.
 func (c *comparison) settings() error {
 	was, before, err := crawler.LastRun(c.was.state)
 	if err != nil {
@@ -96,8 +97,8 @@ func (c *comparison) settings() error {
 	return c.Begin(c.Result)
 }
 
-// decides reports whether a setting may decide what a crawl sees. Its pace, its outputs, and
-// the crawl before do not.
+// decides reports whether a setting may decide what a crawl sees. Settings about the pace, the
+// outputs and the crawl before do not.
 func decides(s *crawler.Setting) bool {
 	return s.Group != crawler.GroupPace && s.Group != crawler.GroupOutput && s.Resume != crawler.ThisRun && s.Field != "Previous"
 }

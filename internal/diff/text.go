@@ -32,8 +32,8 @@ func textState(same bool) TextState {
 	return TextDiffers
 }
 
-// texts compares the texts of two answers, the first from the crawl before. It uses the digests
-// in pages.jsonl, or else the archives.
+// texts compares the texts of two answers, of which the first is from the earlier crawl. It
+// uses the digests in pages.jsonl, or else the archives.
 func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) (TextState, error) {
 	first, err := c.text(c.was, a, was)
 	if err != nil || first == "" {
@@ -54,9 +54,9 @@ func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) 
 	return s.text(u)
 }
 
-// answer returns the archived last answer to u. It returns nil if that is not available: the
-// record is damaged, its file was moved away, or the crawl with its body is missing. Only a
-// damaged state is an error.
+// answer returns the archived last answer to u. It returns nil if the answer is not
+// available, because its record is damaged, its file was moved away, or the crawl with its
+// body is missing. Only a damaged state is an error.
 func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	resp, err := s.account.Answer(u)
 	var damaged *storage.DamagedError
@@ -69,8 +69,8 @@ func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	return nil, nil
 }
 
-// text returns the digest of the visible text in the archived answer to u, or "" if that is
-// neither a page nor a text, or cannot be read.
+// text returns the digest of the visible text in the archived answer to u. It returns "" if
+// the answer is neither a page nor a text, or cannot be read.
 func (s *snapshot) text(u frontier.URL) (string, error) {
 	resp, err := s.answer(u)
 	if resp == nil || err != nil {

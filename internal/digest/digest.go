@@ -10,15 +10,16 @@ import (
 	"hash"
 )
 
-// A Digest is the SHA-256 of the bytes written to it. A nil Digest ignores writes, and has
-// no state.
+// A Digest is the SHA-256 of the bytes written to it. A nil *Digest ignores writes and has
+// an empty state.
 type Digest struct{ hash.Hash }
 
 // New returns the digest of no bytes.
 func New() *Digest { return &Digest{sha256.New()} }
 
-// Resume returns the digest of the first n bytes of a file from text, the result of State;
-// nil if text is missing, invalid, or of another length. For n = 0 no text is needed.
+// Resume returns the digest of the first n bytes of a file. text is what State returned for
+// these bytes. Resume returns nil if text is missing, invalid, or for another number of
+// bytes; if n is 0, it ignores text.
 func Resume(text string, n int64) *Digest {
 	d := New()
 	if n == 0 {
@@ -43,8 +44,8 @@ func (d *Digest) Write(p []byte) (int, error) {
 	return d.Hash.Write(p)
 }
 
-// State returns the argument of Resume in base 64, which later versions of Go can read, too
-// (package hash); empty for a nil digest.
+// State returns the text for Resume, in base 64. Later versions of Go can read it, too
+// (package hash). For a nil *Digest it returns "".
 func (d *Digest) State() string {
 	if d == nil {
 		return ""
@@ -56,7 +57,8 @@ func (d *Digest) State() string {
 	return base64.StdEncoding.EncodeToString(state)
 }
 
-// Of returns the SHA-256 of the n bytes that state describes; nil if it is not known.
+// Of returns the SHA-256 of the n bytes that state describes, or nil if state is not that
+// of n bytes.
 func Of(state string, n int64) []byte {
 	if d := Resume(state, n); d != nil {
 		return d.Sum(nil)

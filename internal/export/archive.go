@@ -54,16 +54,18 @@ func (c *cancelled) Write(p []byte) (int, error) {
 
 // WriteWACZ packs all WARC files. It fills in the empty fields of p: the pages, the main page,
 // and the directory for temporary files. The pages are the HTML pages of pages.jsonl with a 2xx
-// status in their order (of the archive if there is no pages.jsonl). The main page is the first
-// of them that is a seed, or to which a seed redirects. Answers of earlier crawls that records
-// here repeat are copied, so that the package can be replayed alone. Records whose answer is
-// not found are counted in s.Missing. Unless the answer was purged, the first ten records of
-// each answer are reported as Damage that wraps a *storage.AwayError. The index lists, instead
-// of each 304, a record of the answer that it repeats. WriteWACZ returns how many pages it has
-// listed.
+// status, in their order; without a pages.jsonl, they are those of the archive. The main page
+// is the first of these pages that is a seed, or to which a seed redirects. WriteWACZ returns
+// how many pages it has listed.
 //
-// The error is ErrNoWARC without WARC files, and ErrOpen if one of them is not finished. A
-// damaged WARC file cannot be packed.
+// A record of this crawl may repeat an answer of an earlier crawl. Such answers are copied, so
+// that the package can be replayed alone. If an answer is not found, the records that repeat it
+// are counted in s.Missing. The first ten of these records are also reported as Damage that
+// wraps a *storage.AwayError, unless the answer was purged. The index does not list a 304
+// itself, but a record of the answer that the 304 repeats.
+//
+// The error is ErrNoWARC if there are no WARC files, and ErrOpen if one of them is not
+// finished. A damaged WARC file cannot be packed.
 func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (int64, error) {
 	if len(s.WARCs) == 0 {
 		return 0, ErrNoWARC
@@ -152,7 +154,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 	}
 }
 
-// errStop ends a reading that has found what it needs.
+// errStop stops a reader that has found what it needs.
 var errStop = errors.New("enough")
 
 func (s *Source) mainPage(ctx context.Context) (string, error) {

@@ -120,7 +120,7 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 		WARCType:     string(rec.Type), WARCID: rec.ID, WARCFile: name, WARCOffset: new(rec.Offset),
 	}
 	if rec.Type == warc.Revisit {
-		row.Truncated = "" // it marks a body that is elsewhere as truncated (WARC 1.1, section 6.7.2)
+		row.Truncated = "" // a revisit record is marked as truncated if its body is in another record (WARC 1.1, section 6.7.2)
 	}
 	if rec.Head() {
 		row.Method = http.MethodHead
@@ -150,8 +150,8 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// describe adds the fields of a metadata record: those of WARC 1.1, section 6.6, and those that
-// this crawler adds.
+// describe adds the fields of a metadata record: the fields of WARC 1.1, section 6.6, and the
+// fields that this crawler adds.
 func (r *Row) describe(rec *warc.Record) error {
 	fields, err := rec.Fields()
 	if err != nil {

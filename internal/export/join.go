@@ -17,8 +17,8 @@ import (
 //
 // A line of pages.jsonl and a WARC record are one capture if they have the same URL and the
 // same time to the microsecond. If WARC-Date has no fraction, as in WARC 1.0, the same second
-// is enough. If several captures have the same URL and time, one is joined and the others are
-// separate rows.
+// is enough. If several captures have the same URL and time, only one of them is joined with
+// the line, and the others are separate rows.
 func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if err := s.rows(ctx, func(r *Row) bool { return yield(r, nil) }); err != nil {
@@ -64,8 +64,8 @@ func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	return s.captures(ctx, add)
 }
 
-// join yields the sorted rows, with a page and its capture as one row. The error is errStop if
-// yield returns false.
+// join yields the sorted rows. A page and its capture become one row. If yield returns false,
+// the error is errStop.
 func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*Row) bool) error {
 	put := func(r *Row) error {
 		if r == nil {
@@ -105,7 +105,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 	return err
 }
 
-// isOf reports whether an archived capture is that of page.
+// isOf reports whether r, an archived capture, belongs to page.
 func (r *Row) isOf(page *Row) bool {
 	if r.URL != page.URL {
 		return false
@@ -113,8 +113,8 @@ func (r *Row) isOf(page *Row) bool {
 	return r.Time.Equal(page.Time) || r.Time.Nanosecond() == 0 && r.Time.Equal(page.Time.Truncate(time.Second))
 }
 
-// appendKey appends the sort key of a row. At the same time a capture sorts before a page, so
-// that the capture of a page is just before it.
+// appendKey appends the sort key of a row. If a capture and a page have the same time, the
+// capture sorts first, so that the capture of a page is just before the page.
 func (r *Row) appendKey(b []byte) []byte {
 	b = append(append(b, r.SURT...), 0)
 	b = append(append(b, r.URL...), 0)

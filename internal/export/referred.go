@@ -23,7 +23,7 @@ import (
 // this crawl repeat, and with a record for each 304.
 const referredFile = "referred-to.warc.gz"
 
-// A referred is that file while it is written. Answers are copied in their stored form.
+// A referred writes the file referredFile. It copies answers in their stored form.
 type referred struct {
 	s       *Source
 	dir     string // directory of the crawl
@@ -48,17 +48,18 @@ type missing struct {
 	purged  bool      // it was purged from an earlier crawl
 }
 
-// maxRecords is how many records that repeat one missing answer are reported.
+// maxRecords is how many of the records that repeat one missing answer are reported.
 const maxRecords = 10
 
 // referredTo copies the answers of earlier crawls that records of this crawl repeat into a WARC
-// file in a temporary directory, so that the crawl can be replayed alone. The path is "" if
-// there are none; otherwise the caller removes the directory with remove. Answers that are not
-// found are reported as damage.
+// file in a temporary directory, so that the crawl can be replayed alone. If there are no such
+// answers, the path is ""; otherwise the caller removes the directory with remove. Answers that
+// are not found are reported as damage.
 //
-// A replay of a 304 as it was sent shows an empty page. So the file has a record of the same
-// time for each 304: it repeats the same answer, with its status and with its header as updated
-// by the 304. stood reports whether there is such a record for a capture.
+// A replay of a 304 as it was sent would show an empty page. So the file has another record for
+// each 304, with the same time. This record repeats the answer to which the 304 refers: it has
+// the status of that answer, and the header of that answer as updated by the 304. stood reports
+// whether there is such a record for a capture.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
 	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
@@ -87,8 +88,9 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 	return path, stood, r.remove, err
 }
 
-// repeatsAny reports whether a crawl without a crawl before it has a record that repeats an
-// answer. It reads the index, which is quicker than reading the archive.
+// repeatsAny reports whether a crawl has a record that repeats an answer. It is used for a
+// crawl without a crawl before it. It reads the index, which is quicker than reading the
+// archive.
 func repeatsAny(dir string) (bool, error) {
 	index, err := os.Open(filepath.Join(dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +115,8 @@ func (r *referred) key(file string, offset int64) uint64 {
 	return maphash.String(r.seed, fmt.Sprint(file, " ", offset))
 }
 
-// record handles a record of the crawl.
+// record finds the answer that a record of the crawl repeats. It copies an answer of an earlier
+// crawl, and writes a record for a 304.
 func (r *referred) record(rec *warc.Record, name string) error {
 	if purged := storage.PurgedAnswer(rec); purged != "" {
 		r.purged[purged] = true
@@ -169,8 +172,8 @@ func (m *missing) add(record *Damage, err error) {
 	}
 }
 
-// tellMissing counts the records whose answer is missing. After a URL was captured again, the
-// state no longer knows that its old answer was purged; the archive does.
+// tellMissing counts the records whose answer is missing. It asks the archive whether an old
+// answer was purged, because the state forgets this when the URL is captured again.
 func (r *referred) tellMissing() error {
 	for _, answer := range r.order {
 		m := r.missing[answer]

@@ -19,8 +19,8 @@ const (
 	Fetched Fate = "fetched"
 	// RobotsTxt: the answer for a robots.txt, a tdmrep.json, or a license.
 	RobotsTxt Fate = "robots.txt"
-	// Refused: answered but not kept, since the owner refuses the purpose of the crawl or
-	// requires a license.
+	// Refused: the page was answered but not kept, because the owner refuses the purpose of the
+	// crawl or requires a license.
 	Refused Fate = "refused"
 	// NotTaken: the answer is archived and not in pages.jsonl. The page was requested again or
 	// given up; crawl.log says which.
@@ -31,7 +31,7 @@ const (
 // fields are in their order. A pointer is nil if the value is unknown. A string is empty if the
 // value is unknown or empty.
 type Row struct {
-	Snapshot time.Time `json:"snapshot,omitzero"` // in a series: when the run of its crawl began; zero otherwise
+	Snapshot time.Time `json:"snapshot,omitzero"` // when the run of its crawl began, if the crawl is in a series; zero otherwise
 
 	SURT   string    `json:"surt"` // of URL, as cdxj.SURT makes it
 	URL    string    `json:"url"`  // as requested
@@ -230,8 +230,8 @@ func listed(list, separator, one string) string {
 	return list + separator + one
 }
 
-// addCapture adds the fields that only the archive has. If both have a field, the value of the
-// page stays: it was made with the body at hand.
+// addCapture adds the fields that only the archive has. If the page and the archive have the
+// same field, the value of the page stays, because it was made from the body itself.
 func (r *Row) addCapture(c *Row) {
 	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
 	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
@@ -266,7 +266,7 @@ func (r *Row) finish(havePages bool) {
 	}
 }
 
-// stored is the form of a row in a sorted run: without the fields that finish sets, and with
+// stored is a row in a sorted run. It does not have the fields that finish sets, but it has
 // Page.
 type stored struct {
 	*Row

@@ -41,7 +41,8 @@ type Source struct {
 	Memory int    // bytes of rows in memory during sorting; 0 means DefaultMemory
 
 	// Damaged is called for each part that cannot be read and is left out. If it returns an
-	// error, or is nil, the export ends there.
+	// error, the export ends with that error. If Damaged is nil, the export ends at the first
+	// such part.
 	Damaged func(*Damage) error
 
 	// Missing is set by WriteWACZ.
@@ -50,15 +51,15 @@ type Source struct {
 	read atomic.Int64
 }
 
-// A Missing counts the records of a package that repeat an answer of another record, and whose
-// body is not in the package.
+// A Missing counts the records of a package that repeat the answer of another record, if that
+// answer, and so the body, is not in the package.
 type Missing struct {
 	Purged int64 // the answer was purged
 	Away   int64 // the answer is in an earlier crawl whose archive is missing
 }
 
-// Open finds the files of a crawl in its directory. It fails with an error that wraps
-// ErrNoCrawl if there are none, a *storage.NotBegunError, a *storage.PurgeError if a purge of
+// Open finds the files of a crawl in its directory. If there are none, the error wraps
+// ErrNoCrawl. Other errors are a *storage.NotBegunError, a *storage.PurgeError if a purge of
 // the crawl was not finished, or an error of the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
@@ -98,7 +99,7 @@ func Open(dir string) (*Source, error) {
 }
 
 // openSuffix is the end of the name of a WARC file that is still being written, or that was
-// when the crawl was killed. Such a file is listed under its final name.
+// being written when the crawl was killed. Such a file is listed under its final name.
 const openSuffix = ".open"
 
 func warcName(path string) string { return strings.TrimSuffix(filepath.Base(path), openSuffix) }
@@ -133,7 +134,7 @@ func (s *Source) open(path string) (io.ReadCloser, error) {
 }
 
 // A countedFile is a file whose bytes are counted as they are read. It does not embed the
-// *os.File: io.Copy would call the WriteTo method of that, which does not count.
+// *os.File, because io.Copy would then call (*os.File).WriteTo, which does not count.
 type countedFile struct {
 	file *os.File
 	n    *atomic.Int64

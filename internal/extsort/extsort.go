@@ -1,9 +1,9 @@
 // Package extsort sorts more records than fit in memory.
 //
 // Records that do not fit are written to temporary files in sorted runs, which are written
-// and read sequentially. When there are fanIn runs of one level, they are merged into one:
-// so each record is written once per level, and a hundred million records keep some hundred
-// files open at most.
+// and read sequentially. As soon as there are fanIn runs of one level, they are merged into
+// one run of the next level. So each record is written once per level, and a hundred
+// million records need at most some hundred open files.
 package extsort
 
 import (
@@ -41,8 +41,8 @@ type Sorter struct {
 
 	buf  []byte // keys and values of held
 	held []span // records that are in no run
-	// Runs are in the order in which their records were added: merging neighbours keeps
-	// that order.
+	// Runs are in the order in which their records were added, and merging neighbours keeps
+	// this order.
 	runs []run
 	out  *bufio.Writer
 	n    int64
@@ -61,11 +61,12 @@ type run struct {
 	level int   // how often its records were merged
 }
 
-// New returns a Sorter with temporary files in dir ("" is the system's). It holds at most
-// memory bytes of records, with 32 bytes for each, but always one record. While that memory
-// grows, as much again is in use; merging takes 64 KiB for each of 64 runs, and writing a
-// run 256 KiB. Files take the bytes of the records and a few more for each, and twice that
-// while the largest runs are merged.
+// New returns a Sorter with temporary files in dir; "" means the system's directory. The
+// Sorter holds at most memory bytes of records, of which each counts 32 bytes more than it
+// has, but always at least one record. While the buffer for the records grows, it takes as
+// much memory again. Merging takes 64 KiB for each of 64 runs, and writing a run takes 256
+// KiB. The files take the bytes of the records and a few more for each record. While the
+// largest runs are merged, they take twice as much.
 //
 // Close must be called.
 func New(dir string, memory int) *Sorter {
@@ -75,8 +76,9 @@ func New(dir string, memory int) *Sorter {
 // Len returns how many records were added.
 func (s *Sorter) Len() int64 { return s.n }
 
-// Add adds a record; it copies key and value. If a temporary file cannot be written, only
-// this record is not added: after there is room on the disk, it can be added again.
+// Add adds a record; it copies key and value. If a temporary file cannot be written, the
+// record is not added, but all earlier records stay. When there is room on the disk, it can
+// be added again.
 func (s *Sorter) Add(key, value []byte) error {
 	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
 		if err := s.spill(); err != nil {
@@ -100,9 +102,9 @@ func (s *Sorter) grow(n int) {
 	}
 }
 
-// Each calls f for each record in order, until f returns an error, which Each returns. Key
-// and value are valid until f returns; f must not use s. Each may be called any number of
-// times, also after it ended early.
+// Each calls f for each record in order. If f returns an error, Each stops and returns it.
+// Key and value are valid until f returns, and f must not use s. Each may be called any
+// number of times, also after a call that ended early.
 func (s *Sorter) Each(f func(key, value []byte) error) error {
 	for len(s.runs) >= s.fanIn { // memory is a source, too
 		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
@@ -125,8 +127,9 @@ func (s *Sorter) failed(err error) error {
 	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
 }
 
-// sort sorts the records in memory. Comparing keys all over the memory would be slow, so
-// each span has eight bytes of its key: those after the common prefix of all keys.
+// sort sorts the records in memory. Comparing keys from all over the memory would be slow,
+// so each span has a copy of eight bytes of its key: those after the common prefix of all
+// keys.
 func (s *Sorter) sort() {
 	if len(s.held) == 0 {
 		return
@@ -158,8 +161,8 @@ func (s *Sorter) sort() {
 	})
 }
 
-// spill writes the records in memory to a run. If it fails, nothing has changed except that
-// runs may be merged.
+// spill writes the records in memory to a run. If it fails, no record is lost, but some
+// runs may have been merged.
 func (s *Sorter) spill() error {
 	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
 		if err := s.merge(s.fanIn); err != nil {
@@ -309,7 +312,8 @@ func (s *source) length() (uint64, error) {
 	return 0, s.damaged(io.ErrUnexpectedEOF)
 }
 
-// damaged adds the file's name to an error, which io.ErrUnexpectedEOF does not have.
+// damaged adds the name of the file to an error of reading it. An end in the middle of a
+// record becomes io.ErrUnexpectedEOF.
 func (s *source) damaged(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -317,7 +321,8 @@ func (s *source) damaged(err error) error {
 	return fmt.Errorf("%s is not what was written: %w", s.name, err)
 }
 
-// each merges sources; of equal keys those of the earlier source come first.
+// each merges sources. Of records with equal keys, the record of the earlier source comes
+// first.
 func each(all []*source, f func(key, value []byte) error) error {
 	open := all[:0]
 	for i, s := range all {
@@ -351,7 +356,8 @@ func each(all []*source, f func(key, value []byte) error) error {
 	return nil
 }
 
-// sink restores the heap order after the key of the source at i has grown.
+// sink restores the heap order after the source at i has moved to a record with a larger
+// key.
 func sink(heap []*source, i int) {
 	for {
 		least := 2*i + 1

@@ -1,5 +1,5 @@
-// Package lines reads files of lines that may be damaged: a hole in a file is a line
-// without a newline, as long as the hole.
+// Package lines reads files of lines that may be damaged. A damaged file may have a hole,
+// which looks like one very long line, so lines have a maximum length.
 package lines
 
 import (
@@ -12,7 +12,7 @@ import (
 // Max is the length of the longest line of a crawl, without the body of a page, in bytes.
 const Max = 8 << 20
 
-// ErrLong is the error of a line that is longer than Max. The line is skipped.
+// ErrLong is the error for a line that is longer than Max. Such a line is skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
 // A Reader reads lines. It needs memory for Max bytes, doubled while the buffer grows.
@@ -27,7 +27,8 @@ type Reader struct {
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // NewPageReader returns a Reader of JSON lines that empties the strings of the members body
-// and base64: they are most of the file, as large as pages can be, and not needed.
+// and base64. Most of the file is in these strings, which are as large as pages can be, and
+// they are not needed.
 func NewPageReader(r io.Reader) *Reader {
 	l := NewReader(r)
 	l.bodies = true
@@ -37,8 +38,8 @@ func NewPageReader(r io.Reader) *Reader {
 // Torn reports whether the last line read had no newline.
 func (l *Reader) Torn() bool { return l.torn }
 
-// Next returns the next line, without its newline, valid until the next call. The error is
-// ErrLong for a line that was skipped, and io.EOF at the end.
+// Next returns the next line, without its newline. It is valid until the next call. The
+// error is ErrLong for a line that was skipped, and io.EOF at the end.
 func (l *Reader) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	var scan bodyScanner
@@ -86,7 +87,8 @@ type bodyScanner struct {
 	name    []byte // name of the member, up to the length of "base64"
 }
 
-// step returns how many bytes of b to keep or to drop together, and whether they are kept.
+// step returns how many bytes at the beginning of b are either all kept or all dropped, and
+// whether they are kept.
 func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 	if s.drop {
 		for n < len(b) {

@@ -1,6 +1,7 @@
-// Package outfile writes output files. Each file gets its name after it is complete; until then
-// the earlier file of that name does not change. A device or a named pipe is written to, and
-// never replaced. If the name is a symbolic link, its target is replaced, and not the link.
+// Package outfile writes output files. Each file gets its name only when it is complete; before
+// that, an earlier file of that name does not change. A device or a named pipe is written to,
+// and never replaced. If the name is a symbolic link, the target of the link is replaced, and
+// not the link.
 package outfile
 
 import (
@@ -16,8 +17,8 @@ import (
 // maxLinks is how many symbolic links are followed from one name, as in Linux.
 const maxLinks = 40
 
-// A File is an output that is being written. Its os.File.Name is that of a temporary file
-// beside the output, unless InPlace.
+// A File is an output that is being written. Its Name method returns the name of a temporary
+// file beside the output, unless the output is written in place.
 type File struct {
 	*os.File
 	path   string // of the output, without symbolic links; empty if it is written in place
@@ -55,8 +56,8 @@ func Create(path string) (*File, error) {
 	}
 }
 
-// CreateRegular is Create for a file that is read again by its name: it fails if path names a
-// device or a named pipe.
+// CreateRegular is like Create, for a file that will be read again by its name. It fails if
+// path names a device or a named pipe.
 func CreateRegular(path string) (*File, error) {
 	if _, err := ResolveRegular(path); err != nil {
 		return nil, err
@@ -105,8 +106,8 @@ func (f *File) Commit() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// CommitNew gives the file its name if no file has that name; otherwise the error is
-// fs.ErrExist.
+// CommitNew gives the file its name if no other file has that name. If another file has it, the
+// error is fs.ErrExist.
 func (f *File) CommitNew() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -131,7 +132,7 @@ func (f *File) named(err error) error {
 		return err
 	}
 	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
-		_ = dir.Sync() // some systems cannot
+		_ = dir.Sync() // some systems cannot sync a directory
 		dir.Close()
 	}
 	f.path = ""
@@ -151,8 +152,8 @@ func (f *File) Discard() error {
 	return os.Remove(f.Name())
 }
 
-// Resolve follows symbolic links from path to the file to be written, which may not exist.
-// inPlace says that the file is not regular and must be opened by path. The error is
+// Resolve follows symbolic links from path to the file to be written, which need not exist.
+// inPlace is true if the file is not regular and must be opened by path. The error is
 // syscall.EISDIR for a directory, and fs.ErrNotExist if the directory of the file does not
 // exist.
 func Resolve(path string) (real string, inPlace bool, err error) {
@@ -203,7 +204,7 @@ func Resolve(path string) (real string, inPlace bool, err error) {
 	return "", false, &fs.PathError{Op: "write", Path: path, Err: errors.New("too many symbolic links")}
 }
 
-// ResolveRegular is Resolve for a file that must be regular or not exist.
+// ResolveRegular is like Resolve, but fails if the file exists and is not regular.
 func ResolveRegular(path string) (real string, err error) {
 	real, inPlace, err := Resolve(path)
 	if err == nil && inPlace {
@@ -239,8 +240,8 @@ func unfinished(dir, name string) (paths []string) {
 	return paths
 }
 
-// Unfinished reports whether the output at path is being written, or was when a process was
-// killed.
+// Unfinished reports whether a process is writing the output at path, or was killed while it
+// wrote it.
 func Unfinished(path string) bool {
 	real, inPlace, err := Resolve(path)
 	if err != nil || inPlace {

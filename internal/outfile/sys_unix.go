@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock marks a file as written by this process. It returns false if another process has marked
-// it, and an error if the file system has no locks.
+// lock locks a file to show that this process writes it. It returns false if another process
+// has locked it, and an error if the file system has no locks.
 func lock(f *os.File) (got bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// lockName is the name of the file in a directory of TempDir that its process has locked.
+// lockName is the name of a file in each directory of TempDir. The process that uses the
+// directory has locked the file.
 const lockName = ".lock"
 
 // TempDir makes a directory for temporary files in parent, or in the system's directory if
@@ -27,7 +28,7 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	_, _ = lock(f) // if the file system has no locks, other processes remove nothing
+	_, _ = lock(f) // if the file system has no locks, other processes remove no directories
 	return dir, func() error { return errors.Join(f.Close(), os.RemoveAll(dir)) }, nil
 }
 

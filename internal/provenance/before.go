@@ -33,8 +33,8 @@ func (w *writer) openBefore() *before {
 	return &before{state: state}
 }
 
-// take counts a page as gone if it is missing now and was answered without an error in the
-// crawl before. Counting ends if the crawl before cannot be read.
+// take counts a page as gone if it is missing now, but had an answer without an error in
+// the crawl before. If the crawl before cannot be read, take ends the count.
 func (b *before) take(p *storage.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return

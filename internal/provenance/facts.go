@@ -32,7 +32,8 @@ var standingWords = map[account.Standing]string{
 	account.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
 }
 
-// facts returns what the crawl knows, in Markdown, by the names of the marks.
+// facts returns the facts for the datasheet in Markdown. The keys are the names of the
+// marks in the datasheet.
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -124,7 +125,7 @@ func more(n int64, of string) string {
 }
 
 // numbers returns a table of names and their counts in a unit, the most frequent first. If
-// there are no names, it returns empty.
+// there are no names, it returns the text empty.
 func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
@@ -307,7 +308,7 @@ func (p *Provenance) fileFacts() string {
 		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file") + p.elsewhereFacts()
 }
 
-// elsewhereFacts returns where bodies may be that are in none of the files.
+// elsewhereFacts returns where the bodies may be that none of the files contains.
 func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// mostCounted is how many sites are counted in memory. The counts of more sites are sorted in
-// files.
+// mostCounted is how many sites are counted in memory. If there are more, the counts are
+// sorted in files.
 const mostCounted = 4096
 
 // A hostCounts counts requests by site, in bounded memory.

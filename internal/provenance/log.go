@@ -23,7 +23,7 @@ import (
 // A logRun is what crawl.log says about a run.
 type logRun struct {
 	begun, last time.Time
-	next        bool // a run follows, and says:
+	next        bool // another run follows; its first line says:
 	killed      bool // it did not end by itself
 }
 
@@ -36,8 +36,8 @@ type logReader struct {
 	hosts hostCounts
 }
 
-// mostRuns is how many runs are remembered. It is more than are listed, since they are joined
-// with the runs that the processes have recorded.
+// mostRuns is how many runs are remembered. More runs are remembered than listed, because the
+// runs in the log are joined with the runs that the processes have recorded.
 const mostRuns = 10 * mostListed
 
 // readLog reads crawl.log. A missing file has no lines.
@@ -120,7 +120,8 @@ func (r *logReader) request(l *crawllog.Line) error {
 // others is the name for all names beyond mostNames.
 const others = "others"
 
-// count counts a name, or others if there are too many different names.
+// count counts a name. If there are already too many different names, it counts a new name as
+// others.
 func count(m map[string]int64, name string) {
 	if _, known := m[name]; !known && len(m) >= mostNames {
 		name = others
@@ -128,7 +129,8 @@ func count(m map[string]int64, name string) {
 	tally(m, name)
 }
 
-// tally counts a name. It keeps a copy of the name, which otherwise would keep the whole line.
+// tally counts a name. It stores a copy of the name, because the name itself is a part of a
+// whole line, which would stay in memory.
 func tally(m map[string]int64, name string) {
 	if _, known := m[name]; !known {
 		name = strings.Clone(name)
@@ -146,7 +148,7 @@ func tallyFirst(m map[string]int64, name string, most int) {
 // mostTop is how many of the most frequent names are listed.
 const mostTop = 20
 
-// topOf returns the most frequent names.
+// topOf returns the most frequent of the names, at most mostTop.
 func topOf(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -216,9 +218,9 @@ func (w *writer) joinRuns(r *logReader) error {
 	return err
 }
 
-// join combines the runs in the log with processes. unclean says that the last run did not end
-// by itself. A run may be in only one of both: its lines were removed, or it was killed before
-// it recorded itself, or its version records nothing.
+// join combines the runs in the log with processes. unclean is true if the last run did not
+// end by itself. A run may be in only one of the two lists, because its lines were removed,
+// because it was killed before it recorded itself, or because its version records nothing.
 func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
 	w.Builds = map[string]crawler.Build{}
 	i := 0

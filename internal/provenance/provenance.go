@@ -212,8 +212,8 @@ type Absences struct {
 	// Links that did not bring their URL into the crawl. Source says where they were counted:
 	// in links.jsonl, in the summary of the last run, or not at all.
 	Source       string           `json:"refused_source"`
-	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: URLs that never entered the crawl, each once, by reason
-	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: links, each URL once for each page, by reason
+	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: number of URLs by reason that never entered the crawl; a URL counts once
+	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: number of links by reason; a URL counts once for each page
 }
 
 // The values of Absences.Source.

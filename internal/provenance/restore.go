@@ -31,10 +31,10 @@ const mostRestored = 64 << 20
 // time grows with the square of the length.
 const mostFlipped = 16 << 10
 
-// Restore returns the contents of files in differ that match the provenance.json in dir again.
-// It can restore files that became longer or have one flipped bit, files that are the same in
+// Restore returns, for files in differ, contents that match the provenance.json in dir again.
+// It can restore a file that became longer or has one flipped bit, a file that is the same in
 // another snapshot, and the lists that Write makes from the state and the log. It writes
-// nothing. It uses only Options.OptOut. The errors are those of Write.
+// nothing. Of the options it uses only OptOut. The errors are those of Write.
 func Restore(ctx context.Context, dir string, differ []Difference, o Options) (all []Restored, err error) {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o Output) is(text []byte) bool {
 }
 
 // found searches the content of a file in its damaged version, and in the directories beside
-// dir. It returns nil if there is none.
+// dir. It returns nil if it finds no such content.
 func found(dir string, of Output) (text []byte, how string, err error) {
 	name := filepath.FromSlash(of.Name)
 	text, err = readBounded(filepath.Join(dir, name), mostRestored)

@@ -22,7 +22,7 @@ type Sheet struct {
 // openQuestion is the text where a person has to answer.
 const openQuestion = "*Open: a person has to answer this.*"
 
-// emptySheet has the questions, and none of the facts.
+// emptySheet is the datasheet with the questions only, without any facts.
 //
 //go:embed sheet.md
 var emptySheet []byte
@@ -36,8 +36,8 @@ var (
 // mostSheet is the maximum length of a datasheet that is updated, in bytes.
 const mostSheet = 16 << 20
 
-// writeSheet updates the facts in DATASHEET.md. It keeps what a person has written. If it
-// cannot tell what that is, it does not change the file.
+// writeSheet updates the facts in DATASHEET.md, and keeps what a person has written. If it
+// cannot tell the two apart, it does not change the file.
 func (w *writer) writeSheet() error {
 	path := filepath.Join(w.dir, DatasheetFile)
 	old, err := readBounded(path, mostSheet)

@@ -48,9 +48,11 @@ var ErrNone = errors.New("provenance: there is no " + File)
 // Verify compares the files of a directory with the digests in its provenance.json. It also
 // compares provenance.json with its signature, if there is a key, and with what this program
 // would write. It does not need the crawl: a copy is enough, and missing files are listed. It
-// changes nothing. Differences are not an error. The error is ErrNone, a *storage.InUseError if
-// a crawl is running in the directory, a *storage.NotBegunError, one that says what in
-// provenance.json cannot be read, the cause of ctx, or one of the file system.
+// changes nothing.
+//
+// Differences are not an error. The error is ErrNone, a *storage.InUseError if a crawl is
+// running in the directory, a *storage.NotBegunError, an error that says what in
+// provenance.json cannot be read, the cause of ctx, or an error of the file system.
 func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if run, held := storage.Holder(dir); held {
 		return nil, &storage.InUseError{Dir: dir, Run: run}
@@ -83,7 +85,8 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 // reads reports whether this version reads a format. In format 1 some figures have other names.
 func reads(format string) bool { return format == Format || format == "permesso-provenance/1" }
 
-// itself checks the digests of itself and of the settings that text, the provenance.json, has.
+// itself checks the two digests in text, the content of provenance.json: that of the file
+// itself and that of the settings.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if p.Format == Format {

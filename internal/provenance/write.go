@@ -46,15 +46,15 @@ type Result struct {
 
 // Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
 // directory of a crawl. Each file is written completely or not at all. If there is a key, Write
-// writes the signature; otherwise it removes an earlier one. It reads all outputs for their
-// digests, and compares them with what the crawl has written. If a file differs, the error is a
-// *storage.DamagedError that names it, and nothing is written. While Write works, the crawl
-// cannot be opened to continue.
+// writes the signature; otherwise it removes an earlier signature. Write reads all outputs to
+// compute their digests, and compares the outputs with what the crawl has written. If a file
+// differs, the error is a *storage.DamagedError that names the file, and nothing is written.
+// While Write works, the crawl cannot be opened to continue.
 //
-// If ctx ends or Write fails, the files stay as they were, or some of them do: then Verify
-// reports it. The error is a *storage.InUseError, a *storage.DamagedError, a
-// *storage.VersionError, a *storage.PurgeError, one that wraps storage.ErrNoCrawl, the cause of
-// ctx, or one of the file system.
+// If ctx ends or Write fails, some of the files may be new and the others as before; Verify
+// reports this. The error is a *storage.InUseError, a *storage.DamagedError, a
+// *storage.VersionError, a *storage.PurgeError, an error that wraps storage.ErrNoCrawl, the
+// cause of ctx, or an error of the file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -248,8 +248,8 @@ type audited struct {
 // errStopped ends an audit whose result is not needed any more.
 var errStopped = errors.New("the provenance is not written")
 
-// startAudit audits the crawl in the background until stop is closed. The channel receives the
-// result, and is then closed.
+// startAudit audits the crawl in the background until the audit ends or stop is closed. The
+// channel receives the result, and is then closed.
 func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	done := make(chan audited, 1)
 	if w.NoAudit {
@@ -297,7 +297,7 @@ func (w *writer) judge(is audited) error {
 	return nil
 }
 
-// compare names the crawl before this one.
+// compare records which crawl was before this one, and the digest of its provenance.json.
 func (w *writer) compare() error {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -410,8 +410,8 @@ func (w *writer) discard() (err error) {
 }
 
 // publish gives all files their names. provenance.json and its signature describe the other
-// files. So they are removed first and renamed last, and a kill leaves no provenance.json that
-// does not match.
+// files. So publish removes these two first and renames them last. After a kill there is then
+// no provenance.json that does not match the other files.
 func (w *writer) publish() error {
 	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
 		return err
@@ -439,8 +439,8 @@ func (w *writer) publish() error {
 	return storage.SyncDir(w.dir)
 }
 
-// BrokenOff reports whether a kill interrupted the writing of the provenance in dir.
-// provenance.json gets its name last.
+// BrokenOff reports whether a kill interrupted the writing of the provenance in dir. It can
+// tell because provenance.json gets its name last.
 func BrokenOff(dir string) bool {
 	path := filepath.Join(dir, File)
 	_, err := os.Stat(path)

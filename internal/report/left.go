@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// readQueue notes what is queued, and the least time that it takes.
+// readQueue notes how many URLs are queued at each site, and the least time until they are
+// requested.
 func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
@@ -30,7 +31,7 @@ func (r *reporter) readQueue() error {
 	return nil
 }
 
-// readSite notes what is queued at a site.
+// readSite stores what is queued at a site.
 func (r *reporter) readSite(site frontier.Site) error {
 	st, err := r.state.State(site)
 	r.Again += int64(st.Again)
@@ -45,16 +46,16 @@ func (r *reporter) readSite(site frontier.Site) error {
 	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
 }
 
-// A waiting is what is queued at a site. Its time is known after the lines of the site were
-// read.
+// A waiting is the queue of a site. The time that the queue takes is computed when the lines
+// of the site have been read.
 type waiting struct {
 	Left
 	Due   float64 // seconds until the next request to the site may begin
 	Pause float64 // seconds between two requests
 }
 
-// noteLeft notes what is queued at a site for eachSite. If none of it will be requested, it
-// only counts it.
+// noteLeft stores the queue of a site for eachSite. If none of its URLs will be requested, it
+// only counts them.
 func (r *reporter) noteLeft(w *waiting) error {
 	if !w.asked() {
 		r.left.add(w.Left)
@@ -67,12 +68,13 @@ func (r *reporter) noteLeft(w *waiting) error {
 	return r.noteSite(w.Site, siteLeft, value)
 }
 
-// asked reports whether what is queued will be requested.
+// asked reports whether the queued URLs will be requested.
 func (w *waiting) asked() bool {
 	return w.Standing == account.StandsQueued || w.Standing == account.StandsWaiting
 }
 
-// leftOf returns what is queued at a site. delay is the least time between two requests to it.
+// leftOf returns the queue of a site. delay is the least time between two requests to the
+// site.
 func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay time.Duration) *waiting {
 	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
 	if !w.asked() {
@@ -84,15 +86,15 @@ func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay ti
 	return w
 }
 
-// after returns what is left at a site that takes answer seconds for each request, with the
-// least time for all of it.
+// after returns the queue, with the least time that it takes if the site needs answer seconds
+// for each request.
 func (w *waiting) after(answer float64) Left {
 	l := w.Left
 	l.Seconds = w.Due + (w.Pause+answer)*float64(w.Queued)
 	return l
 }
 
-// queueOf notes each URL that is queued at a site.
+// queueOf stores a record for each URL that is queued at a site.
 func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error {
 	for e, err := range r.state.Queued(site) {
 		if err != nil {

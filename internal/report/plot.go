@@ -75,7 +75,7 @@ func (a *axis) at(v float64) float64 {
 	return a.start + (min(max(v, from), to)-from)/(to-from)*(a.end-a.start)
 }
 
-// linear is an axis from zero, with four or five names.
+// linear returns an axis from zero, with four or five names.
 func linear(most, start, end float64, name func(float64) string) *axis {
 	if most <= 0 {
 		most = 1
@@ -97,7 +97,7 @@ func linear(most, start, end float64, name func(float64) string) *axis {
 	return a
 }
 
-// spans is a logarithmic axis of lengths of time.
+// spans returns a logarithmic axis of lengths of time, with names.
 func spans(from, to, start, end float64) *axis {
 	all := []float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 10 * 86400, 100 * 86400, 1000 * 86400}
 	a := &axis{from: from, to: to, start: start, end: end, log: true, name: span}
@@ -265,7 +265,7 @@ func (p *plot) used(keys []key) []key {
 	})
 }
 
-// reveal makes all texts visible, since some are texts of sites.
+// reveal makes hidden characters in all texts visible, because some texts come from sites.
 func (p *plot) reveal() {
 	p.Note, p.Desc, p.Table.Caption = visible(p.Note), visible(p.Desc), visible(p.Table.Caption)
 	for i := range p.Marks {

@@ -24,10 +24,10 @@ type Options struct {
 	Temp string    // directory for temporary files, about 800 bytes per request plus the size of links.jsonl; "" means the system's
 	Now  time.Time // the time of the report, which decides what waits; zero means now
 
-	// Since is the directory of an earlier crawl of the same sites. The report then has what
-	// has changed since that crawl, which must not be running. If Since is empty, the report
-	// compares with the crawl before this one (crawler.Options.Previous), if there is one. If
-	// that cannot be read, Report.NotCompared says why.
+	// Since is the directory of an earlier crawl of the same sites. The report then also has
+	// what has changed since that crawl, which must not be running. If Since is empty, the
+	// report compares with the crawl before this one (crawler.Options.Previous), if there is
+	// such a crawl. If that crawl cannot be read, Report.NotCompared says why.
 	Since string
 
 	order func(temp string) order // in tests; nil: crawllog.NewOrder
@@ -43,8 +43,8 @@ type order interface {
 // Dir reports on the crawl in a directory, and changes nothing. While it reads, the crawl
 // cannot be opened to continue. If the crawl is running, the report is made from the log alone.
 // Lines of the log that cannot be read are counted, and are not an error. The error is a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, one that wraps
-// storage.ErrNoCrawl, or one of the file system.
+// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an error that wraps
+// storage.ErrNoCrawl, or an error of the file system.
 func Dir(dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -213,7 +213,7 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 	return r.note(l.URL, kindLine, text)
 }
 
-// moment notes the time of a line.
+// moment counts a line, and extends the time of the log to the time of the line.
 func (r *reporter) moment(at time.Time) {
 	if r.Lines++; r.First.IsZero() || at.Before(r.First) {
 		r.First = at
@@ -224,7 +224,7 @@ func (r *reporter) moment(at time.Time) {
 	r.time.at(at)
 }
 
-// run notes a line about the crawl itself.
+// run counts the run that a line about the crawl itself begins, if it begins one.
 func (r *reporter) run(l *crawllog.Line) {
 	how, begins := l.Annotation("begin")
 	if !begins {
@@ -236,7 +236,8 @@ func (r *reporter) run(l *crawllog.Line) {
 	r.begins = append(r.begins, l.Time)
 }
 
-// wholeSite reports whether a line is about a whole site, which readQueue counts.
+// wholeSite reports whether a line is about a whole site. The URLs of such a site are counted
+// by readQueue.
 func wholeSite(l *crawllog.Line) bool {
 	_, whole := l.Annotation("queued")
 	return whole
@@ -303,13 +304,15 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.largest.add(row)
 }
 
-// isPage reports whether an answer counts as a page. A 304 does if the page is archived.
+// isPage reports whether an answer counts as a page. A 304 counts as a page if the page is
+// archived.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
 	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page() && !isRobots(l)
 }
 
-// mayPass reports whether the status may be temporary: the URL is requested again.
+// mayPass reports whether the error that a status means may be temporary. The crawl requests
+// such a URL again.
 func mayPass(status int) bool {
 	return status/100 == 5 || status == 408 || status == 421 || status == 425 || status == 429
 }
@@ -329,7 +332,8 @@ func Classes() []string {
 	return []string{"name", "connection", "broken", "time-out", "rest", "5xx", "4xx", "other"}
 }
 
-// classOf returns the class of an error, or else of an answer, or "" if there is no trouble.
+// classOf returns the class of an error or, if there was no error, of an answer. It returns ""
+// if there is no trouble.
 func classOf(status int, stage string) string {
 	switch fetch.Stage(stage) {
 	case fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress:

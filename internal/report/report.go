@@ -67,7 +67,7 @@ type Report struct {
 	HasLinks bool `json:"has_links"` // links.jsonl exists
 
 	// Since is what has changed since another crawl: Options.Since, or the crawl before this
-	// one. It is nil if there is neither, or if NotCompared says why they were not compared.
+	// one. It is nil if there is no other crawl, or if NotCompared says why it was not compared.
 	Since       *diff.Result `json:"since,omitempty"`
 	NotCompared *NotCompared `json:"not_compared,omitempty"`
 }
@@ -102,8 +102,8 @@ type Polite struct {
 	RetryAfter int64          `json:"retry_after"` // requests that waited for a Retry-After as long as it required
 }
 
-// Margin returns Least, or 0 if Least is negative and no request is early: the log has
-// microseconds, and rounding may take some.
+// Margin returns Least. It returns 0 if Least is negative although no request is early, because
+// the times in the log are rounded to microseconds.
 func (p *Polite) Margin() float64 {
 	if p.Early == 0 {
 		return max(0, p.Least)
@@ -160,8 +160,9 @@ type Delay struct {
 	Early    int64          `json:"early"`
 }
 
-// A Rate is how long sites took to answer at a rate of requests: one in Every seconds or less,
-// down to the Every of the row before.
+// A Rate is how long sites took to answer at a rate of requests. It counts the requests that
+// began between Every/1.78 and Every seconds after the request before to the same site: there
+// are four rates for each power of ten.
 type Rate struct {
 	Every    float64 `json:"every"`
 	Requests int64   `json:"requests"`

@@ -21,7 +21,7 @@ const tick = 3 * time.Microsecond
 // Kinds of records about a site, in the order of reading.
 const (
 	siteLine   = 'a' // a line of the log: its number, the number of its run, its text
-	siteRobots = 'b' // the result of a request for its robots.txt
+	siteRobots = 'b' // the result of a request for the robots.txt of the site
 	siteLeft   = 'c' // what is queued: a waiting
 )
 
@@ -71,7 +71,7 @@ func (r *reporter) eachSite() error {
 	return errors.Join(err, r.sites.Close())
 }
 
-// siteLine notes a line about a site. Lines come in the order of the log.
+// siteLine adds a line to what is known about a site. Lines come in the order of the log.
 func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	l, err := crawllog.Parse(text)
 	if err != nil {
@@ -123,7 +123,7 @@ type site struct {
 	began, end time.Time // of the request that ended last
 }
 
-// unasked notes a URL that ended without a request.
+// unasked counts a URL that ended without a request.
 func (s *site) unasked(status int) {
 	switch status {
 	case crawllog.RobotsDisallowed:

@@ -9,8 +9,8 @@ import (
 // mostPoints is the maximum number of steps of time.
 const mostPoints = 120
 
-// A timeline counts in steps of time. A step begins as one second, and is doubled until few
-// steps cover all.
+// A timeline counts in steps of time. A step is one second at first, and is doubled until
+// mostPoints steps cover the whole time.
 type timeline struct {
 	begin  time.Time // zero if nothing was counted
 	step   time.Duration
@@ -101,8 +101,8 @@ func (h *histogram) add(d time.Duration) {
 	h.n++
 }
 
-// quantile returns the shortest length of time that at least this part of all does not exceed,
-// or 0 if nothing was counted.
+// quantile returns the shortest length of time that is not exceeded by this part of all
+// lengths. It returns 0 if nothing was counted.
 func (h *histogram) quantile(part float64) float64 {
 	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
 	for i, n := range h.bins {
@@ -113,8 +113,8 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// rounded returns x with so many digits. Further digits depend on the processor, or have no
-// meaning.
+// rounded returns x with this number of digits. Further digits depend on the processor, or have
+// no meaning.
 func rounded(x float64, digits int) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return x

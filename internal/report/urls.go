@@ -21,12 +21,12 @@ import (
 // Kinds of records about a URL, in the order of reading.
 const (
 	kindLine   = 'a' // a line of the log
-	kindPage   = 'b' // it is a robots.txt, and was fetched at that time
+	kindPage   = 'b' // the time when it was fetched, if it is a robots.txt
 	kindQueued = 'c' // it is queued: its standing, and the page that led to it
 	kindLink   = 'd' // a page links to it
 )
 
-// note adds what is said of a URL.
+// note stores a record about a URL, to be sorted by URL and kind.
 func (r *reporter) note(url string, kind byte, value []byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
 		return nil // no URL has a NUL byte
@@ -144,7 +144,7 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 	return nil
 }
 
-// url notes all that is known about one URL. It does nothing if t is nil.
+// url adds all that is known about one URL to the report. It does nothing if t is nil.
 func (r *reporter) url(t *urlRecords) error {
 	if t == nil {
 		return nil
@@ -187,7 +187,7 @@ func (t *urlRecords) standing() account.Standing {
 	return account.StandsFetched
 }
 
-// ended notes the last line of a URL.
+// ended adds the last line of a URL to the tables.
 func (r *reporter) ended(t *urlRecords, standing account.Standing) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
@@ -224,7 +224,7 @@ const (
 	foundBy = 'b' // it led to a URL, which was first requested at that time, or zero
 )
 
-// finds notes for eachFound when a URL was fetched, and which page led to it.
+// finds stores two facts for eachFound: when a URL was fetched, and which page led to it.
 func (r *reporter) finds(t *urlRecords) error {
 	var errs []error
 	var seen time.Time // when it was first requested

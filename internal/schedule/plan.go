@@ -4,13 +4,13 @@ import "time"
 
 // A Ran is what happened so far in a series.
 type Ran struct {
-	// Last is the newest nominal time that has run or was recorded as missed; zero if there is
-	// none.
+	// Last is the newest nominal time that has run or was recorded as missed. It is zero if
+	// there is none.
 	Last time.Time
-	// Since is when a scheduler began to run the series; before the first run, earlier times
-	// were not missed. Zero means now.
+	// Since is when a scheduler began to run the series. Until there is a first run, times
+	// before Since do not count as missed. Zero means now.
 	Since time.Time
-	// Going says that the newest run has not ended.
+	// Going is true if the newest run has not ended.
 	Going bool
 	// Ended is when the newest run ended; zero if that is unknown, or if there was none.
 	Ended time.Time
@@ -34,26 +34,28 @@ type Miss struct {
 type Plan struct {
 	// Missed are the runs to record as missed, the oldest first.
 	Missed []Miss
-	// More says that there are further missed runs: record these, and call Plan again.
+	// More is true if further runs were missed. Then record the runs in Missed, and call
+	// Plan again.
 	More bool
 	// Run is the nominal time of the run to start now; zero if there is none.
 	Run time.Time
-	// Late says that no scheduler was running at the time of Run.
+	// Late is true if no scheduler was running at the time of Run.
 	Late bool
-	// Waiting is the nominal time of a run that starts when the one before has ended; zero if
-	// there is none.
+	// Waiting is the nominal time of a run that starts when the run before it has ended. It
+	// is zero if there is none.
 	Waiting time.Time
-	// Next is the nominal time of the run after these, and Wake is when it starts. Nothing has
-	// to be done until then, or until a run ends. Both are zero if there is no further run.
+	// Next is the nominal time of the run after all these runs, and Wake is when it starts.
+	// Nothing has to be done until Wake, or until a run ends. Both are zero if there is no
+	// further run.
 	Next, Wake time.Time
 }
 
-// mostMissed is the maximum number of missed runs in one Plan. If the machine is off for a
-// year, a job of each minute misses half a million.
+// mostMissed is the maximum number of missed runs in one Plan. There may be many more: if
+// the machine is off for a year, a job that runs each minute misses half a million runs.
 const mostMissed = 1000
 
-// Plan returns what to do at a time, after the runs in ran. It returns the same for the same
-// arguments.
+// Plan returns what to do at the time now, after the runs in ran. For the same arguments it
+// returns the same plan.
 func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	last := ran.Last
 	if last.IsZero() {
@@ -87,7 +89,7 @@ func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	return p
 }
 
-// newest decides about the newest of the runs whose start time has come. The older ones are
+// newest decides about the newest of the runs whose start time has come. The older runs are
 // missed in any case.
 func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, now time.Time) {
 	overlapped := s.overlapped(series, nominal, ran)
@@ -102,7 +104,8 @@ func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, no
 	}
 }
 
-// overlapped reports whether the run before was still running when this one had to start.
+// overlapped reports whether the run before this run was still running when this run had to
+// start.
 func (s *Schedule) overlapped(series string, nominal time.Time, ran Ran) bool {
 	return ran.Going || s.Start(series, nominal).Before(ran.Ended)
 }

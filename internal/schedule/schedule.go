@@ -17,26 +17,27 @@ type Spec struct {
 	Every string
 	// Zone is the name of a time zone, such as Europe/Rome; empty means UTC.
 	Zone string
-	// Jitter is how much later than its time a run may start. Each run has its own delay below
-	// it. Jitter must be shorter than the time between two runs.
+	// Jitter is the maximum delay of a run after its time in the schedule. Each run has its own
+	// delay, which is shorter than Jitter. Jitter must be shorter than the time between two
+	// runs.
 	Jitter time.Duration
-	// Overlap says what to do with a run whose time comes while the one before is running;
-	// empty means OverlapSkip.
+	// Overlap says what to do with a run whose time comes while the run before it is still
+	// running. Empty means OverlapSkip.
 	Overlap Overlap
-	// CatchUp says what to do with runs whose time came while no scheduler was running; empty
+	// CatchUp says what to do with runs whose time came while no scheduler was running. Empty
 	// means CatchUpNone.
 	CatchUp CatchUp
-	// Keep is the number of snapshots to keep. Older ones are reported, and never removed. 0
-	// means all.
+	// Keep is the number of snapshots to keep. Older snapshots are reported, but never removed.
+	// 0 means all.
 	Keep int
 }
 
-// An Overlap is a policy for a run whose time comes while the one before is running.
+// An Overlap is a policy for a run whose time comes while the run before it is still running.
 type Overlap string
 
 const (
 	OverlapSkip Overlap = "skip" // the run is missed
-	OverlapWait Overlap = "wait" // the run starts after the one before; if several wait, only the newest starts
+	OverlapWait Overlap = "wait" // the run starts after the run before it has ended; if several wait, only the newest starts
 )
 
 // A CatchUp is a policy for runs whose time came while no scheduler was running.
@@ -66,7 +67,7 @@ type Schedule struct {
 
 // times are the nominal times of runs.
 type times interface {
-	// next returns the first time after another one; ok is false if there is none.
+	// next returns the first time after the given time. ok is false if there is none.
 	next(after time.Time) (at time.Time, ok bool)
 }
 
@@ -104,7 +105,8 @@ func New(spec Spec) (*Schedule, error) {
 }
 
 func zoneOf(name string) (*time.Location, error) {
-	// The zone of a machine is not part of a job, which may move to another machine.
+	// The zone of the machine is not part of the job, because the job may move to another
+	// machine.
 	if name == "Local" {
 		return nil, &FieldError{"zone", "Local is another zone on each machine: give its name, as Europe/Rome"}
 	}
@@ -115,8 +117,9 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// judged is how many runs of a schedule are checked: a year of days. They come after
-// judgedFrom, so that the result does not depend on the current day.
+// judged is how many runs of a schedule checkJitter looks at: with one run a day, more than a
+// year. These are the first runs after judgedFrom, so that the result does not depend on the
+// current day.
 const judged = 400
 
 var judgedFrom = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
@@ -146,15 +149,15 @@ func (s *Schedule) checkJitter() error {
 // Spec returns the schedule as given, with the default policies filled in.
 func (s *Schedule) Spec() Spec { return s.spec }
 
-// Next returns the first nominal time after another time, or the zero time if there is none for
-// many years.
+// Next returns the first nominal time after the given time. If there is none for many years, it
+// returns the zero time.
 func (s *Schedule) Next(after time.Time) time.Time {
 	at, _ := s.times.next(after)
 	return at
 }
 
-// Start returns when the run of a nominal time starts: that time plus a delay below Jitter,
-// which depends on the name of the series and on the run.
+// Start returns when the run with a nominal time starts. That is the nominal time plus a delay
+// shorter than Jitter, which depends only on the name of the series and on the run.
 func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	if s.spec.Jitter == 0 {
 		return nominal

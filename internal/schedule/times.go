@@ -92,8 +92,8 @@ var (
 	}
 )
 
-// cronOf accepts the syntax of crontab(5), without the letters that other programs add: these
-// have no equivalent in systemd or in cron.
+// cronOf accepts the syntax of crontab(5), without the letters that other programs add,
+// because those letters have no equivalent in systemd or in cron.
 func cronOf(expression string, zone *time.Location) (times, error) {
 	is := strings.Fields(expression)
 	if len(is) != len(fields) {
@@ -119,8 +119,8 @@ func cronOf(expression string, zone *time.Location) (times, error) {
 	return c, nil
 }
 
-// next gets the next local time from the expression, and finds the time when the clock shows
-// it.
+// next gets the next local time from the expression, and returns the time when the clock of
+// the zone shows it.
 func (c cron) next(after time.Time) (time.Time, bool) {
 	wall := c.wall(after)
 	for {
@@ -135,14 +135,14 @@ func (c cron) next(after time.Time) (time.Time, bool) {
 	}
 }
 
-// wall returns the local time at a time, as if it were UTC.
+// wall returns what a clock in the zone shows at the time at, as a time in UTC.
 func (c cron) wall(at time.Time) time.Time {
 	_, offset := at.In(c.zone).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// moment returns when the clock first shows a local time, or the end of the gap that contains
-// it.
+// moment returns when the clock of the zone first shows a local time. If the local time is in
+// a gap, moment returns the end of the gap.
 func (c cron) moment(wall time.Time) time.Time {
 	// Offsets change by at most a day. So if the local time exists, its offset is one of those
 	// a day before and a day after.

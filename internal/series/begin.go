@@ -28,14 +28,14 @@ type Job struct {
 type Moment struct {
 	Now   time.Time // precise to the second
 	Due   time.Time // nominal time of the run, which is the name of its snapshot; zero means Now
-	Fresh bool      // make the next snapshot even if the last one is not over
+	Fresh bool      // make the next snapshot even if the last snapshot is not over
 }
 
 // A Run is a snapshot that is made or continued. No other process can use the series until
 // Close.
 type Run struct {
 	Snapshot
-	Seeds    []string // of the snapshot, even if the job has changed since
+	Seeds    []string // seeds of the snapshot, even if the job has other seeds now
 	Resumed  bool     // the snapshot existed, and was not over
 	Previous string   // directory of the newest snapshot before it that is over; empty if there is none
 	Changed  *Changed // how the job differs from that of the snapshot before or, if Resumed, from the job that made this snapshot; nil if it does not differ
@@ -46,8 +46,8 @@ type Run struct {
 // Close releases the series.
 func (r *Run) Close() error { return r.lock.file.Close() }
 
-// Undo closes a run that is refused before it begins. It removes a snapshot that Begin has
-// made, and restores the series. A snapshot that has more files by now stays.
+// Undo closes a run that is refused before it begins, and restores the series. It removes the
+// snapshot if Begin has made it and it has no other files.
 func (r *Run) Undo() error {
 	if r.Resumed {
 		return r.lock.undo()
@@ -65,7 +65,8 @@ type DirError struct{ Dir, Text string }
 
 func (e *DirError) Error() string { return e.Dir + e.Text }
 
-// A NameError says that no snapshot of that time can be made.
+// A NameError says that no snapshot can be made for a run, because an existing snapshot has the
+// same time or a later one.
 type NameError struct {
 	Snapshot // the existing snapshot
 	Due      time.Time
@@ -85,13 +86,13 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the run of %s cannot be made any more: %s, which came later, is there; snapshots are made in the order of their times", due, newest)
 }
 
-// Begin makes the next snapshot of the series, or continues the last one if that is not over. A
-// new snapshot is either complete, with its seeds, its job file and its Facts on disk, or not
-// made. Begin creates the directory if it does not exist.
+// Begin makes the next snapshot of the series. If the last snapshot is not over, Begin
+// continues that one instead. A new snapshot is made completely, with its seeds, its job file
+// and its Facts on disk, or not at all. Begin creates the directory if it does not exist.
 //
-// The error is a *DirError, a *NameError, an *InUseError, one of State and ReadSeeds about the
-// last snapshot, or one of the file system. Begin may be called from any goroutine and process:
-// only one of them gets the series.
+// The error is a *DirError, a *NameError, an *InUseError, an error of State or ReadSeeds about
+// the last snapshot, or an error of the file system. Begin may be called from any goroutine and
+// process: only one of them gets the series.
 func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	if err := s.checkPlace(); err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 		r.Previous = over.Dir
 	}
 	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
-		// Snapshots that ended since then may have newer copies of what this one has.
+		// Snapshots that ended since then may have newer copies of what this snapshot has.
 		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
 			r.Previous = was
 		}
@@ -200,7 +201,7 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 	return s.syncDir(s.Dir)
 }
 
-// clear removes incomplete snapshots that a kill has left. They contain no crawl.
+// clear removes incomplete snapshots that a killed process has left. They contain no crawl.
 func (s Series) clear() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, e := range entries {
@@ -225,8 +226,8 @@ func (s Series) writeFile(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkPlace returns an error if the directory contains other files than a series, so that
-// snapshots are not mixed with them.
+// checkPlace returns an error if the directory contains files that do not belong to a series,
+// so that snapshots are not mixed with other files.
 func (s Series) checkPlace() error {
 	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}

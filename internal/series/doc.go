@@ -12,7 +12,7 @@
 // In addition to the files of any crawl, a snapshot has the job that made it: seeds.txt,
 // job.yaml, and snapshot.json (Facts). These are written before its first request, and a run
 // that continues the snapshot uses these seeds. A snapshot that is over does not change any
-// more; only such snapshots are compared or referred to.
+// more. Only snapshots that are over are compared or referred to.
 //
 // All facts about a series are in its directory. So a copy of a series, or one restored from a
 // backup, is a series.

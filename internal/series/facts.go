@@ -60,9 +60,9 @@ func (c *Changed) any() bool {
 	return c.File || c.SeedsAdded > 0 || c.SeedsRemoved > 0 || len(c.Settings) > 0
 }
 
-// ReadFacts reads the facts of a snapshot. The error is fs.ErrNotExist if the snapshot has none
-// because it was not made by a series, and a *storage.DamagedError if they are not what was
-// written.
+// ReadFacts reads the facts of a snapshot. If the snapshot has none because it was not made by
+// a series, the error is fs.ErrNotExist. If they are not what was written, the error is a
+// *storage.DamagedError.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
 	raw, err := readRegular(path)
@@ -75,8 +75,8 @@ func (n Snapshot) ReadFacts() (f Facts, err error) {
 	return f, nil
 }
 
-// readRegular reads a file. The error is a *storage.DamagedError if path is not a regular file:
-// reading a named pipe could block for ever.
+// readRegular reads a file. If path is not a regular file, the error is a
+// *storage.DamagedError, because reading a named pipe could block for ever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -113,9 +113,9 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 	return seeds, nil
 }
 
-// Check compares the files that describe the job of a snapshot with each other, and returns an
-// error for each file that is not what was written. A crawl that was not made by a series has
-// no such errors.
+// Check compares the files that describe the job of a snapshot with each other. It returns an
+// error for each file that is not what was written. For a crawl that was not made by a series
+// it returns no errors.
 func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 	facts, err := n.ReadFacts()
 	var damaged *storage.DamagedError
@@ -156,8 +156,8 @@ func (j Job) facts(due, now time.Time) Facts {
 	return f
 }
 
-// changed returns how a job differs from that of a snapshot. It returns nil if they are the
-// same, or if the snapshot has no facts.
+// changed returns how a job differs from the job of a snapshot. It returns nil if the two jobs
+// are the same, or if the snapshot has no facts.
 func (j Job) changed(now Facts, before Snapshot) *Changed {
 	was, err := before.ReadFacts()
 	if err != nil {

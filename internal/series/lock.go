@@ -13,8 +13,8 @@ import (
 )
 
 // LockFile is the name of the file in a series that is locked by the process that makes a
-// snapshot. The file stays after that. Only the lock of the system on the file counts, which a
-// kill releases.
+// snapshot. The file stays after that. What counts is not the file but the system's lock on
+// it, which a kill releases.
 const LockFile = "series.lock"
 
 // An InUseError says that another process makes a snapshot of the series in Dir.
@@ -47,7 +47,7 @@ type lock struct {
 }
 
 // lock locks the series for this process until the file is closed. It makes the directory if
-// that does not exist. The error is an *InUseError if another process has the series.
+// it does not exist. If another process has the series, the error is an *InUseError.
 func (s Series) lock(now time.Time) (l *lock, err error) {
 	l = &lock{}
 	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (l *lock) named(path string) bool {
 	return err == nil && err2 == nil && os.SameFile(is, now)
 }
 
-// undo releases the series, and restores the earlier content of the lock.
+// undo releases the series, and restores the earlier content of the lock file.
 func (l *lock) undo() (err error) {
 	path := l.file.Name()
 	if l.made && runtime.GOOS != "windows" { // Windows does not remove open files
@@ -105,7 +105,7 @@ func (l *lock) undo() (err error) {
 	return err
 }
 
-// Free returns an *InUseError if a process makes a snapshot, or nil if no process does.
+// Free returns an *InUseError if a process makes a snapshot. Otherwise it returns nil.
 func (s Series) Free() error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, LockFile), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {

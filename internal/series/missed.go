@@ -68,8 +68,8 @@ func readMissed(raw []byte) (all []Missed, since time.Time) {
 	return all, since
 }
 
-// NoteMissed records runs that did not happen, except those that are already recorded. They are
-// on disk when it returns.
+// NoteMissed records runs that did not happen, except the runs that are already recorded. The
+// records are on disk when it returns.
 func (s Series) NoteMissed(runs ...Missed) error {
 	return s.appendMissed(func(known []Missed, _ time.Time) (lines []missedLine) {
 		noted := map[int64]bool{}
@@ -86,8 +86,8 @@ func (s Series) NoteMissed(runs ...Missed) error {
 	})
 }
 
-// NoteSince records that a scheduler runs the series from now on, if that is not yet recorded.
-// So the first run counts as missed if a kill prevents it.
+// NoteSince records that a scheduler runs the series from now on, unless this is already
+// recorded. Without this record, a first run that a kill prevents would not count as missed.
 func (s Series) NoteSince(now time.Time) error {
 	return s.appendMissed(func(_ []Missed, since time.Time) []missedLine {
 		if !since.IsZero() {
@@ -97,8 +97,8 @@ func (s Series) NoteSince(now time.Time) error {
 	})
 }
 
-// appendMissed adds lines to the file in one write. No other process adds lines while it calls
-// lines.
+// appendMissed adds the lines that the function lines returns to the file, in one write. No
+// other process adds lines while that function runs.
 func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 const mostRevisits = 1000
 
 // RefersBehind reports whether records in the archive of a snapshot repeat answers from before
-// a time, so that they lose their bodies if the snapshots with these answers are removed. It
-// reads only the first records. It returns false if there is no archive.
+// a time. Such records lose their bodies if the snapshots with these answers are removed.
+// RefersBehind reads only the first records. It returns false if there is no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {

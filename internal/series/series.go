@@ -49,7 +49,7 @@ type Snapshot struct {
 var ErrNoSeries = errors.New("there is no snapshot in it")
 
 // Open opens the series in a directory. The error is ErrNoSeries if the directory has no
-// snapshot, and one of the system if it cannot be read.
+// snapshot, or an error of the system if the directory cannot be read.
 func Open(dir string) (Series, error) {
 	s := Series{Dir: dir}
 	snapshots, err := s.Snapshots()
@@ -84,8 +84,8 @@ func SnapshotName(start time.Time) string {
 	return start.UTC().Format(stampLayout) + snapshotEnd
 }
 
-// ParseSnapshotName returns when the run of the snapshot with this name began. ok is false for
-// any name that SnapshotName does not make.
+// ParseSnapshotName returns when the run of the snapshot with this name began. If SnapshotName
+// never makes such a name, ok is false.
 func ParseSnapshotName(name string) (start time.Time, ok bool) {
 	stamp, found := strings.CutSuffix(name, snapshotEnd)
 	start, err := time.Parse(stampLayout, stamp)

@@ -27,15 +27,15 @@ func (s State) Ended() time.Time {
 	return s.Status.Time
 }
 
-// overBy are the ends of a run after which a snapshot is over: nothing is left, or a limit of
-// the job was reached. Limits count for each snapshot separately.
+// overBy are the ends of a run after which a snapshot is over, because nothing is left or
+// because a limit of the job was reached. Limits count for each snapshot separately.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
 
-// State returns how far the snapshot is, and changes nothing. If its last run was stopped, was
-// killed, or has failed, it is not over. The errors are those of crawler.ReadStatus, except
-// those that State reports itself.
+// State returns how far the snapshot is, and changes nothing. A snapshot is not over if its
+// last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus,
+// except those that State describes itself.
 func (n Snapshot) State() (State, error) {
 	if _, err := os.Stat(filepath.Join(n.Dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
@@ -53,8 +53,8 @@ func (n Snapshot) State() (State, error) {
 	return State{Over: status.State == crawler.StateEnded && overBy[status.End], Begun: true, Status: status}, nil
 }
 
-// LastOver returns the newest of these snapshots that is over; ok is false if there is none. It
-// skips snapshots that cannot be read.
+// LastOver returns the newest of these snapshots that is over. If there is none, ok is false.
+// It skips snapshots that cannot be read.
 func LastOver(snapshots []Snapshot) (last Snapshot, ok bool) {
 	for i := len(snapshots) - 1; i >= 0; i-- {
 		if state, err := snapshots[i].State(); err == nil && state.Over {

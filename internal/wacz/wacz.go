@@ -62,7 +62,7 @@ type Package struct {
 	// Unlisted reports whether the index leaves out a capture, for example because another
 	// record replaces it. It may be nil.
 	Unlisted func(*cdxj.Entry) bool
-	// Pages returns the pages; it may be nil. An error ends Write.
+	// Pages returns the pages; it may be nil. If it yields an error, Write returns that error.
 	Pages iter.Seq2[Page, error]
 
 	Title       string
@@ -113,9 +113,9 @@ const (
 	profile     = "data-package"
 )
 
-// Write writes a package to w sequentially. It reads each WARC file twice, once for the index;
-// the file must not grow in between. Memory does not grow with the package, except for about
-// 200 bytes per 3000 captures. A package above 4 GB has the fields of ZIP64.
+// Write writes a package to w sequentially. It reads each WARC file twice, the first time for
+// the index; the file must not grow between the two. Memory does not grow with the package,
+// except for about 200 bytes per 3000 captures. A package above 4 GB has the fields of ZIP64.
 func Write(w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
@@ -337,7 +337,7 @@ func (b *blockWriter) flush() error {
 	return err
 }
 
-// finish writes the files that list the others.
+// finish writes the files that list the other files.
 func (z *writer) finish(p *Package) error {
 	text, err := json.MarshalIndent(dataPackage{
 		Profile: profile, WACZVersion: Version, Title: p.Title, Description: p.Description,

@@ -113,8 +113,8 @@ type Options struct {
 	GroupRows int
 	// Version of the program, for created_by.
 	Version string
-	// Snapshots adds the column snapshot before all others. It says when the run of the row's
-	// crawl began.
+	// Snapshots adds the column snapshot before all others. Its value is the time when the run
+	// of the row's crawl began.
 	Snapshots bool
 }
 
@@ -122,12 +122,12 @@ type Options struct {
 // megabytes of memory.
 const DefaultGroupRows = 64 << 10
 
-// Write writes a file, compressed with Snappy, and returns the number of rows. Rows must come
-// in the order of Source.Rows, or with Snapshots in that of Series.Rows: the file declares this
-// order.
+// Write writes a file, compressed with Snappy, and returns the number of rows. The rows must
+// come in the order of Source.Rows or, if Options.Snapshots is set, in the order of
+// Series.Rows, because the file declares this order.
 //
-// If a record is beyond 2 GiB in its WARC file, the error names it: the type of Common Crawl's
-// offset column is a 32-bit integer.
+// If a record begins beyond 2 GiB in its WARC file, the error names the record, because Common
+// Crawl's column for the offset has 32-bit integers.
 func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64, err error) {
 	if o.GroupRows <= 0 {
 		o.GroupRows = DefaultGroupRows
@@ -143,7 +143,7 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
 }
 
-// write writes rows of one type. of makes each of them.
+// write writes rows of the type T, which the function of makes.
 func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
 	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
@@ -281,7 +281,8 @@ func suffixes(host string) (registry, private string) {
 	return suffix, private
 }
 
-// below returns the name one label below a suffix of host, or nil if there is none.
+// below returns the part of host that has one label more than suffix, or nil if host has no
+// such part.
 func below(host, suffix string) *string {
 	rest, ok := strings.CutSuffix(host, "."+suffix)
 	if suffix == "" || !ok {

@@ -39,7 +39,7 @@ func (e *ShutError) Error() string {
 
 func (e *ShutError) Unwrap() error { return e.Err }
 
-// A RefusedError is returned if the crawl answered a request with a refusal.
+// A RefusedError is returned if the crawl has received a request and refused it.
 type RefusedError struct {
 	Reason string
 	Ended  bool // the run has ended, or is about to
@@ -54,7 +54,7 @@ func Status(ctx context.Context, dir string) (s crawler.Status, err error) {
 }
 
 // Tell sends ask to the process that runs the crawl in dir. do is pause, resume, slow,
-// exclude, add or limit. The error is one of those of Status.
+// exclude, add or limit. The errors are those of Status.
 func Tell(ctx context.Context, dir, do string, ask Ask) error {
 	raw, err := json.Marshal(ask)
 	if err != nil {
@@ -104,7 +104,7 @@ func call(ctx context.Context, dir, method, path string, body []byte, into any) 
 	return nil
 }
 
-// over returns a transport that speaks HTTP over conn alone.
+// over returns a transport whose only connection is conn.
 func over(conn net.Conn) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
@@ -119,7 +119,8 @@ func refused(resp *http.Response, raw []byte) error {
 	return &RefusedError{body.Error, body.Ended}
 }
 
-// dial connects to the socket in dir, or to the socket that run.json names.
+// dial connects to the socket in dir. If there is no socket in dir, it connects to the
+// socket that run.json names.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -139,8 +140,8 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// unanswered returns a *ShutError with err if a process holds the crawl in dir, else
-// ErrNobody.
+// unanswered returns the error for a crawl whose socket does not answer. If a process
+// holds the crawl in dir, it is a *ShutError with err; otherwise it is ErrNobody.
 func unanswered(dir string, err error) error {
 	if run, held := storage.Holder(dir); held {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {

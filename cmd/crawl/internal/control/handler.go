@@ -119,12 +119,12 @@ func answer(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails only if the client has left
 }
 
-// A statusCache keeps the status of a crawl for a moment, so that many clients cost one
-// Status.
+// A statusCache keeps the status of a crawl for a short time, so that requests of many clients
+// cost only one call of Status.
 type statusCache struct {
 	crawl Crawl
 
-	mu   sync.Mutex // guards what follows; held during Status, so that concurrent clients share one call
+	mu   sync.Mutex // guards the fields below; held during Status, so that concurrent clients share one call
 	last crawler.Status
 	at   time.Time
 }
@@ -132,8 +132,7 @@ type statusCache struct {
 // maxAge is how old a cached status may be.
 const maxAge = 200 * time.Millisecond
 
-// forget drops the cached status, so that a client that has changed something sees the
-// change.
+// forget drops the cached status. So a client that has changed something sees the change.
 func (l *statusCache) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 const Name = "control"
 
 // private is the directory in which a socket is made before it is renamed. No other user
-// can look into it, so no other user can connect before the permissions are set.
+// can look into this directory, so no other user can connect to the socket before its
+// permissions are set.
 const private = ".ctl"
 
 // longest is the maximum length of a socket's path, in bytes.
@@ -32,7 +33,7 @@ type place struct {
 }
 
 // listen makes the socket of the crawl in dir, which this process holds. It replaces the
-// socket of a killed process.
+// socket of a process that was killed.
 func listen(dir string) (net.Listener, *place, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -44,8 +45,9 @@ func listen(dir string) (net.Listener, *place, error) {
 	return listenElsewhere(dir, runtimeDirs())
 }
 
-// runtimeDirs returns directories for sockets: that of the user's session (XDG_RUNTIME_DIR
-// of the XDG Base Directory Specification), and that for temporary files.
+// runtimeDirs returns directories for sockets: the directory of the user's session
+// (XDG_RUNTIME_DIR of the XDG Base Directory Specification), and the directory for
+// temporary files.
 func runtimeDirs() (dirs []string) {
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		dirs = append(dirs, dir)
@@ -53,8 +55,8 @@ func runtimeDirs() (dirs []string) {
 	return append(dirs, os.TempDir())
 }
 
-// listenElsewhere makes the socket in the first of dirs in which its path is short enough,
-// and notes that in run.json.
+// listenElsewhere makes the socket in a new directory. It uses the first of dirs in which
+// the path of the socket is short enough, and records that path in run.json.
 func listenElsewhere(crawl string, dirs []string) (net.Listener, *place, error) {
 	errs := []error{fmt.Errorf("the path of %s is longer than the %d bytes that a socket may have", filepath.Join(crawl, Name), longest)}
 	for _, parent := range dirs {
@@ -99,7 +101,7 @@ func listenIn(dir string) (net.Listener, *place, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l.SetUnlinkOnClose(false) // by then the path may be the socket of another process
+	l.SetUnlinkOnClose(false) // when the listener is closed, the path may be the socket of another process
 	at := &place{path: path}
 	if made != "" {
 		if err = os.Chmod(first, 0o600); err == nil {
@@ -115,7 +117,7 @@ func listenIn(dir string) (net.Listener, *place, error) {
 	return l, at, nil
 }
 
-// leave removes the socket, unless it belongs to another process by now.
+// leave removes the socket, unless the path now belongs to the socket of another process.
 func (p *place) leave() error {
 	is, err := os.Lstat(p.path)
 	if err == nil && os.SameFile(is, p.is) {
@@ -131,12 +133,12 @@ func (p *place) leave() error {
 }
 
 // Sweep removes the socket that a killed process has left in the directory of a crawl, or
-// elsewhere for it: programs that copy directories stop at sockets. It keeps the socket of
-// a process that listens, and files that are not sockets. Errors do not matter: the next
-// run removes it, too.
+// in another directory that run.json names. It does so because programs that copy
+// directories stop at sockets. It keeps the socket of a process that listens, and files
+// that are not sockets. It ignores errors, because the next run removes the socket, too.
 func Sweep(dir string) {
 	if runtime.GOOS == "windows" {
-		return // there a file's mode does not say that it is a socket
+		return // on Windows the mode of a file does not say that it is a socket
 	}
 	sweepAt(filepath.Join(dir, Name))
 	if run, err := storage.ReadRun(dir); err == nil && run.Control != "" && filepath.Base(run.Control) == Name {
@@ -146,8 +148,8 @@ func Sweep(dir string) {
 	}
 }
 
-// sweepAt removes a socket that no process listens on. It renames the socket first, because
-// a run may begin meanwhile and make its own.
+// sweepAt removes a socket on which no process listens. It renames the socket first,
+// because meanwhile a run may begin and make its own socket.
 func sweepAt(path string) (removed bool) {
 	is, err := os.Lstat(path)
 	if err != nil || is.Mode().Type() != fs.ModeSocket {

@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Query prints something of a crawl, in the process that runs it, for another process,
-// which copies out and errs to its own outputs. ask comes from that process. The query must
-// call quit now and then, and end if quit returns an error. code is the exit code of the
-// other process, and err its error message, or nil.
+// A Query answers a question of another process about a crawl. It runs in the process that
+// runs the crawl. ask comes from the other process, which copies what is written to out and
+// errs to its own outputs. The query must call quit now and then, and must end if quit
+// returns an error. code is the exit code with which the other process ends, and err is the
+// error that it prints, or nil.
 type Query func(ask json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error)
 
 // A QueryError is returned by Print if the query ended with an error or a nonzero exit
@@ -28,8 +29,8 @@ type QueryError struct {
 
 func (e *QueryError) Error() string { return e.Reason }
 
-// ErrCut is returned by Print if the answer is not whole: the run has ended meanwhile, or
-// it cut off this process as too slow.
+// ErrCut is returned by Print if the answer is not whole, because the run has ended
+// meanwhile, or because the run has cut off this process as too slow.
 var ErrCut = errors.New("the answer was cut: the run has ended meanwhile")
 
 // A frame is a line of the answer of a query. The last frame has an End.
@@ -44,9 +45,9 @@ type queryEnd struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Bounds of queries: maxQueries run at once, a client may read nothing for maxStall, and a
-// frame has about frameSize bytes. Between two steps a query rests as long as the step
-// took, at most maxRest, so that it uses about half of a processor.
+// Bounds of queries. At most maxQueries run at once. A client may read nothing for
+// maxStall. A frame has about frameSize bytes. After each step a query rests as long as the
+// step took, at most maxRest, so it uses about half of a processor.
 const (
 	maxQueries = 4
 	maxStall   = 10 * time.Minute
@@ -132,7 +133,8 @@ func (f *framer) flush() {
 	f.waiting.Out, f.waiting.Errs = f.waiting.Out[:0], f.waiting.Errs[:0]
 }
 
-// to returns one of the writers of a query; of selects the field of the frame.
+// to returns the writer of a query for one field of the frame, which the function of
+// selects.
 func (f *framer) to(of func(*frame) *[]byte) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		for rest := p; len(rest) > 0 && f.err == nil; {

@@ -19,11 +19,11 @@ type Server struct {
 	done   chan error
 }
 
-// bounds limit each client, and all clients together. What is slower is cut off.
+// bounds limit each client, and all clients together. A client that exceeds them is cut off.
 type bounds struct {
-	clients int           // at once; others wait to be accepted
+	clients int           // clients at once; further clients wait to be accepted
 	header  time.Duration // for the header of a request
-	request time.Duration // for all of it
+	request time.Duration // for the whole request
 	answer  time.Duration // for reading the answer, after the end of the header
 	idle    time.Duration // between two requests
 	size    int           // of a header, in bytes
@@ -31,8 +31,8 @@ type bounds struct {
 
 var usual = bounds{clients: 16, header: 5 * time.Second, request: 10 * time.Second, answer: 30 * time.Second, idle: 10 * time.Second, size: 16 << 10}
 
-// Open opens the control socket of the crawl in dir, which this process must hold. If the path is too
-// long for a socket, the socket is made elsewhere and run.json names it.
+// Open opens the control socket of the crawl in dir, which this process must hold. If the path
+// in dir is too long for a socket, Open makes the socket elsewhere and names it in run.json.
 func Open(dir string, h http.Handler) (*Server, error) {
 	l, at, err := listen(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func Listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
-// ServeAt answers at l, which Close closes.
+// ServeAt answers clients at l. Close closes l.
 func ServeAt(l net.Listener, h http.Handler) *Server { return serve(l, h, usual) }
 
 func serve(l net.Listener, h http.Handler, b bounds) *Server {
@@ -63,7 +63,7 @@ func serve(l net.Listener, h http.Handler, b bounds) *Server {
 		Handler: h, ErrorLog: log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: b.header, ReadTimeout: b.request, WriteTimeout: b.answer, IdleTimeout: b.idle, MaxHeaderBytes: b.size,
 	}}
-	// The server. It ends with Close.
+	// This goroutine is the server. It ends with Close.
 	go func() { d.done <- d.server.Serve(netutil.LimitListener(l, b.clients)) }()
 	return d
 }

@@ -51,8 +51,9 @@ func Open(dir string) (*storage.Reader, crawler.Stored, error) {
 	return r, stored, nil
 }
 
-// empty returns a *storage.NotBegunError if no site is known. A crawl that a program has
-// made with storage alone has no settings, but may have sites.
+// empty returns a *storage.NotBegunError if no site is known. It does not look at the
+// settings, because a crawl that a program has made with package storage alone has none,
+// but may have sites.
 func empty(r *storage.Reader) error {
 	for _, err := range r.Names() {
 		return err
@@ -60,8 +61,8 @@ func empty(r *storage.Reader) error {
 	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
-// NoCrawl returns the error that there is no crawl in dir; for a series it names a
-// snapshot.
+// NoCrawl returns the error that there is no crawl in dir. If dir is a series, the error
+// names a snapshot.
 func NoCrawl(dir string) error {
 	if last := Newest(dir); last != "" {
 		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
@@ -69,8 +70,8 @@ func NoCrawl(dir string) error {
 	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
 }
 
-// Newest returns the newest snapshot in dir, or "" if dir is a crawl itself, or not a
-// series.
+// Newest returns the newest snapshot in dir. It returns "" if dir is a crawl itself, or is
+// not a series.
 func Newest(dir string) string {
 	if Exists(filepath.Join(dir, storage.StateFile)) {
 		return ""
@@ -82,11 +83,11 @@ func Newest(dir string) string {
 	return all[len(all)-1].Dir
 }
 
-// maxKnownSites is how many sites are searched for one that is like a name.
+// maxKnownSites is the maximum number of sites among which LikeSite searches.
 const maxKnownSites = 10_000
 
-// LikeSite guesses which site is meant by a name that no site has: ": did you mean ...?",
-// or "".
+// LikeSite guesses which site a user means by a name that no site has. It returns ": did
+// you mean ...?", or "" if no site is like the name.
 func LikeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error) {
 	var known []string
 	for site, err := range sites {
@@ -107,7 +108,7 @@ func LikeSite(sites iter.Seq2[frontier.Site, error], name string) (string, error
 	return "", nil
 }
 
-// UnknownSites returns the error that a crawl has none of some sites.
+// UnknownSites returns the error that a crawl has none of the sites with these names.
 func UnknownSites(sites iter.Seq2[frontier.Site, error], names []string) error {
 	like, err := LikeSite(sites, names[0])
 	if err != nil {

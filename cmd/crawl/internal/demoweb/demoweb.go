@@ -1,5 +1,6 @@
-// Package demoweb is the small web that crawl demo serves: several sites with what a crawler
-// meets. It depends only on the requests and on the week, so that each demo is the same.
+// Package demoweb is the small web that crawl demo serves: several sites with the situations
+// that a crawler meets. Its answers depend only on the requests and on the week, so that each
+// demo is the same.
 package demoweb
 
 import (
@@ -33,9 +34,9 @@ func (w sites) rules(host, body string) {
 	})
 }
 
-// Handler returns a handler for all hosts of the demo, as they are week weeks later. If goesOn
-// is true, the busy site does not ask for rest. It is for one crawler, which sends a site one
-// request at a time.
+// Handler returns a handler for all hosts of the demo, as they are after some weeks. If goesOn
+// is true, the busy site does not ask for rest. The handler is for one crawler that sends each
+// site one request at a time.
 func Handler(goesOn bool, week int) http.Handler {
 	w := sites{http.NewServeMux()}
 	w.library(week)
@@ -82,8 +83,8 @@ func Handler(goesOn bool, week int) http.Handler {
 }
 
 // library has paths that robots.txt allows and forbids, a redirect, and links that are not
-// followed. From week 1 on the last book is forbidden, and the drafts are allowed. Each
-// week one book is new, another one answers 410, and some have another edition.
+// followed. From week 1 on, robots.txt forbids the last book and allows the drafts. Each week
+// one book is new, another book answers 410, and some books have another edition.
 func (w sites) library(week int) {
 	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
 	if week == 0 {
@@ -107,7 +108,8 @@ func (w sites) library(week int) {
 	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
 }
 
-// book is a page of the library. A book is lost in the week of its own number.
+// book is a page of the library. The book with a number is lost in the week with the same
+// number.
 func (w sites) book(number, next, week int) {
 	at := fmt.Sprintf("library.demo.test/book/%d", number)
 	if number <= week {
@@ -128,7 +130,7 @@ func (w sites) book(number, next, week int) {
 type busyOnce struct{ asked bool }
 
 func (b *busyOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The crawler sends a site one request at a time: no lock is needed.
+	// The crawler sends a site one request at a time, so no lock is needed.
 	if !b.asked {
 		b.asked = true
 		w.Header().Set("Retry-After", "3")

@@ -1,5 +1,6 @@
-// Package exit has the exit codes of the command, and the errors that carry one. A command
-// returns an error; Code says what the process ends with, and Mend what the user can do.
+// Package exit has the exit codes of the command, and the errors that carry an exit code.
+// A command returns an error. Code returns the exit code for that error, and Mend returns
+// what the user can do about it.
 package exit
 
 import (
@@ -24,7 +25,7 @@ const (
 	Forced   = 130 // stopped at once; the same command continues it
 )
 
-// An Meaning says what an exit code means, and what to do then.
+// A Meaning says what an exit code means, and what the user can do then.
 type Meaning struct {
 	Code        int
 	Means, Then string

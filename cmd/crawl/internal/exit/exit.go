@@ -27,8 +27,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.err }
 
-// Mend returns how a user of the command can fix an error of the library, which does not
-// know the flags. The flags that it names are of crawl run.
+// Mend returns how a user of the command can fix an error of the library. The library does not
+// say this, because it does not know the flags. The flags that Mend names are those of crawl
+// run.
 func Mend(err error, crawls bool) string {
 	var identity *crawler.IdentityError
 	var inUse *storage.InUseError
@@ -63,7 +64,7 @@ func Mend(err error, crawls bool) string {
 	return ""
 }
 
-// WithMend returns the text of an error with what Mend says.
+// WithMend returns the text of an error, followed by the text of Mend.
 func WithMend(err error, crawls bool) string { return err.Error() + Mend(err, crawls) }
 
 // MendLimit returns how to fix an error with the code DiskFull, and what became of the work done.
@@ -145,7 +146,7 @@ var ErrNothing = With(Nothing, errors.New("nothing could be fetched: the summary
 // NothingFetched reports whether a crawl has no answer of any site.
 func NothingFetched(s crawler.Summary) bool { return s.Fetched == 0 && s.Frontier.Spent.Pages == 0 }
 
-// A runsError says that a crawl in dir is in use, and that the command needs all of it.
+// A runsError says that the crawl in dir is in use, but the command needs it for itself alone.
 type runsError struct {
 	dir string
 	error
@@ -153,7 +154,7 @@ type runsError struct {
 
 func (e *runsError) Unwrap() error { return e.error }
 
-// Meanwhile adds to the error of a crawl in use which commands can read it until it ends.
+// Meanwhile adds to the error of a crawl in use which commands can read the crawl while it runs.
 func Meanwhile(dir string, err error) error {
 	var inUse *storage.InUseError
 	if errors.As(err, &inUse) {

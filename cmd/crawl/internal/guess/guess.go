@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Meant guesses which of known an invalid value, or an item of a list, was meant to be: ":
-// did you mean ...?", or "".
+// Meant guesses which of the known values an invalid value, or an invalid item of a list,
+// was meant to be. It returns ": did you mean ...?", or "" if no known value is like it.
 func Meant(value string, known []string) string {
 	for part := range strings.SplitSeq(value, ",") {
 		part = strings.TrimSpace(part)
@@ -22,7 +22,8 @@ func Meant(value string, known []string) string {
 	return ""
 }
 
-// DidYouMean suggests the known name that is most like name, or returns "" if none is.
+// DidYouMean suggests the known name that is most like name. If no known name is like it,
+// it returns "".
 func DidYouMean(name string, known []string) string {
 	if len(known) == 0 {
 		return ""

@@ -1,6 +1,6 @@
-// Package jobfile reads job files: crawls that are described in YAML, by the names of the
+// Package jobfile reads job files. A job file describes a crawl in YAML, by the names of the
 // settings of crawl run. All mistakes of a file are reported together, each with its line and
-// column, and have the exit code of a mistake of the user.
+// column. The error has the exit code of a mistake of the user.
 package jobfile
 
 import (
@@ -24,8 +24,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxJobFile is the maximum size of a job file, in bytes. More seeds than it can hold go
-// into a file of their own.
+// maxJobFile is the maximum size of a job file, in bytes. A longer list of seeds must be in a
+// file of its own.
 const maxJobFile = 1 << 20
 
 // A File is a crawl described in YAML: settings by the names of their flags, the
@@ -33,14 +33,14 @@ const maxJobFile = 1 << 20
 type File struct {
 	name     string
 	flags    *settings.Flags        // the settings that it sets
-	aside    *settings.Flags        // settings of flags on the command line, which win
+	aside    *settings.Flags        // takes the settings that flags on the command line override
 	given    func(flag string) bool // reports whether a flag is on the command line
 	seeds    []*yaml.Node
 	sites    jobSites
 	problems []problem
 }
 
-// A problem is a mistake at a place of a file.
+// A problem is a mistake at one place of a file.
 type problem struct {
 	line, column int // from 1; column is 0 if not known
 	text         string
@@ -81,7 +81,8 @@ func Read(f *settings.Flags, given func(flag string) bool) (*File, error) {
 	return j, nil
 }
 
-// parseJob returns the one document of a file, which is nil if it is empty, and its bytes.
+// parseJob returns the only document of a file, and the bytes of the file. If the file is
+// empty, the document is nil.
 func parseJob(name string) (root *yaml.Node, raw []byte, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -226,8 +227,8 @@ func (j *File) identity(n *yaml.Node) {
 	})
 }
 
-// readSeeds keeps the seeds with their places: whether one is wrong is known only when it
-// is opened.
+// readSeeds stores the seeds with their places in the file. Whether a seed is wrong is known
+// only when it is opened.
 func (j *File) readSeeds(n *yaml.Node) {
 	for _, item := range j.texts(keySeeds, n) {
 		if item.Value == "-" {

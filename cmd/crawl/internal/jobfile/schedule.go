@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scheduleFields are the fields of a schedule, and scheduleFrom the settings whose values
-// are written in the same way.
+// scheduleFields are the fields of a schedule. scheduleFrom are settings whose values are
+// written in the same way.
 var (
 	scheduleFields = []string{"every", "zone", "jitter", "overlap", "catch-up", "keep"}
 	scheduleFrom   = map[string]string{"jitter": "max-time", "keep": "limit"}
@@ -73,8 +73,8 @@ func meantField(field string, spec schedule.Spec) string {
 	return ""
 }
 
-// without returns a schedule without one field, so that its other fields can be checked
-// though that one is wrong.
+// without returns a schedule without a field that is wrong, so that the other fields can
+// be checked, too.
 func without(spec schedule.Spec, field string) schedule.Spec {
 	switch field {
 	case "every":

@@ -25,7 +25,7 @@ const (
 	keyReason   = "reason"
 )
 
-// jobSites are the sites of a job file that have settings of their own, with their places
+// jobSites are the settings of single sites in a job file, and the places of these sites
 // in the file.
 type jobSites struct {
 	table map[string]crawler.SiteOptions
@@ -67,8 +67,8 @@ func (j *File) site(n *yaml.Node) (s crawler.SiteOptions) {
 	return s
 }
 
-// unlimited returns n, or -1 for no limit if 0 was given: in a SiteOptions 0 means that of
-// other sites.
+// unlimited returns n. If 0 was given, it returns -1, which means no limit, because 0 in
+// a SiteOptions means the limit of other sites.
 func unlimited[T ~int64](n T, given bool) T {
 	if given && n == 0 {
 		return -1
@@ -76,7 +76,8 @@ func unlimited[T ~int64](n T, given bool) T {
 	return n
 }
 
-// within returns the scope of what matches include and not exclude, or nil for all.
+// within returns the scope of the URLs that match include and do not match exclude. If
+// both are nil, it returns nil, which means all URLs.
 func within(include, exclude *regexp.Regexp) crawler.Scope {
 	if include == nil && exclude == nil {
 		return nil
@@ -87,7 +88,8 @@ func within(include, exclude *regexp.Regexp) crawler.Scope {
 	})
 }
 
-// Settle sets the settings of single sites in o. Everything else of o must be set before.
+// Settle sets the settings of single sites in o. All other options in o must be set
+// before.
 func (j *File) Settle(o *crawler.Options) {
 	if len(j.sites.table) == 0 {
 		return

@@ -7,16 +7,17 @@ import (
 	"os"
 )
 
-// A File is a file that is appended to. If it was moved away or removed, the next Write makes
-// it again, so the program that moves it need not signal this one. Each Write must be of whole
-// lines, as those of slog are. It is not safe for concurrent use; slog holds a lock.
+// A File is a file to which log lines are appended. If the file was moved away or removed, the
+// next Write makes a new one, so the program that moves it need not signal this program. Each
+// Write must be of whole lines, as slog writes them. A File is not safe for concurrent use;
+// slog holds a lock.
 type File struct {
 	path string
 	file *os.File
 	is   os.FileInfo
 }
 
-// Open opens a file to append to. made reports whether there was none.
+// Open opens a file to append to. made is true if the file did not exist.
 func Open(path string) (l *File, made bool, err error) {
 	_, before := os.Lstat(path)
 	l = &File{path: path}
@@ -50,8 +51,8 @@ func (l *File) reopen() error {
 	return nil
 }
 
-// Write writes to the file that has the name now. If that cannot be opened, it writes to
-// the old one.
+// Write writes to the file that has the name now. If that file cannot be opened, Write writes
+// to the old file.
 func (l *File) Write(line []byte) (int, error) {
 	if is, err := os.Stat(l.path); err != nil || !os.SameFile(is, l.is) {
 		_ = l.reopen()

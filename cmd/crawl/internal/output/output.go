@@ -1,5 +1,5 @@
-// Package output writes the files that a flag names. A file gets its name when it is whole; a
-// failure leaves what was there before.
+// Package output writes the files that a flag names. A file gets its name when it is complete.
+// After a failure, an earlier file of that name is still there.
 package output
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/wacz"
 )
 
-// A Target is where an output goes: a file, or standard output. It is for one goroutine, but
-// for Size.
+// A Target is where an output goes: a file, or standard output. Only Size may be called from
+// another goroutine.
 type Target struct {
 	w       io.Writer
 	file    *outfile.File // nil for standard output
@@ -31,8 +31,8 @@ type Target struct {
 // Stdout returns a target that writes to standard output.
 func Stdout(w io.Writer) *Target { return &Target{w: w} }
 
-// Create makes a file, which gets its name by Commit. It refuses to replace a file
-// unless force is set.
+// Create makes a file, which gets its name by Commit. If force is false, Create refuses to
+// replace an existing file.
 func Create(path string, force bool) (*Target, error) {
 	if info, err := os.Stat(path); err == nil && !force && keeps(info) {
 		return nil, exit.Usagef("%s exists: give another --output, or --force to write over it", path)
@@ -44,15 +44,15 @@ func Create(path string, force bool) (*Target, error) {
 	return &Target{w: f, file: f, path: path, force: force}, nil
 }
 
-// InPlace reports whether what is written goes straight to a device or a pipe, which cannot be
-// read again.
+// InPlace reports whether the output goes directly to a device or a pipe, which cannot be read
+// again.
 func (t *Target) InPlace() bool { return t.file.InPlace() }
 
 // Size returns how many bytes were written.
 func (t *Target) Size() int64 { return t.written.Load() }
 
-// keeps reports whether a file keeps what is written to it, so that overwriting it loses
-// something.
+// keeps reports whether a file keeps what is written to it. Overwriting such a file loses its
+// contents.
 func keeps(info fs.FileInfo) bool {
 	block := info.Mode()&(fs.ModeDevice|fs.ModeCharDevice) == fs.ModeDevice
 	return info.Mode().IsRegular() || block
@@ -86,8 +86,8 @@ func (t *Target) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Check reads what was written, which must have n units. count counts them in a file; nil
-// means that it is a WACZ.
+// Check reads what was written, which must have n units. count counts the units in a file; if
+// it is nil, the file is a WACZ.
 func (t *Target) Check(n int64, unit string, count func(*os.File) (int64, error)) error {
 	m, err := n, error(nil)
 	if count == nil {
@@ -104,7 +104,7 @@ func (t *Target) Check(n int64, unit string, count func(*os.File) (int64, error)
 	return nil
 }
 
-// Commit renames the file to its name, which is durable then, also after a power cut.
+// Commit gives the file its name. After that, the file survives a power cut.
 func (t *Target) Commit() error {
 	switch {
 	case t.file == nil:

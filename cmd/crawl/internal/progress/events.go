@@ -10,20 +10,20 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// Events writes the events of a run, an object on each line, as standard error has them with
-// --progress json. What is written to it becomes a note, so that a program need not tell
-// lines apart. It is safe for concurrent use.
+// Events writes the events of a run, one JSON object on each line, for standard error with
+// --progress json. Any text that is written to it becomes a note, so that a program need not
+// tell events and other lines apart. It is safe for concurrent use.
 type Events struct {
 	W     io.Writer
 	Every time.Duration // between two events of progress
 
-	mu   sync.Mutex // guards all below, and W, so that lines do not mix
+	mu   sync.Mutex // guards the fields below and W, so that lines do not mix
 	note []byte     // the beginning of an unfinished line
-	end  endEvent   // the last event, as far as it is known
+	end  endEvent   // the last event, with what is known so far
 }
 
-// An event has the fields of all events. Fields are added, never renamed; a change of
-// meaning would be another version.
+// An event has the fields that all events have. Fields are added, but never renamed. If the
+// meaning of a field changes, Version changes.
 type event struct {
 	Version int       `json:"version"`
 	Event   string    `json:"event"`
@@ -86,7 +86,7 @@ type endEvent struct {
 func (e *Events) put(of any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_ = say.Object(e.W, of) // a reader that has left does not stop the crawl
+	_ = say.Object(e.W, of) // if the reader has left, the crawl goes on
 }
 
 // Write writes each complete line as a note.

@@ -114,7 +114,8 @@ func runLines(w *say.Lines, s crawler.Status) {
 	skipLines(w, r.SkippedURLs, r.SkippedLinks)
 }
 
-// siteLines prints which sites are fetched from, and which are waited for.
+// siteLines prints from which sites pages are fetched, and which sites the crawl waits
+// for.
 func siteLines(w *say.Lines, s crawler.Status) {
 	n := s.Sites
 	var parts []string
@@ -157,7 +158,7 @@ func siteLines(w *say.Lines, s crawler.Status) {
 	}
 }
 
-// clocksOf returns the clocks, those that most sites wait for first.
+// clocksOf returns the clocks. The clock that most sites wait for comes first.
 func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	n := map[frontier.Clock]int{}
 	for by, c := range of {

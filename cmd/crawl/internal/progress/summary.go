@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Summary prints the summary of a run of the crawl in dir. again says how to continue it;
-// if it is empty, the same command does.
+// Summary prints the summary of a run of the crawl in dir. again says how to continue the
+// crawl. If it is empty, the same command continues it.
 func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 	w.Line("ended", "%s", strings.Replace(ending(s), SameCommand, cmp.Or(again, SameCommand), 1))
 	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
@@ -146,7 +146,7 @@ func ending(s crawler.Summary) string {
 	return string(s.End) + "; the same command goes on"
 }
 
-// nothingInWords returns that nothing could be fetched, and what failed.
+// nothingInWords returns a sentence that says that nothing could be fetched, and what failed.
 func nothingInWords(s crawler.Summary) string {
 	text := "nothing could be fetched"
 	var parts []string
@@ -163,8 +163,8 @@ func nothingInWords(s crawler.Summary) string {
 	return text
 }
 
-// unresolved returns how many host names do not resolve: names, not failed requests.
-// Without the sites of the crawl their number is not known.
+// unresolved returns how many host names do not resolve. It counts names, not failed requests.
+// If the summary does not have the sites of the crawl, the number of names is not known.
 func unresolved(s crawler.Summary) string {
 	names := map[string]bool{}
 	for _, st := range s.Waiting {
@@ -189,7 +189,7 @@ func hostName(site frontier.Site) string {
 	return site.Host()
 }
 
-// waitingLines prints how much is left, and the sites that it belongs to.
+// waitingLines prints how many URLs are left, and which sites they belong to.
 func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	const most = 10
 	w.Words("left", say.InOrder(s.Left), words.URLs)
@@ -197,7 +197,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 		w.Line("again", "%s", again)
 	}
 	left := slices.DeleteFunc(slices.Clone(s.Waiting), func(st frontier.SiteStatus) bool {
-		return st.Queued == 0 && st.Given.Code == frontier.Undecided && st.Excluded == "" && !st.Over // it is fetched again when it is due
+		return st.Queued == 0 && st.Given.Code == frontier.Undecided && st.Excluded == "" && !st.Over // nothing is left at this site except URLs that are fetched again when they are due
 	})
 	var private, others []frontier.SiteStatus
 	for _, st := range left {
@@ -209,7 +209,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 	if len(private) == 1 {
 		private, others = nil, left
-	} else if len(private) > 1 { // said once, with the mend
+	} else if len(private) > 1 { // the reason is printed once, with what to do about it
 		urls := 0
 		for _, st := range private {
 			urls += st.Left()
@@ -226,8 +226,8 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 }
 
-// againInWords returns how many URLs will be fetched again, and from when on if that is known.
-// It returns "" if there are none.
+// againInWords returns how many URLs will be fetched again and, if it is known, from when on.
+// If there are no such URLs, it returns "".
 func againInWords(n int, next, now time.Time) string {
 	text := say.Plural(n, "URL") + " will be fetched again"
 	switch {

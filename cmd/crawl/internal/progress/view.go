@@ -84,7 +84,8 @@ func (v *View) answers() string {
 	return strings.Join(parts, "; ")
 }
 
-// kept returns what was kept out, URLs before links, the commonest reasons first.
+// kept returns what was kept out of the crawl: first the URLs, then the links. The most
+// frequent reasons come first.
 func (v *View) kept() string {
 	var parts []string
 	if urls := say.InList(say.InOrder(v.Stats.SkippedURLs), words.URLs); urls != "" {
@@ -102,7 +103,7 @@ func (v *View) kept() string {
 // leastWait is the shortest wait that is shown.
 const leastWait = time.Second
 
-// wait returns the site that is waited for, for how long, and why. It returns "" while a
+// wait returns the site that the crawl waits for, for how long, and why. It returns "" if a
 // request is under way and no site has to wait.
 func (v *View) wait() string {
 	f := v.Stats.Frontier
@@ -115,10 +116,11 @@ func (v *View) wait() string {
 	return ""
 }
 
-// longAsked is the shortest time of a request that is shown: most answers come before.
+// longAsked is the shortest time of a request that is shown. Most answers come sooner.
 const longAsked = 2 * time.Second
 
-// oldest returns the site that takes long to answer, or "".
+// oldest returns the site whose request has been under way the longest, and its time, or ""
+// if that time is short.
 func (v *View) oldest() string {
 	if v.old == "" || v.asked < longAsked {
 		return ""
@@ -181,7 +183,7 @@ func (v *View) Logfmt() string {
 // rate returns the pages per second so far.
 func (v *View) rate() float64 { return float64(v.Stats.Pages) / max(v.Since.Seconds(), 0.001) }
 
-// A Looker makes views of a crawl, and remembers earlier ones.
+// A Looker makes views of a crawl. It remembers some figures of earlier views.
 type Looker struct {
 	crawler *crawler.Crawler
 	begin   time.Time
@@ -201,10 +203,10 @@ const (
 	slowEvery   = 2 * time.Second
 )
 
-// NewLooker returns a looker at a crawl that began at some time.
+// NewLooker returns a Looker at a crawl that began at the given time.
 func NewLooker(c *crawler.Crawler, began time.Time) *Looker { return &Looker{crawler: c, begin: began} }
 
-// At returns the view at a moment, which must not be before that of the last call.
+// At returns the view at the time now, which must not be before the time of the last call.
 func (l *Looker) At(now time.Time) *View {
 	s := l.crawler.Stats()
 	if l.sampled.IsZero() {

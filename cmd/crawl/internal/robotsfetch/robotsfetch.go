@@ -1,5 +1,5 @@
-// Package robotsfetch fetches one robots.txt as a crawl would, by the same clocks and checks,
-// for the commands that look at a site without a crawl.
+// Package robotsfetch fetches one robots.txt in the same way as a crawl, with the same clocks
+// and checks. It is for the commands that look at a site without a crawl.
 package robotsfetch
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Options say as whom, and how, one robots.txt is fetched.
+// Options say who fetches a robots.txt, and how.
 type Options struct {
 	Identity     crawler.Identity
 	Network      fetch.Network             // nil means this machine's
@@ -43,8 +43,8 @@ func Get(ctx context.Context, u frontier.URL, o Options) (*robots.Snapshot, erro
 	return ask(ctx, front, fetcher, u)
 }
 
-// ask fetches the robots.txt of u, the only URL of the frontier. Each turn makes one
-// request; a robots.txt that is redirected takes more.
+// ask fetches the robots.txt of u, which is the only URL of the frontier. Each turn makes one
+// request. If the robots.txt is redirected, more than one turn is needed.
 func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, u frontier.URL) (*robots.Snapshot, error) {
 	for {
 		turn, err := front.Next(ctx)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// InSeconds returns a time of s seconds, to the millisecond, or to the microsecond if it is
-// less than a second.
+// InSeconds returns a time of s seconds, rounded to the millisecond. A time below one
+// second is rounded to the microsecond.
 func InSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 	if d.Abs() >= time.Second {
@@ -40,8 +40,9 @@ type Count struct {
 	N  int
 }
 
-// Words returns a count in words, in the singular for one. in returns the words for Of, the
-// noun in the plural first.
+// Words returns a count in words. The function in returns the words for Of without the
+// number; the first word is a noun in the plural. If the count is one, Words makes the
+// noun singular.
 func (c Count) Words(in func(string) string) string {
 	words := in(c.Of)
 	if c.N == 1 {
@@ -72,7 +73,7 @@ func Often[N int | int64](n N) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Listed returns the entries of m as "key: n", by key.
+// Listed returns the entries of m as "key: n", sorted by key.
 func Listed[K cmp.Ordered](m map[K]int) []string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -98,7 +99,8 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Size returns a number of bytes in kB, MB, GB or TB, each 1000 of the one before.
+// Size returns a number of bytes in kB, MB, GB or TB. Each unit is 1000 times the unit
+// before.
 func Size(n int64) string {
 	f := float64(n)
 	for _, unit := range []string{"B", "kB", "MB", "GB"} {
@@ -116,8 +118,8 @@ func Size(n int64) string {
 // Seconds returns s seconds as a duration.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Short returns a duration to the second, or to the tenth of a second if it is less than
-// ten.
+// Short returns a duration, rounded to the second. A duration below ten seconds is
+// rounded to a tenth of a second.
 func Short(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())

@@ -24,7 +24,8 @@ func (l *Lines) Line(label, format string, args ...any) {
 	}
 }
 
-// Told is like Line for texts that others have written: it replaces line ends.
+// Told is like Line, for texts that others have written. It replaces line ends in the
+// text.
 func (l *Lines) Told(label, format string, args ...any) {
 	l.Line(label, "%s", OneLine(fmt.Sprintf(format, args...)))
 }

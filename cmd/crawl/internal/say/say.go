@@ -17,8 +17,8 @@ var packagePrefix = regexp.MustCompile(`(^|: |\n)(?:crawler|robots|frontier|fetc
 // WithoutPackages removes the names of packages from the text of an error.
 func WithoutPackages(text string) string { return packagePrefix.ReplaceAllString(text, "$1") }
 
-// Object writes v as a line of JSON. Characters that could control a terminal are escaped;
-// programs read the same texts.
+// Object writes v as a line of JSON. It escapes characters that could control a terminal.
+// A program that reads the JSON gets the unchanged texts.
 func Object(w io.Writer, v any) error {
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -30,7 +30,7 @@ func Object(w io.Writer, v any) error {
 	return err
 }
 
-// Escaped escapes in JSON what could control a terminal.
+// Escaped escapes the characters in a JSON text that could control a terminal.
 func Escaped(line string) string {
 	var text strings.Builder
 	for _, r := range line {
@@ -45,19 +45,19 @@ func Escaped(line string) string {
 	return text.String()
 }
 
-// OneLine is like Printable, and replaces line ends, because a further line of what a site
-// or a file says could look like a line of the command.
+// OneLine is like Printable, and replaces line ends. Otherwise a second line in the text
+// of a site or a file could look like a line of the command.
 func OneLine(s string) string {
 	return strings.ReplaceAll(Printable(s), "\n", " ")
 }
 
-// Indented is like Printable, and indents further lines, so that they do not look like
-// lines of the command.
+// Indented is like Printable, and indents the lines after the first, so that they do not
+// look like lines of the command.
 func Indented(s string) string {
 	return strings.ReplaceAll(Printable(s), "\n", "\n"+strings.Repeat(" ", len("crawl: ")))
 }
 
-// Printable removes what could control a terminal.
+// Printable removes characters that could control a terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if Steers(r) {

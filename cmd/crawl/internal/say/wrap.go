@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks a line between words if it is wider than width, which is 0 if there is no
-// terminal. It indents the lines after the first.
+// Wrap breaks a line between words if it is wider than width. It indents the lines after
+// the first. A width of 0 means that there is no terminal.
 func Wrap(line string, indent, width int) string {
 	if width <= indent {
 		return line
 	}
 	var b strings.Builder
-	at, blanks := 0, 0 // blanks: between the last word and the next one, not written at the end of a line
+	at, blanks := 0, 0 // blanks: number of blanks between the last word and the next one; not written at the end of a line
 	for i, word := range strings.Split(line, " ") {
 		if i > 0 {
 			blanks++
@@ -34,7 +34,7 @@ func Wrap(line string, indent, width int) string {
 	return b.String()
 }
 
-// Fit cuts a line to a width, and removes what could control a terminal.
+// Fit cuts a line to a width. It removes characters that could control a terminal.
 func Fit(line string, width int) string {
 	line = strings.Map(func(r rune) rune {
 		switch {

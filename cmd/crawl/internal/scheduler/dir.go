@@ -18,7 +18,7 @@ type Dir struct {
 	series.Series
 	Job func() (*schedule.Schedule, error) // reads the job file
 
-	over  series.Snapshot // the last one that was found to be over, which does not change
+	over  series.Snapshot // the last snapshot that was found to be over; such a snapshot does not change
 	ended time.Time
 	dead  error // why the newest snapshot cannot be continued
 
@@ -38,9 +38,9 @@ func (d *Dir) Schedule() (*schedule.Schedule, error) { return d.Job() }
 // Dead implements Series.
 func (d *Dir) Dead() error { return d.dead }
 
-// Ran implements Series. A snapshot that is damaged, or of a layout that cannot be read,
-// counts as ended, and Dead returns why. A snapshot whose state cannot be read for another
-// reason counts as not ended: its next run reports what is wrong.
+// Ran implements Series. If the newest snapshot is damaged, or has a layout that cannot be
+// read, it counts as ended, and Dead returns why. If its state cannot be read for another
+// reason, it counts as not ended, so that its next run reports what is wrong.
 func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error) {
 	ran, busy, err = d.Known(child)
 	if err == nil && ran.Last.IsZero() && ran.Since.IsZero() {
@@ -101,8 +101,8 @@ func (d *Dir) readMissed() error {
 	return nil
 }
 
-// state returns whether a run has to continue the newest snapshot, and when it ended if it is
-// over. No other process may be at work on the series.
+// state returns whether a run has to continue the newest snapshot and, if the snapshot is
+// over, when it ended. No other process may be working on the series.
 func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy error) {
 	if last == d.over {
 		return false, d.ended, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// A run that fails is started again up to mostTries times, after pauses that double from
-// firstPause on: half an hour in all.
+// A run that fails is started again up to mostTries times. The pauses before these tries
+// begin with firstPause and double each time, which is half an hour in all.
 const (
 	mostTries  = 5
 	firstPause = time.Minute
 )
 
-// A job is a series that the scheduler looks after. Its fields may be lost at any time:
-// they only say how patient the scheduler is.
+// A job is a series that the scheduler looks after. A loss of its fields does no harm,
+// because they only say how patient the scheduler is.
 type job struct {
 	dir         string
 	series      Series
@@ -31,18 +31,18 @@ type job struct {
 	run   Run   // of the child
 
 	task  time.Time // nominal time of the run that the following fields are about
-	tries int       // how many have failed
+	tries int       // how many tries have failed
 	again time.Time // the next try is not before this
 	rests bool      // no more tries until the next nominal time
 	dead  time.Time // nominal time of a snapshot that its run found damaged; zero if none
-	held  time.Time // since when a run waits because AtOnce children run
-	waits time.Time // when a run was last seen to wait for the one before
+	held  time.Time // since when a run waits because AtOnce children already run
+	waits time.Time // when a run was last seen to wait for the end of the run before it
 
 	idle idle // the last plan, if there was nothing to do
 }
 
-// An idle is a plan with nothing to do, which holds from from until to while ran and of are
-// unchanged. It saves making the plan each minute.
+// An idle is a plan with nothing to do. It is valid between its two times, as long as ran
+// and of are unchanged. So the plan need not be made again each minute.
 type idle struct {
 	ran      schedule.Ran
 	of       *schedule.Schedule
@@ -50,12 +50,12 @@ type idle struct {
 	plan     schedule.Plan
 }
 
-// errDead is the reason for leaving a snapshot whose state can be read but whose run
-// refused it.
+// errDead is the reason for giving up a snapshot whose state can be read, but whose run has
+// found it damaged.
 var errDead = errors.New("its run found it damaged")
 
-// lookAt finds out what to do for a series, and does it. wake is when something falls due;
-// zero if that is not known.
+// lookAt finds out what to do for a series, and does it. It returns the time when something
+// falls due, or the zero time if that is not known.
 func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake time.Time) {
 	if j.schedule == nil {
 		if s.read(j); j.schedule == nil {
@@ -74,10 +74,10 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	if j.child != nil {
 		ran.Going = true
 		if j.run.Due.After(ran.Last) {
-			ran.Last = j.run.Due // its snapshot may not be there yet
+			ran.Last = j.run.Due // the snapshot of the run may not be there yet
 		}
 	}
-	if !ran.Going { // its process may have run longer than its crawl
+	if !ran.Going { // the process may have run longer than the crawl
 		ran.Ended = later(ran.Ended, j.waits)
 	}
 	plan, last, err := s.plan(j, ran, now)
@@ -124,9 +124,9 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	return wake
 }
 
-// plan returns the schedule's plan, and notes the runs that were missed. last is the newest
-// nominal time that is accounted for then. Waiting because AtOnce children run does not
-// make a run late.
+// plan returns the plan of the schedule, and records the runs that were missed. last is the
+// newest nominal time that has run or is recorded after that. A run is not late if it only
+// waits because AtOnce children already run.
 func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Plan, last time.Time, err error) {
 	if i := j.idle; i.of == j.schedule && i.ran == ran && !now.Before(i.from) && now.Before(i.to) {
 		return i.plan, ran.Last, nil
@@ -140,7 +140,7 @@ func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Pl
 			}
 		}
 		if ran.Last.IsZero() && !p.Run.IsZero() && p.Run.After(j.task) && j.tries > 0 && periodic(j.schedule) {
-			p.Run = j.task // each try is for the same run
+			p.Run = j.task // all tries are for the same run
 		}
 		if len(p.Missed) == 0 {
 			if p.Run.IsZero() {
@@ -191,7 +191,7 @@ func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	}
 	j.child, j.run, j.held = child, run, time.Time{}
 	s.running++
-	// Waits for the child. It ends with the child, or with ctx.
+	// This goroutine waits for the child. It ends with the child, or with ctx.
 	go func() {
 		e := ending{j, child.Wait()}
 		select {
@@ -201,8 +201,8 @@ func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	}()
 }
 
-// over takes note of a child that has ended. What the child achieved is read from the
-// series.
+// over records that a child has ended. It reads from the series what the child has
+// achieved.
 func (s *Scheduler) over(e ending) {
 	j, run := e.of, e.of.run
 	j.child, j.run = nil, Run{}
@@ -245,8 +245,8 @@ func (s *Scheduler) failed(j *job, run Run) {
 	s.o.Say(j.dir, "the run has failed: it is started again in %v", pause)
 }
 
-// rest leaves a series alone until its next time. If the run has made no snapshot, it is
-// noted as missed.
+// rest leaves a series alone until its next time. If the run has made no snapshot, rest
+// records it as missed.
 func (s *Scheduler) rest(j *job, made bool, run Run) {
 	j.rests = true
 	if made {

@@ -31,5 +31,5 @@ func (c *Process) Wait() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// Stop implements Child. A process that has ended meanwhile is no error.
+// Stop implements Child. It is not an error if the process has already ended.
 func (c *Process) Stop() { stopProcess(c.cmd.Process) }

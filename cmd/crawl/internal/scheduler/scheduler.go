@@ -13,7 +13,7 @@ import (
 // lookAgain is the longest time that the scheduler sleeps.
 const lookAgain = time.Minute
 
-// Exit codes of crawl run that the scheduler distinguishes. Killed is that of a process
+// Exit codes of crawl run that the scheduler distinguishes. Killed stands for a process
 // that was ended by a signal.
 const (
 	Killed  = -1
@@ -25,29 +25,30 @@ const (
 	forced  = 130
 )
 
-// A Run is the task of a child: to make the snapshot of a nominal time, or, if Due is zero,
-// to continue the newest snapshot.
+// A Run is the task of a child. If Due is zero, the child continues the newest snapshot;
+// otherwise it makes the snapshot of the nominal time Due.
 type Run struct {
 	Dir   string
 	Due   time.Time
-	Fresh bool // make the next snapshot though the last one is not over, because it cannot be continued
+	Fresh bool // make the next snapshot although the last one is not over, because the last one cannot be continued
 }
 
 // A Child is a process that makes a snapshot.
 type Child interface {
-	Wait() (code int) // waits for its exit code; called once
-	Stop()            // asks it to end; the second call ends it at once
+	Wait() (code int) // waits for the end of the process and returns its exit code; called once
+	Stop()            // asks the process to end; the second call ends it at once
 }
 
 // A Series is what the scheduler reads and writes of a series.
 type Series interface {
 	// Ran returns what has run so far. busy is not nil if another process works on the
-	// series. If child is true, a child is at work: Ran then reads no state that the child
-	// may be about to open. The first call for a new series notes now as its beginning.
+	// series. If child is true, a child of this process is at work, so Ran reads no state
+	// that the child may be about to open. The first call for a new series records now as
+	// its beginning.
 	Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error)
 	NoteMissed(...series.Missed) error
-	// Dead returns why the newest snapshot cannot be continued, as Ran found it, or nil if
-	// it can be or is over.
+	// Dead returns why the newest snapshot cannot be continued, as the last call of Ran
+	// found it. It returns nil if the snapshot can be continued or is over.
 	Dead() error
 	// Schedule reads the job file.
 	Schedule() (*schedule.Schedule, error)
@@ -66,11 +67,12 @@ type Options struct {
 type Command int
 
 const (
-	Stop   Command = iota // let the children end, the second time at once; then Run returns
+	Stop   Command = iota // ask the children to end, or with the second Stop end them at once; then Run returns
 	Reload                // read the job files again
 )
 
-// A Scheduler starts the runs of series. Only Run may be called, and once.
+// A Scheduler starts the runs of series. Its only exported method is Run, which may be
+// called once.
 type Scheduler struct {
 	o        Options
 	jobs     []*job
@@ -94,8 +96,8 @@ func New(dirs []string, o Options) *Scheduler {
 	return s
 }
 
-// Run looks after the series until Stop is received and all children have ended, or until
-// ctx ends, which leaves the children running.
+// Run looks after the series. It returns when Stop was received and all children have
+// ended. It also returns when ctx ends, and then leaves the children running.
 func (s *Scheduler) Run(ctx context.Context, commands <-chan Command) {
 	for _, j := range s.jobs {
 		s.read(j)
@@ -158,7 +160,8 @@ func (s *Scheduler) obey(c Command) {
 	}
 }
 
-// read reads the job file of a series. If that fails, the schedule stays as it was.
+// read reads the job file of a series. If that fails, the series keeps the schedule that
+// it had.
 func (s *Scheduler) read(j *job) {
 	is, err := j.series.Schedule()
 	if err != nil && j.schedule != nil {
@@ -175,7 +178,7 @@ type staysError struct{ error }
 
 func (e *staysError) Error() string { return e.error.Error() + "; the schedule stays as it was" }
 
-// logProblem logs what is wrong with a series, once for as long as it is wrong.
+// logProblem logs what is wrong with a series. It logs the same problem only once.
 func (s *Scheduler) logProblem(j *job, err error) {
 	text := ""
 	if err != nil {

@@ -14,6 +14,6 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// stopProcess kills a process, because Windows has no signal that asks it to end. What it
-// has acknowledged is safe.
+// stopProcess kills a process, because Windows has no signal that asks a process to end.
+// What the crawl has acknowledged is not lost.
 func stopProcess(p *os.Process) { _ = p.Kill() }

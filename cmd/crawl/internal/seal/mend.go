@@ -17,10 +17,10 @@ func Files() []string {
 	return append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)
 }
 
-// Mend makes r repair the files of a sound crawl that differ from what provenance.json
-// says. moved means that WARC files that are missing were moved away on purpose. Files that
-// cannot be restored are put aside together with provenance.json, which is not written again:
-// a new one would vouch for damaged files.
+// Mend makes r repair the files of a sound crawl that differ from what provenance.json says.
+// moved is true if missing WARC files were moved away on purpose. If some files cannot be
+// restored, they are put aside together with provenance.json. No new provenance.json is
+// written in this case, because it would vouch for damaged files.
 func Mend(dir string, moved bool, r *storage.Repair) error {
 	s := Check{Dir: dir, Moved: moved, Problem: func(error) { r.Problems++ }}
 	if _, err := s.Run(); err != nil {
@@ -35,7 +35,7 @@ func Mend(dir string, moved bool, r *storage.Repair) error {
 	switch of := strange(s.differs); {
 	case why != "":
 		rest = s.differs
-	case of != nil: // then what it says about other files cannot be trusted either
+	case of != nil: // then what provenance.json says about other files cannot be trusted either
 		why, rest = of.File+" "+of.Why, ownDifferences(dir)
 	default:
 		var err error
@@ -65,8 +65,9 @@ func Mend(dir string, moved bool, r *storage.Repair) error {
 	return r.PutAside(why+": put aside with all that was written with it", names...)
 }
 
-// strange returns a difference that shows that provenance.json is damaged, or belongs to
-// another crawl: a difference of itself, or of a file that agrees with the sound state.
+// strange returns a difference that shows that provenance.json is damaged or belongs to
+// another crawl. This is a difference of provenance.json itself, or of a file that agrees
+// with the sound state.
 func strange(differs []provenance.Difference) *provenance.Difference {
 	for i, d := range differs {
 		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {

@@ -1,5 +1,5 @@
 // Package seal compares the files of a crawl with its provenance.json, which has the digest of
-// each, and makes a repair restore those that differ.
+// each file. It also makes a repair restore the files that differ.
 package seal
 
 import (
@@ -31,14 +31,14 @@ type Check struct {
 	Named   map[string]bool // files that storage.Check has found damaged
 	Problem func(error)
 
-	differs []provenance.Difference // those that Problem was called with
-	broken  string                  // why provenance.json says nothing about the crawl; empty if it does
+	differs []provenance.Difference // the differences that Problem was called with
+	broken  string                  // why provenance.json says nothing about the crawl; empty if it can be used
 }
 
 // Run calls Problem for each file that differs from provenance.json and is not in Named. If a
 // run, a purge or crawl index has changed the crawl after provenance.json was written, Run
-// compares only the files that none of them changes, and returns the time when
-// provenance.json was written. Otherwise before is zero.
+// compares only the files that none of these changes, and returns the time when
+// provenance.json was written. Otherwise it returns the zero time.
 func (s *Check) Run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there
@@ -84,9 +84,9 @@ func (s *Check) Run() (before time.Time, err error) {
 	return before, nil
 }
 
-// rewritten reports whether a sound state file differs from the one that provenance.json
-// describes. A purge and crawl index rewrite it, and keep the time of the last commit. They
-// never make it shorter.
+// rewritten reports whether a sound state file differs from the state file that
+// provenance.json describes. A purge and crawl index write the state file anew, but keep the
+// time of the last commit. They never make the file shorter.
 func (s *Check) rewritten(of *provenance.Verified) bool {
 	if s.Named[storage.StateFile] {
 		return false
@@ -134,7 +134,7 @@ func (s *Check) away(file string) bool {
 	return s.Moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
 }
 
-// constant reports whether the file that differs is one that no later run would have
+// constant reports whether the file that differs is a file that no later run would have
 // changed.
 func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool {
 	switch {
@@ -143,8 +143,8 @@ func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool
 	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
 		return false
 	}
-	// A run continues a file that a kill has left open, and cuts it. A purge changes
-	// records, but no lengths.
+	// A run continues a file that a kill has left open, and cuts it. A purge changes records,
+	// but not the lengths of files.
 	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
 	return !killed && !s.Purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// maxBadSeeds is how many lines of a seed file may be invalid before it is taken for
-// another kind of file.
+// maxBadSeeds is how many lines of a seed file may be invalid. A file with more invalid lines
+// is taken for another kind of file.
 const maxBadSeeds = 10
 
 // A Reader reads the seeds that arguments name.
@@ -89,11 +89,12 @@ func isFileName(name string) bool {
 	return false
 }
 
-// file reads a seed file. Invalid lines are named and left out. A file that is not a
-// list of URLs is an error that says what it looks like. With column the file is a table.
+// file reads a seed file. It prints which lines are invalid, and leaves them out. If the file
+// is not a list of URLs, the error says what the file looks like. If column is not empty, the
+// file is a table.
 func (s Reader) file(r io.Reader, name, column string) ([]string, error) {
 	in := bufio.NewReaderSize(r, 4096)
-	head, _ := in.Peek(4096) // the next read returns an error of the file again
+	head, _ := in.Peek(4096) // if this is an error, the next read returns it again
 	if what := notText(head); what != "" {
 		return nil, exit.Usagef("%s is %s: write one URL on each line, as UTF-8", name, what)
 	}
@@ -116,7 +117,8 @@ func (s Reader) file(r io.Reader, name, column string) ([]string, error) {
 	return lines, nil
 }
 
-// notText returns what kind of file it is if it is not UTF-8 text, or "" if it may be text.
+// notText returns what kind of file this is if it is not UTF-8 text. It returns "" if it may
+// be text.
 func notText(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
@@ -140,8 +142,8 @@ func notText(head []byte) string {
 	return ""
 }
 
-// columnsOf returns how to take the URLs out of CSV, if a file looks like it: its first
-// lines all have the same number of commas, or of semicolons.
+// columnsOf returns how to take the URLs out of CSV, if a file looks like CSV. It does if its
+// first lines all have the same number of commas, or of semicolons.
 func columnsOf(head []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(head)), "\n")
 	for _, comma := range []string{",", ";"} {
@@ -157,8 +159,8 @@ func columnsOf(head []byte) string {
 	return ""
 }
 
-// commas reports whether all of some seeds have commas or semicolons in their host or after
-// a blank. Lines of CSV do; URLs of a list do not.
+// commas reports whether all of these seeds have a comma or a semicolon in their host or
+// after a blank. Lines of CSV have that, but URLs of a list do not.
 func commas(seeds []string) bool {
 	for _, s := range seeds {
 		rest := s[strings.Index(s, "://")+1:]

@@ -17,8 +17,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// table reads the seeds of a table (RFC 4180, or separated by tabs or semicolons),
-// from the column that --column names. Values that are not seeds are named and left out.
+// table reads the seeds of a table (RFC 4180, or separated by tabs or semicolons), from
+// the column that --column names. It prints which values are not seeds, and leaves them
+// out.
 func (s Reader) table(in *bufio.Reader, name, column string) (seeds []string, err error) {
 	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
 		in.Discard(len(mark))
@@ -64,7 +65,8 @@ func (s Reader) table(in *bufio.Reader, name, column string) (seeds []string, er
 	return seeds, nil
 }
 
-// separator returns the separator of a table's values, by its first line.
+// separator returns the separator between the values of a table, judged by its first
+// line.
 func separator(head []byte) rune {
 	line, _, _ := bytes.Cut(head, []byte{'\n'})
 	comma := ','
@@ -76,8 +78,8 @@ func separator(head []byte) rune {
 	return comma
 }
 
-// columnOf finds a column by its name in the first line, or by its number. header reports
-// whether the line has names.
+// columnOf finds a column by its name in the first line, or by its number. header is true
+// if the first line has names.
 func columnOf(row []string, name, column string) (at int, header bool, err error) {
 	names := make([]string, len(row))
 	for i, value := range row {

@@ -11,9 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// excludeFrom reads a file of places to leave alone, and adds them to what is excluded
-// already. Each line is a URL, which excludes all that begin with it, or a regular
-// expression; # begins a comment.
+// excludeFrom reads a file of places that the crawl must not request, and adds them to
+// the URLs that are already excluded. Each line is a URL, which excludes all URLs that
+// begin with it, or a regular expression. A # begins a comment.
 func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {

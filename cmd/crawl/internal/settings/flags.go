@@ -16,9 +16,9 @@ func Choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...st
 	fs.VarP(Value{crawler.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }
 
-// EachOf returns an error if one of the words given for a flag is not one of known, which
-// are called what. It changes given to known words: without blanks around them, in lower
-// case.
+// EachOf returns an error if one of the words given for a flag is not in known. In the
+// error, what is the noun for such a word. EachOf removes blanks around the given words
+// and makes them lower case.
 func EachOf(flag, what string, given, known []string) error {
 	for i, word := range given {
 		given[i] = strings.ToLower(strings.TrimSpace(word))
@@ -29,7 +29,8 @@ func EachOf(flag, what string, given, known []string) error {
 	return nil
 }
 
-// ChoicesKey is the annotation of a flag that lists its values, if its type does not.
+// ChoicesKey is the annotation of a flag that lists the values of the flag. A flag needs
+// it if its type does not list them.
 const ChoicesKey = "choices"
 
 // ChoicesOf returns the values that a flag may have, or nil if they are not listed.
@@ -46,7 +47,8 @@ func ChoicesOf(f *pflag.Flag) []string {
 // GroupKey is the annotation of a flag that names its heading in the help.
 const GroupKey = "group"
 
-// FlagWords returns a flag with a placeholder for its value, and its text.
+// FlagWords returns a flag with a placeholder for its value, and the help text of the
+// flag.
 func FlagWords(flag *pflag.Flag) (left, text string) {
 	name, text := pflag.UnquoteUsage(flag)
 	if s, ok := flag.Value.(Value); ok {

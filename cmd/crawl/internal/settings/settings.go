@@ -1,6 +1,6 @@
 // Package settings has the settings of crawl run: the options of a crawl, from the table of
-// package crawler, and those of the command alone. Flags, their help, and the names that a
-// job file may have are made from them.
+// package crawler, and the settings of the command alone. The flags, their help, and the
+// names in job files are made from these settings.
 package settings
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are the flags of crawl run: the settings of a crawl, and those of the command
-// alone.
+// Flags are the flags of crawl run: the settings of a crawl, and the settings of the
+// command alone.
 type Flags struct {
 	Crawl                       crawler.Options // the settings of the crawl
 	Dir, Name, Job, excludeFrom string

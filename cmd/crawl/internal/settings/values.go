@@ -29,7 +29,7 @@ func (m moment) Set(text string) error {
 	return nil
 }
 
-// A word is a text setting; known lists its values, if only a few are valid.
+// A word is a text setting. If only a few values are valid, known lists them.
 type word struct {
 	to    *string
 	of    string

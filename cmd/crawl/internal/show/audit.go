@@ -9,7 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// Audit prints the report of the crawl in dir. certificate is the file that has it, or "".
+// Audit prints the report of the crawl in dir. certificate is the file that has the
+// report, or "" if there is none.
 func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
 	killed := ""
 	if r.Killed > 0 {
@@ -55,7 +56,7 @@ func ofThem(robots, use int) string {
 	return text
 }
 
-// checkLines prints what each rule was checked against.
+// checkLines prints, for each rule, how much was checked.
 func checkLines(l *say.Lines, all []audit.Check) {
 	for _, c := range all {
 		text := "nothing to hold it against"
@@ -69,7 +70,7 @@ func checkLines(l *say.Lines, all []audit.Check) {
 	}
 }
 
-// violationLines tells the first of them.
+// violationLines prints the violations in list, and says how many more there are.
 func violationLines(l *say.Lines, log string, list []audit.Violation, all int64) {
 	for i := range list {
 		if i == say.MaxProblems {

@@ -101,8 +101,8 @@ func (s *Site) Copy(c audit.Copy) error {
 	return s.W.Err
 }
 
-// Violation keeps violations that are about the host. Those of an address or a domain may
-// be about other hosts.
+// Violation keeps a violation if it is about the host. A violation of the pause of an
+// address or a domain may be about another host.
 func (s *Site) Violation(v *audit.Violation) error {
 	if u, err := frontier.ParseURL(v.URL); v.URL != "" && (err != nil || u.Host() != s.answer.Site) {
 		return nil

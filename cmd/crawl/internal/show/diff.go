@@ -54,7 +54,7 @@ func (t *diffText) crawl(label string, s diff.Snapshot) {
 	t.Line(label, "%s%s: %s, %d there", filepath.Base(s.Dir), when, say.Plural(int(s.URLs), "URL"), s.There)
 }
 
-// caution prints which differences may come from the crawls, not from the web.
+// caution prints which differences may be caused by the crawls, and not by the web.
 func (t *diffText) caution() {
 	for _, s := range t.Settings {
 		t.Line("not the web", "%s: %s -> %s: the settings of the crawls differ", s.Name, s.Was, s.Is)
@@ -75,7 +75,7 @@ func (t *diffText) caution() {
 	}
 }
 
-// row prints a line without characters that could control a terminal.
+// row prints a line. It removes characters that could control a terminal.
 func (t *diffText) row(indent int, format string, args ...any) {
 	if t.Err != nil {
 		return

@@ -1,5 +1,5 @@
 // Package show prints what the readers of a crawl have found: explanations, differences,
-// audits, robots.txt. What is for people is cut where there is too much of it; JSON has
-// everything, and its names are never changed. It reads nothing but whether a crawl is a
-// snapshot that is over.
+// audits, robots.txt. Texts for people are cut if they are too long. JSON has everything,
+// and its names are never changed. The only thing that the package reads itself is
+// whether a crawl is a snapshot that is over.
 package show

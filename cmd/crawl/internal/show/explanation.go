@@ -118,7 +118,7 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 	return "queued, and due: the next run fetches it" + first
 }
 
-// refusalInWords returns what keeps a link out of the crawl.
+// refusalInWords returns why a link did not enter the crawl.
 func refusalInWords(r crawler.Refusal) string {
 	switch r.Reason {
 	case crawler.SkipScope:
@@ -160,7 +160,7 @@ func unknownInWords(x *account.Explanation) string {
 	return "no setting of the last run keeps its address out: either no page links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
 }
 
-// hopWords describes how a URL was found on the next.
+// hopWords describes how a URL was found. The next step of the path follows these words.
 var hopWords = map[frontier.Hop]string{
 	frontier.HopLink:         "a link on",
 	frontier.HopEmbed:        "what is shown with",
@@ -190,7 +190,8 @@ func foundLines(l *say.Lines, x *account.Explanation) {
 	}
 }
 
-// hopOf returns how a step was found. A link of a sitemap is what the sitemap names.
+// hopOf returns how a step was found, in words that the next step of the path follows.
+// The next step may be a sitemap, which names the URL, or a page that names a sitemap.
 func hopOf(steps []account.Step, i int) string {
 	s, on := steps[i], steps[i+1]
 	if s.Hop == frontier.HopManifest && on.Hop != frontier.HopManifest && on.Hop != frontier.HopPrerequisite {

@@ -34,8 +34,8 @@ type Robots struct {
 	Body       string    `json:"body,omitempty"`
 }
 
-// RobotsOf returns what is printed about a snapshot, read by a policy, and the verdict on
-// "/".
+// RobotsOf returns what is printed about a snapshot that is read by a policy, and the
+// verdict on "/".
 func RobotsOf(s *robots.Snapshot, policy robots.Policy) (Robots, robots.Verdict) {
 	g := s.Group(policy, s.Fetched)
 	v := g.Match("/")
@@ -61,15 +61,15 @@ func RobotsOf(s *robots.Snapshot, policy robots.Policy) (Robots, robots.Verdict)
 	return out, v
 }
 
-// WriteRobots prints out for people. v is the verdict on "/", of s by policy.
+// WriteRobots prints out for people. v is the verdict on "/", from s read by policy.
 func WriteRobots(w *say.Lines, out *Robots, v robots.Verdict, s *robots.Snapshot, policy robots.Policy) error {
 	robotsLines(w, out, v, s, policy, "crawl robots lint --site")
 	fileLines(w, out.Body)
 	return w.Err
 }
 
-// robotsLines prints everything except the file itself. lint is the command that names its
-// problems.
+// robotsLines prints everything except the file itself. lint is the command that names the
+// problems of the file.
 func robotsLines(w *say.Lines, out *Robots, v robots.Verdict, s *robots.Snapshot, policy robots.Policy, lint string) {
 	w.Line("asked", "%s at %s", out.URL, out.Fetched.Format(time.RFC3339))
 	if out.Final != "" {
@@ -122,7 +122,7 @@ type Kept struct {
 	InForce time.Time `json:"in_force_until,omitzero"` // when the next copy was fetched
 }
 
-// WriteKept prints out for people. v is the verdict on "/", of s by policy.
+// WriteKept prints out for people. v is the verdict on "/", from s read by policy.
 func WriteKept(w *say.Lines, out *Kept, v robots.Verdict, s *robots.Snapshot, policy robots.Policy) error {
 	keptLines(w, out)
 	robotsLines(w, &out.Robots, v, s, policy, "with --raw, piped into crawl robots lint -, it")
@@ -130,7 +130,7 @@ func WriteKept(w *say.Lines, out *Kept, v robots.Verdict, s *robots.Snapshot, po
 	return w.Err
 }
 
-// keptLines prints which copy it is.
+// keptLines prints which of the copies this is.
 func keptLines(w *say.Lines, out *Kept) {
 	until := "the last one"
 	if !out.InForce.IsZero() {

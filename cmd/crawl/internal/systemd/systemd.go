@@ -16,7 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// Made is the first line of each unit that this program has made, and may overwrite.
+// Made is the first line of each unit that this program has made. The program may overwrite
+// such a unit.
 const Made = "# Made by crawl schedule install.\n"
 
 // Name is the name of the unit, and of its file.
@@ -40,7 +41,8 @@ func (u Unit) Text(self string, dirs []string) (string, error) {
 		args, names[i] = append(args, dir), scheduler.Name(dir)
 	}
 	service := u.beginning("Scheduled crawls: "+strings.Join(names, ", "), args, dirs)
-	// A run that is stopped finishes its requests under way, each of two minutes at most.
+	// A run that is stopped finishes its requests under way, each of which takes at most
+	// two minutes.
 	service += "Restart=always\nRestartSec=10s\nExecReload=/bin/kill -HUP $MAINPID\n"
 	service, err := u.confined(service, dirs)
 	return service + u.install("default.target", "multi-user.target"), err
@@ -55,7 +57,7 @@ func (u Unit) Dir() (string, error) {
 	return filepath.Join(dir, "systemd", "user"), err
 }
 
-// beginning returns the sections of the service, up to what starts it again.
+// beginning returns the sections of the service, up to the settings that start it again.
 func (u Unit) beginning(description string, args, dirs []string) string {
 	var b strings.Builder
 	b.WriteString(Made + "[Unit]\nDescription=" + unitText(description) + "\nDocumentation=man:crawl-schedule(1)\n")
@@ -83,9 +85,10 @@ func (u Unit) install(ofUser, ofSystem string) string {
 	return "\n[Install]\nWantedBy=" + target + "\n"
 }
 
-// confined restricts a service of the machine to write only where its crawls write. It does
-// not restrict units of a user, whose manager can do little, or jobs with a command of
-// --on-end, which may write anywhere and contact any host.
+// confined restricts a service of the machine, so that it can write only where its crawls
+// write. It does not restrict a unit of a user, because the user's manager can do little.
+// It does not restrict a service if a job has a command of --on-end, because that may write
+// anywhere and contact any host.
 func (u Unit) confined(service string, dirs []string) (string, error) {
 	if !u.System {
 		return service, nil
@@ -124,7 +127,7 @@ LockPersonality=yes
 `, nil
 }
 
-// unitText escapes % in the text of a unit, which begins a specifier of systemd.
+// unitText escapes each % in the text of a unit, because % begins a specifier of systemd.
 func unitText(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // execWord returns a word of a command line as systemd.service(5) reads it. variables is
@@ -148,8 +151,8 @@ func quotedWord(word string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-// owner returns the user that services of the machine run as, and the user's home
-// directory.
+// owner returns the name of the user that services of the machine run as, and the home
+// directory of that user.
 func owner() (name, home string, err error) {
 	caller, err := user.Current()
 	if sudo := os.Getenv("SUDO_USER"); err == nil && caller.Uid == "0" && sudo != "" {

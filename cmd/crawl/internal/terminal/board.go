@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Board is a block of lines at the end of a terminal's text, which is drawn again and
+// A Board is a block of lines below the other text of a terminal. It is drawn again and
 // again in its place. Other output goes above it.
 type Board struct {
 	W     io.Writer
@@ -30,7 +30,8 @@ func (b *Board) Write(p []byte) (int, error) {
 	return b.W.Write(p)
 }
 
-// Draw replaces the block by lines, in one write, so that it is never half visible.
+// Draw replaces the lines of the block. It does so in one write, so that the block is never
+// half visible.
 func (b *Board) Draw(lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,7 +44,7 @@ func (b *Board) Draw(lines []string) {
 }
 
 // erase returns the control sequences that erase the block: one line up for each row that
-// it takes now, then clear everything below (ECMA-48, CPL and ED).
+// the block takes now, then clear everything below (ECMA-48, CPL and ED).
 func (b *Board) erase() string {
 	if len(b.drawn) == 0 {
 		return ""
@@ -56,8 +57,8 @@ func (b *Board) erase() string {
 	return fmt.Sprintf("\x1b[%dF\x1b[J", rows)
 }
 
-// BoardFor returns a board at the end of w, or nil if w is not a terminal that can be drawn
-// on.
+// BoardFor returns a board at the end of w. If w is not a terminal that can be drawn on, it
+// returns nil.
 func BoardFor(w io.Writer) *Board {
 	file, ok := w.(*os.File)
 	if term := os.Getenv("TERM"); !ok || !Is(file) || term == "dumb" || !escapes(file) {

@@ -1,3 +1,3 @@
-// Package terminal knows whether a file is a terminal and how wide it is, and keeps a block
-// of lines at the end of its text.
+// Package terminal finds out whether a file is a terminal and how wide the terminal is. It
+// also keeps a block of lines at the end of the terminal's text.
 package terminal

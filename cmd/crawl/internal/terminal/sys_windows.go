@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// escapes reports whether the terminal f understands control sequences: a console does so
-// only after it is set to.
+// escapes reports whether the terminal f understands control sequences. A console
+// understands them only after this is switched on.
 func escapes(f *os.File) bool {
 	var mode uint32
 	console := windows.Handle(f.Fd())

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/term"
 )
 
-// WidthOf returns how many characters fit in a line of the terminal f: 80 if it does not say.
+// WidthOf returns how many characters fit in a line of the terminal f. If the terminal does
+// not say, it returns 80.
 func WidthOf(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width <= 0 {
@@ -15,8 +16,8 @@ func WidthOf(f *os.File) int {
 	return width
 }
 
-// Width returns how many characters fit in a line of the terminal that w is, or 0 if w is
-// not a terminal.
+// Width returns how many characters fit in a line of the terminal w. If w is not a
+// terminal, it returns 0.
 func Width(w any) int {
 	if !Is(w) {
 		return 0

@@ -1,6 +1,6 @@
-// Package timetable says when the runs of jobs come, what has become of those before, and
-// which commands start them: for people, and as JSON, whose names are never changed. It
-// changes nothing.
+// Package timetable says when the runs of jobs come, what has become of earlier runs, and
+// which commands start the runs. It says so in text for people, and in JSON, whose names
+// are never changed. It changes nothing.
 package timetable
 
 import (
@@ -27,7 +27,7 @@ type Plan struct {
 	zone *time.Location
 }
 
-// PlanOf returns the plan of a schedule, with its first count times after a moment.
+// PlanOf returns the plan of a schedule, with the first count times after a given time.
 func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
 	spec := s.Spec()
 	plan := &Plan{
@@ -46,8 +46,9 @@ func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
 	return plan
 }
 
-// StartedBy returns the commands that start the runs of a job, each into a snapshot of a
-// series: no run starts by itself. dir is the series, or "" if none was named.
+// StartedBy returns the commands that start the runs of a job, each run into a snapshot
+// of a series. The user needs them because no run starts by itself. dir is the series, or
+// "" if the user has named none.
 func StartedBy(job, dir string) []string {
 	place := filepath.Join(dir, series.JobFile)
 	there := dir == "" && filepath.Base(job) == series.JobFile || dir != "" && filepath.Clean(job) == place

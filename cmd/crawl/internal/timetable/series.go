@@ -40,7 +40,7 @@ func ScheduleOf(dir string) (*schedule.Schedule, error) {
 	return f.Schedule, err
 }
 
-// Open returns the series in dirs, each of which must have a schedule. command is the word
+// Open returns the series in dirs. Each of them must have a schedule. command is the word
 // after crawl schedule, for errors.
 func Open(command string, dirs []string) (all []*Series, err error) {
 	if len(dirs) == 0 {
@@ -72,7 +72,7 @@ type Series struct {
 	known    *scheduler.Dir
 }
 
-// Plan returns what has run of a series, and what comes next, at a moment.
+// Plan returns what has run of a series and what comes next, as of the time now.
 func (s *Series) Plan(now time.Time) (schedule.Ran, schedule.Plan, error) {
 	ran, _, err := s.known.Known(false)
 	return ran, s.schedule.Plan(scheduler.Name(s.Dir), ran, now), err
@@ -104,7 +104,7 @@ type Listing struct {
 	Snapshots int      `json:"snapshots"`
 	Last      *Last    `json:"last,omitempty"`
 	Missed    []Miss   `json:"missed,omitempty"`
-	Older     []string `json:"older_than_keep,omitempty"` // snapshots that exist, and that keep does not count
+	Older     []string `json:"older_than_keep,omitempty"` // snapshots that still exist beyond the number of keep
 	Needed    []Needs  `json:"needed,omitempty"`
 }
 
@@ -113,7 +113,7 @@ type Last struct {
 	Dir   string    `json:"dir"`
 	State string    `json:"state"` // over, going on, not over, made
 	End   string    `json:"end,omitempty"`
-	Time  time.Time `json:"time,omitzero"` // of its end
+	Time  time.Time `json:"time,omitzero"` // when it ended
 	Pages int       `json:"budget_pages"`  // as limits count them: each page once
 	Error string    `json:"error,omitempty"`
 }
@@ -124,10 +124,10 @@ type Miss struct {
 	Why string    `json:"why"`
 }
 
-// A Needs is a snapshot that is kept and refers to bodies in older ones.
+// A Needs is a snapshot that keep keeps, and that refers to bodies in older snapshots.
 type Needs struct {
 	Dir   string `json:"dir"`
-	Error string `json:"error,omitempty"` // why that could not be read
+	Error string `json:"error,omitempty"` // why this could not be found out
 }
 
 // List reads the state of a series, and changes nothing.
@@ -144,7 +144,7 @@ func (s *Series) List(now time.Time) (*Listing, error) {
 	for _, m := range missed {
 		l.Missed = append(l.Missed, Miss{m.Due, m.Why})
 	}
-	for _, m := range plan.Missed { // not noted yet: the scheduler does that when it looks
+	for _, m := range plan.Missed { // not recorded yet; the scheduler records them when it looks
 		l.Missed = append(l.Missed, Miss{m.Due.UTC(), string(m.Why)})
 	}
 	snapshots, err := s.known.Snapshots()
@@ -160,8 +160,8 @@ func (s *Series) List(now time.Time) (*Listing, error) {
 	return l, nil
 }
 
-// lastOf describes a snapshot. If the series is in use its state is not read, because that
-// could disturb a process that is about to open it.
+// lastOf describes a snapshot. If the series is in use, it does not read the state of the
+// snapshot, because that could disturb a process that is about to open it.
 func lastOf(n series.Snapshot, busy error) *Last {
 	last := &Last{Dir: n.Dir, State: "not over"}
 	if busy != nil {
@@ -189,7 +189,8 @@ func lastOf(n series.Snapshot, busy error) *Last {
 	return last
 }
 
-// older adds the snapshots that keep does not count, and which of the others need them.
+// older adds the snapshots that exist beyond the number of keep, and which of the kept
+// snapshots need them.
 func (l *Listing) older(old, kept []series.Snapshot) {
 	for _, n := range old {
 		l.Older = append(l.Older, n.Dir)

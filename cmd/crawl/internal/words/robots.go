@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Asks returns what sets a pause.
+// Asks returns the words for what requires a pause.
 func Asks(by frontier.Clock) string {
 	if by == frontier.OwnClock {
 		return "--delay"

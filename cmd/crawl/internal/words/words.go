@@ -8,7 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 )
 
-// Permits returns the flag that permits a site that is not public, if detail says so.
+// Permits returns the flag that permits a site without a public address, or "" if detail
+// does not say that this is the problem.
 func Permits(detail string) string {
 	if strings.Contains(detail, "no public address") || strings.Contains(detail, "not a public address") {
 		return "; --allow-private permits it"
@@ -21,7 +22,8 @@ var Changes = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// linkWords are, for people, the reasons why a link does not bring its URL into the crawl.
+// linkWords are the words for the reasons why a link does not bring its URL into the
+// crawl.
 var linkWords = map[crawler.Reason]string{
 	crawler.SkipScope:     "links out of scope",
 	crawler.SkipDepth:     "links beyond --depth",
@@ -33,7 +35,7 @@ var linkWords = map[crawler.Reason]string{
 	crawler.SkipHook:      "links refused by the program",
 }
 
-// urlWords are, for people, the reasons why a URL of the crawl is not fetched.
+// urlWords are the words for the reasons why a URL of the crawl is not fetched.
 var urlWords = map[crawler.Reason]string{
 	crawler.SkipRobots:            "URLs forbidden by robots.txt",
 	crawler.SkipFailed:            "URLs failed every time",
@@ -49,13 +51,13 @@ var urlWords = map[crawler.Reason]string{
 	crawler.SkipQueued:            "URLs queued",
 }
 
-// URLs returns why URLs of the crawl are not fetched, as a noun with what follows it.
+// URLs returns why URLs of the crawl are not fetched. The words begin with the noun URLs.
 func URLs(reason string) string {
 	return cmp.Or(urlWords[crawler.Reason(reason)], "URLs "+reason)
 }
 
-// Links returns why links do not bring their URL into the crawl, as a noun with what
-// follows it.
+// Links returns why links do not bring their URL into the crawl. The words begin with the
+// noun links.
 func Links(reason string) string {
 	return cmp.Or(linkWords[crawler.Reason(reason)], "links "+reason)
 }
@@ -84,7 +86,7 @@ var stageWords = map[fetch.Stage]string{
 	fetch.StageStopped:        "broken off by us",
 }
 
-// Stage returns why requests were not answered, by the name of a fetch.Stage.
+// Stage returns, for the name of a fetch.Stage, why requests were not answered.
 func Stage(stage string) string {
 	return cmp.Or(stageWords[fetch.Stage(stage)], stage)
 }

@@ -71,7 +71,7 @@ func Captures() []Capture {
 	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), storage.PageRecord{
 		Status: 301, Location: "http://www.a.example/new", Depth: 1, Hops: "L", Via: "http://www.a.example/", Tag: "news",
 	})
-	// Two captures of one URL: the first was to be requested again.
+	// Two captures of one URL. After the first one the URL had to be requested again.
 	only(answer("http://www.a.example/new", 503, http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}, "later", "http://www.a.example/old", "LR"))
 	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), storage.PageRecord{
 		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
