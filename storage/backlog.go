@@ -34,8 +34,8 @@ func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.stat
 // PutLicense implements fetch.Snapshots. All snapshots of a crawl are kept.
 func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error { return db.state.PutLicense(u, s) }
 
-// Requeue queues again those entries that ended as frontier.OutOfScope and for which wanted
-// returns true. It returns their number. It does not consider entries whose end was
+// Requeue queues again those entries that were put aside (frontier.Code.Aside) and for which
+// wanted returns true. It returns their number. It does not consider entries whose end was
 // submitted but is not merged yet.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	return db.state.Requeue(wanted)
