@@ -332,7 +332,7 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 }
 
 // hold records that a process holds the crawl, and creates the buckets of a new state, in
-// one transaction. So after a kill either both was done or nothing.
+// one transaction. So after a kill the file has both, or neither.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {
@@ -343,7 +343,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 		return err
 	}
-	if db.begun.Unclean { // stored, because this run may also be killed
+	if db.begun.Unclean { // stored now, because this run may end before its first request
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err
 		}
