@@ -72,8 +72,8 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log, also the lines after the committed length, because the log is never
-// truncated.
+// log reads crawl.log. After an unclean end it also reads the lines after the committed
+// length, because a run never truncates the log.
 func (v *verifier) log() error {
 	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
