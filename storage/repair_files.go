@@ -413,8 +413,8 @@ func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error
 }
 
 // eachLineOf calls f with each line, without its newline, and with n, its length including the
-// newline. long is true if the line is too long, or the last line has no newline; then line is
-// not the whole text.
+// newline. If the line is too long, or is a last line without a newline, long is true, and f
+// must ignore the text.
 func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) error {
 	var line []byte
 	var buf [64 << 10]byte
