@@ -24,8 +24,8 @@ const (
 	archiveFile = ".warc.gz"
 )
 
-// Archive configures how WARC files are written. Software and the fields like it go into
-// the warcinfo record at the beginning of each file.
+// Archive configures how WARC files are written. Info goes into the warcinfo record at the
+// beginning of each file.
 type Archive struct {
 	Info    warc.Info
 	MaxSize int64 // size in bytes after which the next file is begun; 0: 1 GiB
@@ -35,7 +35,7 @@ type Archive struct {
 type archived struct {
 	File           string // in ArchiveDir
 	Offset, Length int64  // bytes
-	Revisit        bool   // it refers to an earlier answer with the same payload
+	Revisit        bool   // the record has no payload; it refers to an earlier answer with the same one
 }
 
 // An ArchiveError says that an exchange cannot be written as WARC records.
@@ -48,8 +48,9 @@ func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.U
 
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// encode returns the records of x. If it cannot encode all of them, it encodes the response
-// alone.
+// encode appends the records of x to b. If x cannot be encoded as a whole, encode appends
+// the response alone, without the head that was received. If that fails too, it returns the
+// first error.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {
@@ -69,13 +70,13 @@ var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is reused for another record, in bytes.
 const maxScratch = 1 << 20
 
-// smallPayload is the size in bytes up to which a payload is stored again instead of
-// writing a revisit record.
+// smallPayload is a size in bytes. A smaller payload is never replaced by a revisit record:
+// it is stored again, even if it is known.
 const smallPayload = 64
 
-// repeats turns x into a revisit if its payload is known from this archive, or from an
-// earlier crawl as v says. Otherwise it returns the digest under which the payload is to be
-// recorded.
+// repeats turns x into a revisit if the same payload is in this archive, or in the capture
+// v.Before of an earlier crawl; it then returns "". Otherwise it returns the digest under
+// which the payload must be recorded, or "" if the payload is not recorded at all.
 func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
@@ -99,8 +100,8 @@ func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 }
 
 // repeated returns the answer of an earlier crawl that has the same payload digest as x, or
-// nil. The answer has been read and checked: a revisit never refers to a body that cannot
-// be read.
+// nil. It reads and checks the body of that answer, so that a revisit never refers to a
+// body that cannot be read.
 func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	b := v.Before
 	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {
@@ -112,8 +113,8 @@ func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	return &state.Payload{Date: b.OfDate, URL: b.OfURL}
 }
 
-// An archive holds the WARC files that a run writes: the one that is being written, and
-// those that are full but not yet committed.
+// An archive holds the WARC files that a run writes: the file that is being written, and
+// the full files that are not yet committed.
 type archive struct {
 	opts    Archive
 	dir     string
@@ -127,7 +128,8 @@ type archive struct {
 	began  bool           // a file was created since the directory was last synced
 }
 
-// maxPrefix leaves room for the rest of a name: file systems allow 255 bytes.
+// maxPrefix is the most bytes in archive.prefix. File systems allow 255 bytes for the whole
+// name.
 const maxPrefix = 200
 
 func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive, error) {
@@ -156,8 +158,8 @@ func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive,
 	return a, os.MkdirAll(a.dir, 0o755)
 }
 
-// append adds whole records and returns the name of their file and their offset in it, in
-// bytes. The caller holds outputs.moment.
+// append adds whole records. It returns the name of the file that has them, and their offset
+// in that file, in bytes. The caller holds outputs.moment.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
 	if n := len(a.files); n == 0 || a.files[n-1].length() >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
@@ -238,7 +240,7 @@ func ArchiveFiles(dir string) (paths []string, err error) {
 
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
 
-// finish renames full files to their final names; their contents are committed already.
+// finish renames full files, whose contents are committed, to their final names.
 func (a *archive) finish(full []*namedOutput) error {
 	var errs []error
 	for _, f := range full {
@@ -253,8 +255,8 @@ func (a *archive) finish(full []*namedOutput) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// close truncates the files that are still being written to what was committed and renames
-// them, so that the archive can be read however the run ended.
+// close truncates the unfinished files to their committed lengths and renames them, so that
+// the archive can be read even if the run has failed.
 func (a *archive) close(committed state.Marks) error {
 	var errs []error
 	for _, f := range a.files {
@@ -273,16 +275,17 @@ func (a *archive) close(committed state.Marks) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// abandon closes the files that are still being written and leaves them to the next run,
-// which truncates them to what was committed.
+// abandon closes the unfinished files without truncating them. The next run truncates them
+// to their committed lengths.
 func (a *archive) abandon() {
 	for _, f := range a.files {
 		f.file.Close()
 	}
 }
 
-// recoverArchive truncates the files that an earlier run left open to what was committed,
-// and renames them.
+// recoverArchive truncates the files that an earlier run has not finished to their committed
+// lengths, and renames them. It returns a *DamagedError if a committed file is missing or
+// is not as long as it was written.
 func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
@@ -311,7 +314,7 @@ func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 			}
 		}
 	}
-	// Nothing of the other open files was committed.
+	// The files that still have openSuffix have no mark: nothing in them was committed.
 	left, err := warcFiles(dir)
 	for _, f := range left {
 		if f.grows {
@@ -324,7 +327,7 @@ func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	return err
 }
 
-// openExisting is like openOutput, for a file that must exist.
+// openExisting is like openOutput, but returns an error if the file does not exist.
 func openExisting(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ type Capture struct {
 	URL  string
 	Date time.Time // when its request began
 
-	// Status and Header are those of the answer. If the server has said that nothing has
-	// changed (304), they are those of the repeated answer, with its header updated (RFC
-	// 9111, section 3.2). Header has the content coding of the body.
+	// Status and Header are those of the answer. If the answer is 304 (not modified), they
+	// are those of the earlier answer that it confirms, with the header updated (RFC 9111,
+	// section 3.2). Header has the content coding of the body.
 	Status int
 	Header http.Header
 
@@ -38,20 +38,21 @@ type Capture struct {
 	OfURL  string
 	OfDate time.Time
 
-	// TextDigest is the digest of the visible text that was recorded with the answer, read
-	// by the Content-Type of Header. It is empty if none was recorded, or if the body was
-	// not read to its end.
+	// TextDigest is the recorded digest of the answer's visible text, as decoded by the
+	// Content-Type of Header. It is empty if none was recorded. If the record of the answer
+	// has the body, TextDigest is set only after the body was read to its end.
 	TextDigest string
 
 	body    excerpt // the record that has the body
 	repeats bool    // the answer has a record of its own, without the body
-	checked bool    // Check has read it
+	checked bool    // Check has read the body
 	damage  error   // the result of Check
 }
 
-// Capture returns the answer to u whose record is at place answer of the archive of this
-// crawl, and whose body is in the record at place body; nil if the record is not an HTTP
-// response. PutVisit has written both. It fails as Past.Capture does.
+// Capture returns an answer to u from the archive of this crawl. The place answer is that of
+// its record, the place body is that of the record with its body; PutVisit has written both.
+// Capture returns nil if the record is not an HTTP response or was purged. It fails as
+// Past.Capture does.
 func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
 	in := func(p frontier.Place) place {
 		return place{path: filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), offset: p.Offset}
@@ -65,8 +66,9 @@ func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, er
 	})
 }
 
-// captureAt returns the capture whose record is at a place. It calls find for the record
-// that a revisit repeats.
+// captureAt returns the capture whose record is at a place. If that record is a revisit, it
+// calls find for the record with the body. It returns nil if the record is not an HTTP
+// response, or if one of the records was purged.
 func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	rec, err := openPlace(at, url)
 	if errors.Is(err, ErrPurged) {
@@ -100,10 +102,10 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	return c, err
 }
 
-// findOriginal finds the record of an answer that another one repeats.
+// A findOriginal finds the record to which a revisit record refers by URL and time.
 type findOriginal func(url string, at time.Time) (*original, error)
 
-// follow finds the record that has the body of c, which is a revisit.
+// follow finds the record that has the body of c, whose own record rec is a revisit.
 func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	url, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	at, err := time.Parse(time.RFC3339Nano, date)
@@ -140,8 +142,8 @@ type original struct {
 	body      excerpt
 }
 
-// originalAt reads the header of an answer that others repeat. If the record is not a
-// response, it returns the date of the record with the error.
+// originalAt reads the header of an answer to which revisit records refer. If the record is
+// not a response, originalAt returns an error together with the date of the record.
 func originalAt(at place, url string) (*original, error) {
 	rec, err := openPlace(at, url)
 	if err != nil {
@@ -161,13 +163,13 @@ func originalAt(at place, url string) (*original, error) {
 	return o, nil
 }
 
-// Place returns where the record that has the body begins: the path of its WARC file, which
-// may belong to another crawl, and the offset there, in bytes.
+// Place returns where the record with the body begins: the path of its WARC file, which may
+// belong to another crawl, and the offset in that file, in bytes.
 func (c *Capture) Place() (path string, offset int64) { return c.body.path, c.body.offset }
 
-// Open returns the answer with its body, as it was sent except for the transfer coding; the
-// caller closes it. Reading the body fails at its end if the record is damaged: do not rely
-// on any of it before io.EOF.
+// Open returns the answer with its body as it was sent, but without the transfer coding. The
+// caller must close the body. If the record is damaged, reading fails at the end of the
+// body, so the caller must not rely on any part of the body before io.EOF.
 func (c *Capture) Open() (*http.Response, error) {
 	rec, err := c.body.open(c.OfURL)
 	if err != nil {
@@ -184,11 +186,11 @@ func (c *Capture) Open() (*http.Response, error) {
 	return resp, nil
 }
 
-// Release frees the memory that holds the record. Opening the capture again reads the file.
+// Release frees the memory that holds the record. A later Open reads the file again.
 func (c *Capture) Release() { c.body.bytes = nil }
 
-// Check reads the body and compares its digest. Later calls return the result of the first.
-// It fails as Past.Capture does.
+// Check reads the body and compares its digest with Digest. It fails as Past.Capture does.
+// Later calls return the result of the first call.
 func (c *Capture) Check() error {
 	if !c.checked {
 		c.checked, c.damage = true, c.check()
@@ -214,7 +216,7 @@ func (c *Capture) check() error {
 
 func sha1Digest(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
 
-// A wholeBody is a body in a record, followed by the checksum.
+// A wholeBody is the body in a record. At its end it also checks the rest of the record.
 type wholeBody struct {
 	from io.ReadCloser
 	rec  *placedRecord

@@ -6,37 +6,39 @@
 //	run.json        the process that holds the state, while a crawl runs
 //	crawl.log       one line per request, see package crawllog
 //	warc/*.warc.gz  what servers sent, see package warc and DB.PutVisit
-//	index.cdxj      where each answer is in the WARC files; index.part has
-//	                its lines in the order of the records
+//	index.cdxj      where each answer is in the WARC files, sorted by URL
+//	index.part      the same lines, in the order of the records
 //	pages.jsonl     one JSON object per page that was fetched, see PageRecord
-//	links.jsonl     one per link, see LinkRecord
+//	links.jsonl     one JSON object per link that was found, see LinkRecord
 //
 // # Acknowledged
 //
 // A [DB] accepts work without waiting for the disk. One goroutine, the committer, works in
 // groups: it flushes the outputs of a group and syncs them, then commits the group to
-// state.db together with the outputs' marks, their lengths and checksums, then acknowledges
-// it. What is acknowledged survives a kill and a power cut. What is not acknowledged is
-// discarded: when a crawl is opened the outputs are truncated to the committed lengths.
+// state.db, then acknowledges it. The commit also stores the mark of each output: its length
+// and a checksum. Work that was acknowledged survives a kill and a power cut. Other work is
+// discarded when the crawl is opened again, because Open truncates the outputs to the
+// lengths in their marks.
 //
 // # Systems
 //
-// Linux, macOS, the BSDs and Windows. The differences are in sys_*.go of internal/disk and
-// internal/state. On systems other than Linux a commit syncs whole files instead of only
-// their data (on macOS with F_FULLFSYNC, which is slower, and survives a power cut). On
-// Windows file names rely on the journal of NTFS, the state file is as long as its mapping,
-// and growing the mapping waits for readers.
+// The package works on Linux, macOS, the BSDs and Windows. The differences are in sys_*.go
+// of internal/disk and internal/state. On Linux a commit syncs only the data of files; on
+// other systems it syncs data and metadata (on macOS with F_FULLFSYNC, which is slower, and
+// survives a power cut). On Windows directories are not synced, because NTFS keeps file
+// names in its journal; the state file is as long as its mapping; and the mapping grows only
+// after all readers have ended.
 //
 // # Reading the source
 //
 // Package internal/state is the state file: the queue, the journal, the committer. This
-// package is the directory around it. open.go opens and closes both; backlog.go exports the
-// state's methods of a DB, reader.go those of a read-only Reader. visit.go takes the output
-// of a visit; outputs.go flushes all files as of one moment; output.go, pages.go and
-// archive.go are the files, mark.go computes their marks, index.go makes the index of the
-// archive. verify.go compares the state (internal/state), each file with its mark
-// (verify_outputs.go), and what they say of the same thing (verify_facts.go,
-// verify_compare.go). purge.go removes the records of some URLs: purge_find.go looks for
-// them and purge_journal.go notes them, so that purge_apply.go and purge_lines.go can
-// repeat the removal after a kill.
+// package adds the other files of the directory. open.go opens and closes a crawl;
+// backlog.go has the methods of a DB that call the state, reader.go has the read-only
+// Reader. visit.go takes the output of a visit; outputs.go flushes all files as of one
+// moment; output.go, pages.go and archive.go write the files; mark.go computes their marks;
+// index.go makes the index of the archive. verify.go checks the state, compares each file
+// with its mark (verify_outputs.go), and compares the files with each other
+// (verify_facts.go, verify_compare.go). purge.go removes the records of some URLs:
+// purge_find.go looks for the records and purge_journal.go writes a list of them, so that
+// purge_apply.go and purge_lines.go can repeat the removal after a kill.
 package storage

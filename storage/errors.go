@@ -9,24 +9,25 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
-// ErrNotAlone is returned by DB.Apply if something else was put.
+// ErrNotAlone is returned by DB.Apply if something other than an applied group was put since
+// Open.
 var ErrNotAlone = state.ErrNotAlone
 
 // An InUseError says that another process holds the state of the crawl in Dir. Run
 // describes that process; it is nil if that is not known.
 type InUseError = state.InUseError
 
-// A DamagedError says that the file at Path, of a crawl, is not what was written; it
-// unwraps to the cause. Nothing was changed.
+// A DamagedError says that the file of a crawl at Path does not have the contents that were
+// written. It unwraps to the cause. Nothing was changed.
 type DamagedError = state.DamagedError
 
-// A VersionError says that the state file at Path has another layout, Have, than the one
-// that this version reads, Can.
+// A VersionError says that this version cannot read the state file at Path: the file has
+// layout Have, and this version reads layout Can.
 type VersionError = state.VersionError
 
 // A NotBegunError says that the crawl in Dir has not begun: the run that made the directory
-// was killed, or found the disk full, before its first request. There is nothing to read in
-// it and nothing is lost; Open begins the crawl. It matches ErrNoCrawl.
+// was killed, or found the disk full, before its first request. The directory has nothing
+// to read, and nothing is lost; Open begins the crawl. The error matches ErrNoCrawl.
 type NotBegunError struct{ Dir string }
 
 func (e *NotBegunError) Error() string {
@@ -37,6 +38,6 @@ func (e *NotBegunError) Error() string {
 func (e *NotBegunError) Is(target error) bool { return target == ErrNoCrawl }
 
 // DiskFull reports whether err means that there is no more room: on the disk, within the
-// quota of the user, or within the size that a file may have. A commit that failed with it
-// is not on disk.
+// quota of the user, or within the size that a file may have. A commit that failed with
+// such an error is not on disk.
 func DiskFull(err error) bool { return state.DiskFull(err) }

@@ -21,20 +21,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A madeIndex is the result of an indexer: two files that are not renamed to their final
-// names yet.
+// A madeIndex describes the two files that an indexer has written. They do not have their
+// final names yet.
 type madeIndex struct {
-	part, sorted state.Mark
+	part, sorted state.Mark // of the new index.part, and of the new index.cdxj
 	lines        int64
 }
 
-// A marksPutter stores the marks of the files: the state of a crawl.
+// A marksPutter is the state of a crawl, which stores the marks of the files.
 type marksPutter interface {
 	PutMarks(growing state.Marks, index state.IndexMarks) error
 }
 
-// recoverIndex makes index.part again if it is missing and a run needs to append to it. Its
-// contents are checked when it is sorted.
+// recoverIndex makes index.part again if it is missing or too short, because a run needs to
+// append to it. The contents of an existing file are checked only when it is sorted.
 func (s *outputs) recoverIndex(known state.Marks) error {
 	m := known[indexPart]
 	if m.Length == 0 && !m.Lost {
@@ -46,8 +46,8 @@ func (s *outputs) recoverIndex(known state.Marks) error {
 	return s.remakeIndex(known)
 }
 
-// writeIndex makes index.cdxj, unless it already covers everything archived. If index.part
-// is not as it was written, the WARC files are read.
+// writeIndex makes index.cdxj, unless the existing file has all lines of index.part. If
+// index.part is not as it was written, writeIndex makes both files from the WARC files.
 func (s *outputs) writeIndex(committed state.Marks) error {
 	part := committed[indexPart]
 	if part.Length == 0 && !part.Lost {
@@ -70,7 +70,8 @@ func (s *outputs) writeIndex(committed state.Marks) error {
 
 var errIndexLost = errors.New(indexPart + " is not what was written")
 
-// sortIndex sorts index.part into a new file.
+// sortIndex writes the sorted lines of index.part to a new file. It returns errIndexLost if
+// index.part is missing or is not as it was written.
 func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	in, err := os.Open(filepath.Join(s.dir, indexPart))
 	if errors.Is(err, fs.ErrNotExist) || part.Lost {
@@ -102,8 +103,8 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	return writeSorted(s.dir, sorter, s.disk)
 }
 
-// remakeIndex makes both files again. Records that cannot be read are left out; Verify
-// reports them.
+// remakeIndex makes index.part and index.cdxj again. Records that cannot be read are left
+// out; Verify reports them.
 func (s *outputs) remakeIndex(known state.Marks) error {
 	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
@@ -116,15 +117,15 @@ func (s *outputs) remakeIndex(known state.Marks) error {
 
 // Indexed is the result of MakeIndex.
 type Indexed struct {
-	Lines int64    // of the index
+	Lines int64    // number of lines of the index
 	Moved []string // names of missing WARC files, whose lines were copied from the old index
 }
 
-// MakeIndex rebuilds index.cdxj from the WARC files of the crawl in dir, and index.part, to
-// which a later run appends. Lines about files that are not in the directory are copied
-// from the existing index. Each record that cannot be read is passed to problem and left
-// out. The memory needed does not depend on the size of the archive. Without a state file
-// only the WARC files are indexed.
+// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. If there is a
+// state file, it also makes index.part again, to which a later run appends. Lines about WARC
+// files that are not in the directory are copied from the existing index. If a record cannot
+// be read, MakeIndex leaves it out and calls problem, if problem is not nil. The memory
+// needed does not depend on the size of the archive.
 //
 // The error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
 // *PurgeError, or one of the file system.
@@ -162,8 +163,8 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	return Indexed{made.lines, slices.Sorted(maps.Keys(x.gone))}, err
 }
 
-// commit renames the new files to their final names. After a kill in between, the state
-// says that they must be made again.
+// commit renames the new files to their final names and stores their marks. First it marks
+// the index as lost, so that after a kill in between the next run makes the files again.
 func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	put := func(m state.Mark) error {
 		x.marks[indexPart] = m
@@ -181,15 +182,16 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	return put(made.part)
 }
 
-// unchanged reports whether the new files are those that the state has marks of. Then the
-// state is left as it is: its digest is part of the provenance.
+// unchanged reports whether the new files have the marks that the state has already. Then
+// commit does not write to the state, because the digest of the state file is part of the
+// provenance.
 func (x *indexer) unchanged(made madeIndex) bool {
 	part := x.marks[indexPart]
 	return !part.Lost && part.Same(made.part) && x.index.Part.Same(made.part) && x.index.Index.Same(made.sorted)
 }
 
-// An indexer makes index.part and index.cdxj again from the WARC files. Lines about WARC
-// files that are not in the directory any more are copied from the existing index.
+// An indexer makes index.part and index.cdxj again from the WARC files. It copies the lines
+// about missing WARC files from the existing index.
 type indexer struct {
 	dir     string
 	disk    disk.Disk
@@ -212,7 +214,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		return made, err
 	}
 	defer func() {
-		if err != nil { // remove them: they may be what fills the disk
+		if err != nil { // remove the new files, because they may be what fills the disk
 			_ = removeNew(x.dir, indexPart)
 			_ = removeNew(x.dir, IndexFile)
 		}
@@ -282,7 +284,8 @@ func (x *indexer) add(line []byte) error {
 	return x.sorter.AddLine(line)
 }
 
-// moved copies the lines of missing WARC files, once each.
+// moved copies the lines about missing WARC files from the existing index.cdxj and
+// index.part. It copies a line that is in both files only once.
 func (x *indexer) moved() (err error) {
 	known := cdxj.NewSorter(x.dir, 0)
 	defer func() { err = errors.Join(err, known.Close()) }()
@@ -302,7 +305,8 @@ func (x *indexer) moved() (err error) {
 	return err
 }
 
-// known reads an existing index up to its first damaged line.
+// known adds the lines of an existing index that are about missing WARC files to a sorter.
+// It skips lines that it cannot parse.
 func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	f, err := os.Open(filepath.Join(x.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -333,7 +337,7 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	}
 }
 
-// A lineWriter calls a function with each whole line that is written to it, with its
+// A lineWriter calls each with every whole line that is written to it, including the
 // newline.
 type lineWriter struct {
 	each func(line []byte) error
@@ -357,7 +361,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeSorted writes all lines to the next version of IndexFile, and syncs it.
+// writeSorted writes all lines to the new version of IndexFile (see createNew), and syncs it.
 func writeSorted(dir string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
 	f, err := createNew(dir, IndexFile)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A marking computes the mark of what is read or written through it.
+// A marking computes the mark of the bytes that are read or written through it.
 type marking struct {
 	r io.Reader
 	w io.Writer
@@ -18,7 +18,7 @@ type marking struct {
 	sha *digest.Digest // nil: the mark has no SHA-256
 }
 
-// mark returns the mark of what has passed so far.
+// mark returns the mark of the bytes read or written so far.
 func (m *marking) mark() state.Mark {
 	now := m.Mark
 	now.SHA256 = m.sha.State()
@@ -39,8 +39,9 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// split separates the marks of finished archive files from the others. A run does not check
-// the finished files, only Verify does: a crawl can go on after they were moved elsewhere.
+// split separates the marks of finished archive files from the other marks. A run does not
+// check the finished files, so that it can go on after they were moved elsewhere. Only
+// Verify checks them.
 func split(known state.Marks) (growing, finished state.Marks) {
 	growing, finished = state.Marks{}, state.Marks{}
 	for name, m := range known {
@@ -54,9 +55,9 @@ func split(known state.Marks) (growing, finished state.Marks) {
 	return growing, finished
 }
 
-// wholeLine checks that the committed part of a file ends with a line, the only check
-// before a run appends that does not depend on the length. It returns a *DamagedError if
-// not.
+// wholeLine returns a *DamagedError if the committed part of a file does not end with a
+// newline. It is the only check of the contents before a run appends, because it takes the
+// same time for a file of any length.
 func wholeLine(path string, m state.Mark) error {
 	if m.Length == 0 {
 		return nil

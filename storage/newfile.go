@@ -9,14 +9,14 @@ import (
 
 const newSuffix = ".new"
 
-// newName returns where the next version of a file of a crawl is written: beside the file,
-// or beside the target if the file is a symbolic link.
+// newName returns the path at which the new version of a file of a crawl is written: beside
+// the file, or beside the target if the file is a symbolic link.
 func newName(dir, name string) (string, error) {
 	path, err := outfile.ResolveRegular(filepath.Join(dir, name))
 	return path + newSuffix, err
 }
 
-// createNew creates the next version of a file of a crawl.
+// createNew creates the new version of a file of a crawl, beside the file.
 func createNew(dir, name string) (*os.File, error) {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -25,7 +25,7 @@ func createNew(dir, name string) (*os.File, error) {
 	return os.Create(path)
 }
 
-// removeNew removes the next version of a file, if it exists.
+// removeNew removes the new version of a file. It returns an error if there is none.
 func removeNew(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func removeNew(dir, name string) error {
 	return os.Remove(path)
 }
 
-// rename renames the next version of a file to its final name.
+// rename renames the new version of a file to its final name.
 func rename(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// olderThan returns the crawls that may have the bodies of revisit records of the crawl in
-// dir, besides itself: the crawls beside it, and their chains of previous crawls.
+// olderThan returns the other crawls that may have the bodies of revisit records of the
+// crawl in dir: first the crawls beside it that have an index, the last by name first, then
+// its previous crawl, the previous crawl of that one, and so on.
 func olderThan(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -32,7 +33,8 @@ func olderThan(dir string) (all []string) {
 	return all
 }
 
-// chainOf returns a crawl, its previous crawl, and so on.
+// chainOf returns the crawl in dir, its previous crawl, the previous crawl of that one, and
+// so on.
 func chainOf(dir string) []string {
 	chain := []string{dir}
 	for before := Previous(dir); before != "" && !slices.Contains(chain, before); before = Previous(before) {
@@ -41,9 +43,10 @@ func chainOf(dir string) []string {
 	return chain
 }
 
-// LocatePrevious returns where the previous crawl of the one in dir is: at previous, or, if
-// both were moved, beside dir under the same name. If it is in neither place, ok is false
-// and path is previous.
+// LocatePrevious returns the path of the previous crawl of the crawl in dir. previous is the
+// path that was recorded. If nothing is there, because both crawls were moved, the previous
+// crawl may be beside dir under its old name. If it is in neither place, ok is false and
+// path is previous.
 func LocatePrevious(dir, previous string) (path string, ok bool) {
 	if _, err := os.Stat(previous); err == nil {
 		return previous, true
@@ -53,7 +56,7 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 		return previous, false
 	}
 	beside := filepath.Join(filepath.Dir(whole), filepath.Base(previous))
-	if beside == whole { // crawls of the same name, in directories of their own
+	if beside == whole { // both crawls have the same name, in different directories
 		return previous, false
 	}
 	if _, err := os.Stat(beside); err != nil {
@@ -65,8 +68,8 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 // keyPrevious is the key of the path of the previous crawl, in the state.
 const keyPrevious = "previous"
 
-// PutPrevious records dir as the previous crawl: revisit records refer to answers in it, or
-// in its own previous crawls.
+// PutPrevious records dir as the previous crawl of this crawl. Revisit records may refer to
+// answers in the previous crawl, and in the crawls before that one.
 func (db *DB) PutPrevious(dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,8 +78,9 @@ func (db *DB) PutPrevious(dir string) error {
 	return db.Put(keyPrevious, dir)
 }
 
-// Previous returns the path that the crawl in dir has recorded as its previous crawl, or ""
-// if it has none or it cannot be read. The path need not exist: see LocatePrevious.
+// Previous returns the path of the previous crawl of the crawl in dir, as LocatePrevious
+// finds it. It returns "" if none is recorded, or if the state cannot be read. There need
+// not be a crawl at the path.
 func Previous(dir string) string {
 	r, err := openPurging(dir)
 	if err != nil {
@@ -91,9 +95,9 @@ func Previous(dir string) string {
 	return filepath.Clean(before)
 }
 
-// Behind returns the crawls beside the one in dir that name it as their previous crawl,
-// directly or through others: they may have revisit records whose bodies are only here. A
-// crawl that is running is not included.
+// Behind returns the crawls that depend on the crawl in dir: the crawls beside it that have
+// it as their previous crawl, or as the previous crawl of that one, and so on. They may have
+// revisit records whose bodies are only in dir. Crawls that are running are not included.
 func Behind(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

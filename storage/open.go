@@ -27,16 +27,16 @@ type Options struct {
 	NoPages bool          // write no pages.jsonl
 	Links   bool          // write links.jsonl
 	Archive *Archive      // write WARC files; nil: none
-	Gather  time.Duration // how long a group waits for more work; 0: 20 ms, negative: not at all
+	Gather  time.Duration // how long a commit waits for more work; 0: 20 ms, negative: not at all
 	Bounds  Bounds        // how much may wait for a commit
 
 	// SyncDelay is added to each sync of the state file, to measure the effect of a slower
 	// disk.
 	SyncDelay time.Duration
 
-	// Admit is called with the values of the crawl after all checks of Open and before
-	// anything is written. If it returns an error, Open returns that error and has changed
-	// nothing. nil: every crawl is opened.
+	// Admit is called with the values of the crawl, after Open has checked everything and
+	// before it writes anything. If Admit returns an error, Open returns that error and has
+	// changed nothing. nil: every crawl is opened.
 	Admit func(Values) error
 
 	Seed uint64 // of the fingerprints of a new crawl; 0: random. The same seed gives the same files
@@ -48,37 +48,38 @@ type Options struct {
 	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// A Log receives each group before it is committed. It copies groups elsewhere: DB.Apply
-// replays them in another directory. It is called by one goroutine at a time.
+// A Log receives each group before the group is committed. It copies groups to another
+// directory, where DB.Apply replays them. It is called by one goroutine at a time.
 type Log interface {
-	// Append adds a group after the one at position after, 0 for the first, and returns its
-	// own position, which is larger. The position is committed with the group. If Append
-	// returns an error, neither this group nor a later one is committed, and all callers
-	// get the error. Append must not keep group.
+	// Append adds a group. Its first argument is the position of the previous group, 0 for
+	// the first group. It returns the position of the new group, which must be larger and is
+	// committed with the group. If Append returns an error, neither this group nor a later
+	// group is committed, and all callers that submit get the error. Append must not keep
+	// the slice group.
 	Append(after uint64, group []byte) (position uint64, err error)
 }
 
 // Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
-// 0 means a default that costs no speed; with smaller bounds a crawl takes less memory, and
-// longer.
+// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
+// more time.
 type Bounds struct {
 	Queue int // number of operations
-	Links int // number of links in them
-	Bytes int // size of their completions
+	Links int // number of links in these operations
+	Bytes int // size of the completions in these operations
 }
 
-// A DB is the directory of one crawl, held by this process. Its methods are safe for
-// concurrent use. It implements frontier.Backlog and fetch.Snapshots.
+// A DB is the directory of one crawl. No other process can open it until Close. Its methods
+// are safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
 //
 // Locks are taken in this order; any of them may be skipped:
 //
 //	large    held while one large page is made into a line and appended
-//	         (those of the state, in package state)
-//	moment   of outputs: held to append, and to note how long all files are
+//	         (here come the locks of state.DB)
+//	moment   in outputs: held to append to the files, and to read the marks of all files
 //
 // The locks of an output and of the log come last. A goroutine must not hold moment while
-// it puts something into the state: it may have to wait for the committer, which takes
-// moment.
+// it puts something into the state, because it may then wait for the committer, and the
+// committer takes moment.
 type DB struct {
 	Records
 
@@ -87,8 +88,8 @@ type DB struct {
 	large   sync.Mutex
 }
 
-// Open opens the crawl in dir, or creates it. It fails with an *InUseError, a
-// *DamagedError, a *VersionError, a *PurgeError, or an error of the file system.
+// Open opens the crawl in dir, or creates it. It returns an *InUseError, a *DamagedError, a
+// *VersionError, a *PurgeError, the error of Options.Admit, or an error of the file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
@@ -127,8 +128,8 @@ func Open(dir string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// begin truncates the files to what the state says of them, and starts the state. It writes
-// nothing before everything is checked. asked says whether Options.Admit was called.
+// begin truncates the files to the lengths in their marks, and starts the state. It checks
+// everything before it writes anything. asked says whether Options.Admit was called already.
 func (db *DB) begin(opts *Options, asked bool) error {
 	begun := db.state.Begun()
 	known := db.state.Marks()
@@ -164,10 +165,10 @@ func (db *DB) begin(opts *Options, asked bool) error {
 
 // Values reads the values that a crawl stores about itself, from a DB or a Reader.
 type Values interface {
-	// Get reads a value that was Put. It reports whether there is one.
+	// Get reads the value that was Put under key into value. If there is none, ok is false.
 	Get(key string, value any) (ok bool, err error)
-	// Each calls f for every key that begins with prefix and that was Put, with the part
-	// after prefix, until f returns an error. It returns that error.
+	// Each calls f for every key that was Put and begins with prefix. The argument of f is
+	// the part of the key after prefix. If f returns an error, Each stops and returns it.
 	Each(prefix string, f func(rest string) error) error
 }
 
@@ -184,7 +185,7 @@ func (o *Options) admit(was Values) error {
 	return o.Admit(was)
 }
 
-// takeOver requests the outputs that already exist.
+// takeOver sets the options so that the run writes the outputs that already exist.
 func (o *Options) takeOver(known state.Marks) {
 	o.NoPages, o.Links = known[PagesFile].Length == 0, known[LinksFile].Length > 0
 	if known[indexPart].Length > 0 || known[indexPart].Lost {
@@ -196,26 +197,28 @@ func (o *Options) takeOver(known state.Marks) {
 // if it never was.
 func (db *DB) Restarted() time.Time { return db.state.Begun().Restarted }
 
-// Log returns the crawl's log of requests. A line that was written to it is on disk before
-// a completion submitted later is acknowledged. Close closes it.
+// Log returns the crawl's log of requests. If a line is written before a completion is
+// submitted, it is on disk before the completion is acknowledged. DB.Close closes the log.
 func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 
-// LostLog returns how many committed bytes of the log are missing: the file was removed or
-// truncated by another program since the last commit.
+// LostLog returns how many committed bytes of the log are missing because another program
+// has removed or truncated the file since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
 
 // Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
-// commit, or Close, stores what was submitted. From then on only the callers limit how much
-// is in memory.
+// commit, or Close, stores what was submitted. After Hasten the Bounds are not applied, so
+// only the callers limit how much is in memory.
 func (db *DB) Hasten() { db.state.Hasten() }
 
-// Close commits what is left and releases the directory. A second call returns ErrClosed.
+// Close commits what was submitted and releases the directory. A second call returns
+// ErrClosed.
 func (db *DB) Close() error { return db.state.Close() }
 
-// begun reports whether a run has begun the crawl in dir, or another process holds it. It
-// is false if the state file is missing, was not written completely, or has no bucket: a
-// run was killed, or found the disk full, before its first request. Outputs beside such a
-// file belong to another state file: that is damage.
+// begun reports whether a run has begun the crawl in dir, or another process holds it. The
+// result is false if the state file is missing, was not written completely, or has no
+// bucket, because a run was killed, or found the disk full, before its first request. If
+// there are outputs beside such a file the result is true: they belong to a state file that
+// was lost, and Open reports the damage.
 func begun(dir string) bool {
 	if _, held := state.Holder(dir); held {
 		return true
@@ -225,7 +228,7 @@ func begun(dir string) bool {
 }
 
 // NotBegun returns a *NotBegunError if a run has made the state file in dir and has not
-// begun the crawl; otherwise nil, also if there is no such file.
+// begun the crawl. It returns nil otherwise, also if there is no state file.
 func NotBegun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); err != nil || begun(dir) {
 		return nil
@@ -233,8 +236,8 @@ func NotBegun(dir string) error {
 	return &NotBegunError{Dir: dir}
 }
 
-// orphaned refuses to create a crawl beside outputs of another state file: they would be
-// truncated to the length that the new crawl has written, which is 0.
+// orphaned returns a *DamagedError if dir has outputs but no state file, or an empty one. A
+// new crawl must not be created there, because it would truncate these outputs to length 0.
 func orphaned(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, StateFile)); err == nil && info.Size() > 0 {
 		return nil
@@ -250,7 +253,8 @@ func remains(dir string) error {
 	return &DamagedError{Path: path, Err: errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }
 
-// Remains returns the path of an output of a crawl in dir, or "".
+// Remains returns the path of an output of a crawl in dir that is not empty, or "" if there
+// is no such output.
 func Remains(dir string) string {
 	// dir may contain characters that have a meaning in a pattern.
 	names, _ := fs.Glob(os.DirFS(dir), ArchiveDir+"/*"+archiveFile+"*")

@@ -13,32 +13,30 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// An output is a file that grows by whole records. Appended records are in memory until
-// flush; they are discarded after a crash unless their mark is committed.
+// An output is a file that grows by whole records. Appended records stay in memory until
+// flush. After a crash, records that are not covered by the committed mark are discarded.
 type output struct {
 	file *os.File
 	disk disk.Disk
 
-	// mu guards the fields below and the end of the file: append writes both, for any
-	// visit, and so does the committer in flush. Records in buf or after the committed mark
-	// are lost in a crash, so nothing is acknowledged before the commit. Syncing does not
-	// hold mu.
+	// mu guards the fields below and the writes to the end of the file. Visits take it in
+	// append, the committer in flush. It is not held during a sync.
 	mu    sync.Mutex
-	buf   []byte
+	buf   []byte         // appended, and not yet written to the file
 	dirty bool           // something was appended since the last flush
-	now   state.Mark     // of the file and buf, without its SHA-256
-	sha   *digest.Digest // that SHA-256; nil if it is not known
-	err   error          // of the first write that failed: later ones return it
+	now   state.Mark     // of the file and buf together, without the SHA-256
+	sha   *digest.Digest // the SHA-256 of the same bytes; nil if it is not known
+	err   error          // of the first write that failed; later writes return it again
 }
 
-// A namedOutput is an output whose mark the state keeps under its name.
+// A namedOutput is an output and the name under which the state keeps its mark.
 type namedOutput struct {
-	name string // in the directory of the crawl
+	name string // the path in the directory of the crawl, with slashes
 	*output
 }
 
-// openOutput opens the file at path and truncates it to the committed length. If nothing
-// was committed, it creates the file.
+// openOutput opens the file at path and truncates it to the committed length. If the file is
+// missing, openOutput creates it if that length is 0, and otherwise returns a *DamagedError.
 func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	flags, length := os.O_RDWR|os.O_CREATE, committed.Length
 	if length > 0 {
@@ -65,8 +63,8 @@ func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error)
 	return &output{file: f, disk: d, now: committed, sha: digest.Resume(committed.SHA256, length)}, nil
 }
 
-// cutTail truncates the file at path to length. A file that is missing or shorter is left
-// for Verify to report.
+// cutTail truncates the file at path to length. It ignores a file that is missing or
+// shorter, because Verify reports it.
 func cutTail(path string, length int64, d disk.Disk) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= length {
@@ -82,11 +80,11 @@ func cutTail(path string, length int64, d disk.Disk) error {
 	return errors.Join(f.Truncate(length), d.Sync(f), f.Close())
 }
 
-// maxBuffer is how many bytes are kept in memory until a flush. A larger buffer is written
-// early, but committed no earlier.
+// maxBuffer is how many bytes an output keeps in memory at most. If a record does not fit,
+// the buffer is written to the file before the next flush; it is committed no earlier.
 const maxBuffer = 1 << 20
 
-// append adds a record, made of parts, and returns its offset in bytes.
+// append adds a record, the concatenation of parts, and returns its offset in bytes.
 func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,7 +110,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	return at, err
 }
 
-// mark returns the mark of the file including buf.
+// mark returns the mark that the file has after buf is written.
 func (o *output) mark() state.Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -121,7 +119,7 @@ func (o *output) mark() state.Mark {
 	return now
 }
 
-// length returns the length of the file including buf, in bytes.
+// length returns the length that the file has after buf is written, in bytes.
 func (o *output) length() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,13 +24,13 @@ type outputs struct {
 	state *state.DB
 	made  state.IndexMarks // the last index.cdxj; used only by Open and Close
 
-	// moment is held to append what one visit writes, and to read the marks of all files.
-	// So a commit has all of a visit or nothing, and pages have the same order in all
-	// files. It is not held while waiting for the disk, except if more is appended than
-	// fits a buffer.
+	// moment is held to append everything that one visit writes, and to read the marks of
+	// all files. So a commit has all of a visit or nothing, and pages have the same order in
+	// all files. Flush does not hold moment while it waits for the disk; put may, if a
+	// buffer is full.
 	moment sync.Mutex
 
-	lines   []*namedOutput // pages, links and indexed, if they are not nil
+	lines   []*namedOutput // those of pages, links and indexed that are not nil
 	pages   *output        // nil if not written
 	links   *output        // nil if not written
 	indexed *output        // lines of the index, not sorted; nil if not written
@@ -39,9 +39,9 @@ type outputs struct {
 	lostLog int64 // committed bytes that were missing at open; the log itself is never truncated
 }
 
-// open opens the files that opts requests, and truncates them to their marks, the lengths up
-// to which they were committed. checkFiles must have checked the files. After an unclean end
-// open also truncates the files that opts no longer requests, because nothing else would.
+// open opens the files that opts requests, and truncates them to the lengths in their marks.
+// checkFiles must have checked the files. After an unclean end open also truncates the files
+// that opts no longer requests, because no later step does.
 func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
 	dir := s.dir
 	for _, o := range []struct {
@@ -79,8 +79,9 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 	return nil
 }
 
-// put appends the output of a visit and sets in the records where each was written. The
-// line of a page consists of head, the place of its answer, and tail.
+// put appends the output of a visit, and sets record.at to the place where each record was
+// written. The line of the page consists of head, the place of its answer, and tail; if head
+// is nil, put writes no line.
 func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []byte) error {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -124,7 +125,8 @@ func (s *outputs) archived(r *record) error {
 	return err
 }
 
-// Flush implements state.Outputs: it writes and syncs all files as of one moment.
+// Flush implements state.Outputs: it writes and syncs all files, at least up to the marks
+// that it returns, which are those of one moment.
 func (s *outputs) Flush() (state.Moment, error) {
 	s.moment.Lock()
 	files, newName := s.lines, false
@@ -150,7 +152,7 @@ func (s *outputs) Flush() (state.Moment, error) {
 		}
 	}
 	if newName {
-		// The directory must be synced too: a committed length needs its file.
+		// Otherwise a power cut could lose the name of a file with a committed length.
 		if err := s.disk.SyncDir(s.archive.dir); err != nil {
 			return now, err
 		}
@@ -192,7 +194,7 @@ func (s *outputs) Close(end state.End) (last state.Last, err error) {
 	return last, errors.Join(err, s.closeLines())
 }
 
-// closeLines closes the files except those of the archive.
+// closeLines closes all files except those of the archive.
 func (s *outputs) closeLines() error {
 	var errs []error
 	for _, o := range s.lines {

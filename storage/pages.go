@@ -33,7 +33,7 @@ type PageRecord struct {
 	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if there is one
 	NoIndex    bool          `json:"noindex,omitempty"`     // the page asks not to be indexed
 	NoArchive  bool          `json:"noarchive,omitempty"`   // the page asks not to be shown from an archive
-	Usage      []UsageRecord `json:"usage,omitempty"`       // statements about its use, by use
+	Usage      []UsageRecord `json:"usage,omitempty"`       // statements about the use of the page, by use
 	License    []string      `json:"license,omitempty"`     // URLs of terms of use: License lines of robots.txt, and Link fields with rel=license
 	TDMPolicy  []string      `json:"tdmpolicy,omitempty"`   // URLs of policies of text and data mining
 	Refused    string        `json:"refused,omitempty"`     // the statement that refuses the purpose of the crawl, or requires a license: nothing else of the page is kept
@@ -42,8 +42,8 @@ type PageRecord struct {
 	WARC       string        `json:"warc,omitempty"`        // name of the file in warc/ that has the answer
 	Offset     int64         `json:"offset,omitempty"`      // of its record there, bytes
 	Length     int64         `json:"length,omitempty"`      // of the record as it is stored, bytes
-	Body       Text          `json:"body,omitempty"`        // of a text, as UTF-8, if bodies are kept
-	Base64     []byte        `json:"base64,omitempty"`      // of other types, if bodies are kept
+	Body       Text          `json:"body,omitempty"`        // the body of a text, as UTF-8, if bodies are kept
+	Base64     []byte        `json:"base64,omitempty"`      // the body of another type, if bodies are kept
 }
 
 // Text is a JSON string that is encoded without being copied.
@@ -58,8 +58,8 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// head returns the line of p up to the place of its answer, which is known late; without a
-// place, up to its body, which takes long to encode.
+// head returns the beginning of the line of p. If placed is set, it ends before WARC, Offset
+// and Length, which are set when the record is appended; otherwise it ends before the body.
 func (p *PageRecord) head(placed bool) ([]byte, error) {
 	bare := *p
 	bare.Body, bare.Base64 = nil, nil
@@ -70,8 +70,8 @@ func (p *PageRecord) head(placed bool) ([]byte, error) {
 	return bytes.TrimSuffix(line, []byte("}\n")), err
 }
 
-// place returns the part of the line of p that says where its answer is. newArchive has
-// made the name of the file, so nothing in it needs escaping.
+// place returns the part of the line of p that says where its answer is. The name of the
+// file needs no escaping, because newArchive allows only some ASCII characters.
 func (p *PageRecord) place() []byte {
 	b := make([]byte, 0, len(p.WARC)+80)
 	b = append(b, `,"warc":"`...)
@@ -110,7 +110,7 @@ func jsonLine(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// largeBody is the size in bytes from which records are encoded one at a time.
+// largeBody is a size in bytes. Pages with larger bodies are encoded one at a time.
 const largeBody = 1 << 20
 
 // A LinkRecord is one line of links.jsonl, an edge of the link graph. Its fields

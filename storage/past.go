@@ -17,13 +17,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Past looks up archived answers of an ended crawl, for the crawl that follows it. It
-// changes nothing and holds no file open between two calls, so any number of captures can
-// be looked up in a crawl of any size. Its methods are safe for concurrent use.
+// A Past looks up archived answers of an ended crawl, for a later crawl. It changes nothing,
+// and holds no file open between two calls. Its methods are safe for concurrent use.
 //
-// A capture that repeats an earlier one (a revisit record) is followed to the body: in the
-// same crawl, in its previous crawl, and so on, and in the crawls beside it in its
-// directory, the last by name first.
+// A revisit record has no body: it refers to an earlier record. Past looks for that record
+// in the same crawl, then in the other crawls of the same directory, the last by name first,
+// then in its previous crawl, in the previous crawl of that one, and so on.
 type Past struct {
 	dir   string
 	older func() []string // directories besides dir that may have bodies
@@ -48,7 +47,7 @@ func OpenPast(dir string) (*Past, error) {
 	return p, nil
 }
 
-// PastOf is like OpenPast, for a crawl that may be running: it reads nothing yet.
+// PastOf is like OpenPast, but it reads nothing and does not fail. The crawl may be running.
 func PastOf(dir string) *Past {
 	return &Past{dir, sync.OnceValue(func() []string { return olderThan(dir) })}
 }
@@ -56,17 +55,17 @@ func PastOf(dir string) *Past {
 // Dir returns the directory of the crawl.
 func (p *Past) Dir() string { return p.dir }
 
-// Remembers reports whether there is an archive with an index; without one no capture is
-// found.
+// Remembers reports whether the crawl has an index of its archive. Without an index no
+// capture is found.
 func (p *Past) Remembers() bool {
 	info, err := os.Stat(filepath.Join(p.dir, IndexFile))
 	return err == nil && info.Mode().IsRegular()
 }
 
 // Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge
-// has removed its body. It fails if the index or a record cannot be read, or if the record
-// with the body is missing, with a *warc.Error, an error of the file system, or another. It
-// does not check the body.
+// has removed its body. It returns an error if the index or a record cannot be read, or if
+// the record with the body is missing (an *AwayError). Errors about a damaged record wrap a
+// *warc.Error. Capture does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
@@ -75,18 +74,19 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	return captureAt(placeOf(p.dir, e), u.String(), p.find)
 }
 
-// Original returns the answer that rec repeats. rec is a revisit record in the archive of the
-// crawl; the answer may be there or in an earlier crawl. Original fails as Capture does, and
-// with an error that wraps ErrPurged if the answer was purged.
+// Original returns the answer to which rec refers, a revisit record in the archive of the
+// crawl. The answer may be in this crawl or in an earlier one. Original fails as Capture
+// does, but if the answer was purged it returns an error that wraps ErrPurged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
 	return c, c.follow(rec, p.find)
 }
 
 // find looks for the record of the answer that url gave at a time, in this crawl and then in
-// the older ones. If no crawl has a readable one, it returns an error that wraps ErrPurged if
-// captures of url were purged, otherwise the error of the first crawl in which the record or
-// the index cannot be read, otherwise an *AwayError.
+// the older crawls. If no crawl has such a record that can be read, find returns
+//   - an error that wraps ErrPurged, if captures of url were purged;
+//   - otherwise the error of the first crawl in which the record or the index cannot be read;
+//   - an *AwayError, if there was no such error.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -132,8 +132,8 @@ func fateIn(dir string, u frontier.URL) (frontier.Fate, error) {
 	return fate, errors.Join(err, r.Close())
 }
 
-// lastLine returns the last line about a URL in the index of a crawl; nil without such a
-// line, or without an index.
+// lastLine returns the last line about a URL in the index of a crawl. It returns nil if there
+// is no such line, or no index. It returns an error only if it returns no line.
 func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	err = eachLine(dir, url, func(e *cdxj.Entry) {
 		if last == nil || after(e, last) {
@@ -146,10 +146,11 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf returns the answer that url gave at a time, by the index of a crawl; nil if there
-// is none. The index has times to the second, so several records may be meant. The last one
-// counts that is of the exact time or cannot be read; in the second case its error is
-// returned. Without such a record the error is that of reading the index.
+// answerOf looks in the index of a crawl for the answer that url gave at a time. The index
+// has times to the second, so that several lines may have that time. answerOf considers
+// records of the exact time, and records that cannot be read. Of these it takes the last,
+// and returns its answer or its error. If there are none, it returns nil and the error of
+// reading the index, if any.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)
@@ -169,8 +170,8 @@ func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	return o, err
 }
 
-// eachLine calls line for the lines about a URL in the index of a crawl. It does nothing if
-// the index is missing. It returns the error of the first line that cannot be read.
+// eachLine calls line for each line about a URL in the index of a crawl. It does nothing if
+// the index is missing. If lines cannot be read, it skips them and returns the first error.
 func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	index, err := disk.OpenRegular(filepath.Join(dir, IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +195,7 @@ func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	return err
 }
 
-// after reports whether a is about a later answer than b.
+// after reports whether the answer of a is later than that of b.
 func after(a, b *cdxj.Entry) bool {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Offset, b.Offset)) > 0
 }

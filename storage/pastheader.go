@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// notUpdated lists the fields of a 304 that do not replace those of the stored answer:
-// those of the connection (RFC 9111, section 3.1), and those about how the content was
-// sent, which for the stored answer was sent in its own way (section 3.2).
+// notUpdated lists the header fields that a 304 does not replace in the stored answer: the
+// fields about the connection (RFC 9111, section 3.1), and the fields that describe the
+// content, because the content of the stored answer is kept (section 3.2).
 var notUpdated = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true, "Transfer-Encoding": true,
 	"Upgrade": true, "Proxy-Authenticate": true, "Proxy-Authentication-Info": true, "Proxy-Authorization": true,
@@ -17,16 +17,16 @@ var notUpdated = map[string]bool{
 	"Content-Digest": true, "Repr-Digest": true, "Digest": true,
 }
 
-// UpdatedHeader returns the header of a stored answer, updated by that of a 304: its fields
-// replace those of the same name (RFC 9110, section 15.4.5; RFC 9111, section 3.2), except
-// those of the connection and those about the content, which is the stored one. Neither
+// UpdatedHeader returns the header of a stored answer, updated by the header of a 304: the
+// fields of the 304 replace stored fields of the same name (RFC 9110, section 15.4.5; RFC
+// 9111, section 3.2), except the fields about the connection and about the content. Neither
 // argument is changed.
 func UpdatedHeader(kept, by http.Header) http.Header {
 	h := kept.Clone()
 	if h == nil {
 		h = http.Header{}
 	}
-	var named []string // fields of the connection only, named in Connection
+	var named []string // fields that Connection names, because they are about the connection
 	for _, value := range by["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
 			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))
@@ -40,7 +40,8 @@ func UpdatedHeader(kept, by http.Header) http.Header {
 	return h
 }
 
-// plainHeader returns h without the field in which a record says how its body was sent.
+// plainHeader returns h without the field in which a record keeps the transfer coding with
+// which the body was sent.
 func plainHeader(h http.Header) http.Header {
 	const original = "X-Archive-Orig-Transfer-Encoding"
 	if h[original] == nil {

@@ -19,8 +19,8 @@ type place struct {
 	length int64 // of the record as it is stored, in bytes; 0: not known
 }
 
-// An excerpt is a place and the bytes found there: a short record that is opened several
-// times is read from the disk once.
+// An excerpt is a place and the first bytes at that place, so that a short record that is
+// opened several times is read from the disk only once.
 type excerpt struct {
 	place
 	bytes []byte
@@ -42,7 +42,7 @@ type placedRecord struct {
 
 var recordReaders = sync.Pool{New: func() any { return new(warc.Reader) }}
 
-// openPlace reads from at and opens the record there. It fails if the record is not of url.
+// openPlace opens the record at a place. It returns an error if the record is not of url.
 func openPlace(at place, url string) (*placedRecord, error) {
 	e := excerpt{place: at}
 	if at.length > maxExcerpt {
@@ -58,13 +58,13 @@ func openPlace(at place, url string) (*placedRecord, error) {
 		size = min(size, at.length+behind)
 	}
 	e.bytes = make([]byte, size)
-	n, _ := file.ReadAt(e.bytes, at.offset) // reading on there reports the error
+	n, _ := file.ReadAt(e.bytes, at.offset) // placedBytes reads on from there, and reports the error
 	e.bytes = e.bytes[:n]
 	return e.open(url)
 }
 
-// open reads the header of the record and fails if it is not of url. The caller closes the
-// record.
+// open reads the header of the record. It returns an error if the record is not of url. The
+// caller must close the record.
 func (e excerpt) open(url string) (*placedRecord, error) {
 	r := &placedRecord{excerpt: e, from: &placedBytes{place: e.place, rest: e.bytes}, reader: recordReaders.Get().(*warc.Reader)}
 	r.reader.Reset(r.from, e.offset)
@@ -129,8 +129,8 @@ func (b *placedBytes) close() error {
 	return b.file.Close()
 }
 
-// OpenArchive opens a WARC file of a crawl. A file that is still being written has another
-// name than the one in its records; it is found, too.
+// OpenArchive opens the WARC file of a crawl at path. If the file is still being written, its
+// name has the suffix ".open"; OpenArchive opens it under that name.
 func OpenArchive(path string) (*os.File, error) {
 	file, err := disk.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,17 +16,17 @@ import (
 )
 
 // A Purge removes the captures of some URLs from a crawl: records of the WARC files, lines
-// of pages.jsonl, of links.jsonl (links that were found there) and of the index. Each
-// removed record is replaced by one of the same length that says so, so that all others
-// keep their offsets. The fate of these URLs becomes frontier.OptedOut.
+// of pages.jsonl and of the index, and lines of links.jsonl about links that were found on
+// these pages. Each removed record is replaced by a record of the same length that says so;
+// so all other records keep their offsets. The fate of these URLs becomes frontier.OptedOut.
 //
-// crawl.log and the copies of robots.txt stay, which prove how the crawler behaved, and so
-// do the URLs themselves, in the state and where other pages link to them.
+// crawl.log and the copies of robots.txt stay, because they prove how the crawler behaved.
+// The URLs themselves stay in the state, and in the links of other pages.
 type Purge struct {
 	Places  []string                // the rules that Why applies, stored so that an interrupted purge can be finished
-	Why     func(url string) string // why the captures of url are removed; "" to keep them
+	Why     func(url string) string // returns why the captures of url are removed; "" to keep them
 	Time    time.Time               // recorded as the time of the purge
-	Problem func(error)             // called for what cannot be read, and so may still have captures; may be nil
+	Problem func(error)             // called for each part that cannot be read, and may still have captures; may be nil
 
 	disk disk.Disk
 	step func() // called after each change, in tests; may be nil
@@ -47,20 +47,20 @@ func (t *Taken) add(o Taken) {
 	t.Captures += o.Captures
 }
 
-// Purged is the result of a Purge. If it finished an interrupted one, only Entries is
-// known.
+// Purged is the result of a Purge. If Run has finished an interrupted purge, only Entries and
+// Problems are set.
 type Purged struct {
 	Taken
 	By       map[string]Taken // by the value of Purge.Why
 	Entries  int              // URLs whose fate was changed; 0 by Plan
 	Problems int
 
-	// Bodiless is the number of records that stay without a body, since they repeat an
-	// answer that is removed, by the host of their URL.
+	// Bodiless is the number of records that stay, but lose their body because they repeat
+	// an answer that is removed. The keys are the hosts of their URLs.
 	Bodiless map[string]int64
 
-	// Moved is the number of captures that stay in WARC files outside the directory, by the
-	// names of these files.
+	// Moved is the number of captures that stay, because their WARC files are not in the
+	// directory. The keys are the names of these files.
 	Moved map[string]int64
 }
 
@@ -79,11 +79,11 @@ func (p *Purged) None() bool {
 	return p.Taken == Taken{} && p.Entries == 0
 }
 
-// purgedDetail is the prefix of the fate's Detail of a URL whose captures were purged.
+// purgedDetail is the prefix of Detail in the fate of a URL whose captures were purged.
 const purgedDetail = "purged: "
 
-// PurgedFate reports whether f is the fate of a URL whose captures a Purge has removed, at
-// f.Time, and why.
+// PurgedFate reports whether f is the fate of a URL whose captures a Purge has removed. If so,
+// why is the reason, and f.Time is the time of the purge.
 func PurgedFate(f frontier.Fate) (why string, ok bool) {
 	if f.Code != frontier.OptedOut {
 		return "", false
@@ -98,9 +98,9 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 	}
 }
 
-// Plan returns what Run would remove, and changes nothing. It fails with an *InUseError
-// while a process runs the crawl, a *NotBegunError, a *PurgeError if a purge was
-// interrupted, a *DamagedError, a *VersionError, or an error of the file system.
+// Plan returns what Run would remove, and changes nothing. It returns an *InUseError if a
+// process runs the crawl, a *PurgeError if a purge was interrupted, a *NotBegunError, a
+// *DamagedError, a *VersionError, or an error of the file system.
 func (p *Purge) Plan(dir string) (done Purged, err error) {
 	if err := errors.Join(notPurging(dir), NotBegun(dir)); err != nil {
 		return done, err
@@ -118,11 +118,11 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 	return done, f.find()
 }
 
-// Run removes the captures. After a kill the crawl cannot be resumed until Run was called
-// again, with the Places of UnfinishedPurge: it finishes the purge. Run fails as Plan does;
-// after an error of the file system it may be called again.
+// Run removes the captures. If Run is killed, the crawl cannot be resumed until Run is called
+// again, with the Places of UnfinishedPurge, and finishes the purge. Run fails as Plan does.
+// After an error of the file system it may be called again.
 //
-// Run first finishes a crawl that was killed, as the next run would.
+// If the crawl was killed, Run first merges and truncates its files, as the next run would.
 func (p *Purge) Run(dir string) (done Purged, err error) {
 	if err := NotBegun(dir); err != nil {
 		return done, err
@@ -140,7 +140,7 @@ func (p *Purge) Run(dir string) (done Purged, err error) {
 	}
 	defer func() { err = errors.Join(err, outline.Close()) }()
 	files, err := outline.Files()
-	if errors.Is(err, state.ErrUnsettled) { // another process has run it meanwhile
+	if errors.Is(err, state.ErrUnsettled) { // another process has run the crawl meanwhile
 		err = &InUseError{Dir: dir}
 	}
 	if err != nil {
@@ -169,8 +169,8 @@ func (p *Purge) stepped() {
 	}
 }
 
-// settle finishes a crawl that was killed: it truncates the files, merges the journal, and
-// logs the end.
+// settle does for a crawl that was killed what the next run would do first: it truncates the
+// files, merges the journal, and writes a line to the log.
 func (p *Purge) settle(dir string) error {
 	r, err := state.OpenReader(dir)
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *Purge) settle(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// note writes a purgeFile with what will be removed.
+// note writes a purgeFile that lists what will be removed.
 func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	w, err := newPurgeWriter(dir, p.disk, purgeHead{p.Time, p.Places})
 	if err != nil {
@@ -201,7 +201,8 @@ func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	return w.finish(purgeEnd{End: true, Wrong: f.wrong})
 }
 
-// apply does what the purgeFile says. Repeating it changes nothing.
+// apply removes what the purgeFile lists. After a kill it may be repeated: it writes the same
+// bytes again.
 func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files state.Files, done *Purged) error {
 	a := purger{Purge: p, dir: dir, began: began, files: files}
 	_, end, err := readPurge(dir, a.fill)
@@ -219,7 +220,7 @@ func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files
 	p.stepped()
 	done.Entries, err = outline.PurgeEntries(func(u frontier.URL, f frontier.Fate) (frontier.Fate, bool) {
 		if f.Status == 0 && f.Answer == (frontier.Place{}) {
-			return f, false // there is no answer
+			return f, false // the URL has no answer
 		}
 		why := p.Why(u.String())
 		return frontier.Fate{Code: frontier.OptedOut, Detail: purgedDetail + why, Time: began}, why != ""

@@ -15,20 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A purger carries out a purgeFile.
+// A purger removes what a purgeFile lists.
 type purger struct {
 	*Purge
 	dir     string
-	began   time.Time   // of purgeHead
-	files   state.Files // as they will be
-	wrong   []string    // of purgeEnd
-	changed []string    // WARC files, in their order
+	began   time.Time   // purgeHead.Time
+	files   state.Files // the marks after the purge
+	wrong   []string    // purgeEnd.Wrong
+	changed []string    // names of the changed WARC files, in the order of the purgeFile
 
-	file *os.File // of changed, the last one
+	file *os.File // the last file of changed, if it is open
 }
 
-// fill replaces a record by one that says that it was purged. It writes the same bytes each
-// time.
+// fill replaces a record by a record that says that it was purged. It always writes the same
+// bytes.
 func (a *purger) fill(r *purgeRecord) error {
 	if n := len(a.changed); n == 0 || a.changed[n-1] != r.File {
 		if err := a.filled(); err != nil {
@@ -48,7 +48,7 @@ func (a *purger) fill(r *purgeRecord) error {
 	return err
 }
 
-// filled syncs and closes the last file.
+// filled syncs and closes file.
 func (a *purger) filled() error {
 	if a.file == nil {
 		return nil
@@ -58,7 +58,7 @@ func (a *purger) filled() error {
 	return err
 }
 
-// outputs rewrites all files and their marks.
+// outputs rewrites the files of lines, and sets the new marks of all changed files.
 func (a *purger) outputs() error {
 	for _, name := range a.changed {
 		if err := a.archive(name); err != nil {
@@ -79,7 +79,7 @@ func (a *purger) outputs() error {
 	return a.disk.SyncDir(a.dir)
 }
 
-// archive returns the new mark of a WARC file.
+// archive sets the new mark of a WARC file.
 func (a *purger) archive(name string) error {
 	key := archiveKey(name)
 	for _, known := range []state.Marks{a.files.Finished, a.files.Growing} {
@@ -101,8 +101,8 @@ func (a *purger) archive(name string) error {
 	return nil
 }
 
-// honest returns a mark that does not match if the file did not match before: Verify still
-// reports that it is not what was written.
+// honest returns m. But if the file did not match its mark before the purge, honest returns a
+// mark that does not match either, so that Verify still reports the damage.
 func (a *purger) honest(name string, m state.Mark) state.Mark {
 	if slices.Contains(a.wrong, name) {
 		m.Sum, m.SHA256 = ^m.Sum, ""
@@ -139,7 +139,7 @@ func (a *purger) lines(name string) error {
 	return nil
 }
 
-// filter writes the new file of an output and returns its mark.
+// filter writes the new version of an output, without the removed lines, and returns its mark.
 func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	out, err := createNew(a.dir, name)
 	if err != nil {

@@ -19,13 +19,13 @@ type finder struct {
 	dir     string
 	marks   state.Files
 	done    *Purged
-	record  func(*purgeRecord) error // called with each record; may be nil
-	wrong   []string                 // files that do not match their marks
+	record  func(*purgeRecord) error // called with each record to remove; may be nil
+	wrong   []string                 // names of files that do not match their marks
 	present map[string]bool          // WARC files, by name
-	gone    map[string]bool          // answers that are removed, by RepeatedAnswer
+	gone    map[string]bool          // answers that are removed, by their key (see RepeatedAnswer)
 
-	// Records that stay and repeat an answer of a URL whose captures are removed: how many,
-	// by RepeatedAnswer and by the host of their own URL.
+	// repeats is the number of records that stay, but repeat an answer of a URL whose
+	// captures are removed, by the key of that answer and by the host of their own URL.
 	repeats map[string]map[string]int64
 }
 
@@ -50,8 +50,8 @@ func (f *finder) find() error {
 	return nil
 }
 
-// bodiless counts the records that stay and lose their body. It runs after all files are
-// read: an answer may be in a later file than a record that repeats it.
+// bodiless counts the records that stay but lose their body. It runs after all files were
+// read, because an answer may be in a later file than a record that repeats it.
 func (f *finder) bodiless() {
 	for answer, hosts := range f.repeats {
 		if !f.gone[answer] {
@@ -66,7 +66,7 @@ func (f *finder) bodiless() {
 	}
 }
 
-// stays notes which answer a record that stays repeats.
+// stays counts a record that stays in repeats, if it repeats an answer that may be removed.
 func (f *finder) stays(r *warc.Record) {
 	answer := RepeatedAnswer(r)
 	if answer == "" || f.Why(r.Header.Get(warc.FieldRefersToURI)) == "" {
@@ -82,16 +82,16 @@ func (f *finder) stays(r *warc.Record) {
 	f.repeats[answer][host]++
 }
 
-// check notes that a file does not match its mark: it must not match after the purge
-// either.
+// check notes a file that does not match its mark, so that it does not match its new mark
+// either (see purger.honest).
 func (f *finder) check(name string, is, want state.Mark) {
 	if !is.Same(want) && !want.Lost {
 		f.wrong = append(f.wrong, name)
 	}
 }
 
-// records reads the records of a WARC file, of an unfinished one up to the committed
-// length.
+// records reads the records of a WARC file; if the file is unfinished, only up to the
+// committed length.
 func (f *finder) records(w warcFile) error {
 	key := archiveKey(w.name)
 	want, known := f.marks.Finished[key]
@@ -141,7 +141,8 @@ func (f *finder) records(w warcFile) error {
 	return nil
 }
 
-// purged returns the line of the purgeFile about a record, or nil if the record stays.
+// purged returns the line of the purgeFile about a record that must be removed, or nil if the
+// record stays.
 func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRecord, error) {
 	url := r.TargetURI()
 	if url == "" || f.Why(url) == "" {
@@ -214,7 +215,7 @@ func (f *finder) lines(name string) error {
 	return nil
 }
 
-// moved counts captures in files that are missing.
+// moved counts a removed line of the index if its WARC file is missing.
 func (f *finder) moved(file string) {
 	if f.present[file] {
 		return

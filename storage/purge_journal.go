@@ -15,14 +15,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
-// purgeFile lists what a purge removes, while it runs: one JSON object a line. The first is
-// a purgeHead, the last a purgeEnd, the others are places and records. It is renamed to
-// this name after all of it is on disk.
+// purgeFile is the name of a file that lists what a purge removes, while the purge runs. Each
+// line is a JSON object: first a purgeHead, then purgePlaces and purgeRecords, last a
+// purgeEnd. The file gets this name after all of it is on disk.
 const purgeFile = "purge.jsonl"
 
 type purgeHead struct {
 	Time   time.Time `json:"time"`
-	Places []string  `json:"-"` // one line for each: there may be many
+	Places []string  `json:"-"` // each is a purgePlace, because there may be many
 }
 
 type purgePlace struct {
@@ -69,7 +69,8 @@ func newPurgeWriter(dir string, d disk.Disk, head purgeHead) (*purgeWriter, erro
 	return w, nil
 }
 
-// finish renames the file to purgeFile: from then on the purge must be finished.
+// finish writes the last line and renames the file to purgeFile. After that the purge must be
+// finished before the crawl can be resumed.
 func (w *purgeWriter) finish(end purgeEnd) error {
 	err := w.enc.Encode(end)
 	if err == nil {
@@ -89,8 +90,9 @@ func (w *purgeWriter) abandon() error {
 	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
 }
 
-// readPurge reads a purgeFile, and calls f with each record. The error wraps fs.ErrNotExist
-// if there is no such file, and is a *DamagedError if its end is missing.
+// readPurge reads the purgeFile, and calls f with each record, if f is not nil. The error
+// wraps fs.ErrNotExist if there is no such file. It is a *DamagedError if a line cannot be
+// read, or if the last line is missing.
 func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purgeEnd, err error) {
 	path := filepath.Join(dir, purgeFile)
 	file, err := disk.OpenRegular(path)
@@ -139,7 +141,7 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 }
 
 // A PurgeError says that a purge of the crawl in Dir, which began at Time, was interrupted.
-// The crawl cannot be resumed before it is finished (Purge.Run).
+// The crawl cannot be resumed before Purge.Run has finished that purge.
 type PurgeError struct {
 	Dir    string
 	Time   time.Time

@@ -10,16 +10,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// A lineFilter copies an output without the lines that are about some URLs. Lines may be of
-// any length: only their beginning is parsed.
+// A lineFilter copies an output without the lines about some URLs. Lines may be of any length,
+// because only their beginning is parsed.
 type lineFilter struct {
 	name       string
 	why        func(url string) string
-	unreadable func(n int64, err error)               // called for lines whose URL cannot be read; they stay
-	dropped    func(why, warcFile string, size int64) // called for each removed line, with its WARC file if it is of an index; may be nil
+	unreadable func(n int64, err error)               // called for each line whose URL cannot be read; the line stays
+	dropped    func(why, warcFile string, size int64) // called for each removed line; warcFile is set for a line of an index; may be nil
 }
 
-// lineStart is how many bytes of a line are parsed: more than any URL takes.
+// lineStart is how many bytes of a line are parsed. No URL is that long.
 const lineStart = 1 << 20
 
 func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
@@ -52,7 +52,8 @@ func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
 	}
 }
 
-// drop returns why the n-th line is removed, which begins with start; "" if it stays.
+// drop returns why the n-th line, which begins with start, is removed, or "" if it stays. file
+// is the WARC file that a line of an index names.
 func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	url, file, err := lineURL(f.name, start)
 	if err != nil {
@@ -62,8 +63,8 @@ func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	return f.why(url), file
 }
 
-// lineURL returns the URL at the beginning of a line of an output: that of the page, or, in
-// an index, that of the capture, with its WARC file.
+// lineURL returns the URL at the beginning of a line of an output: the URL of the page, or of
+// the capture in a line of an index. file is the WARC file that a line of an index names.
 func lineURL(name string, start []byte) (url, file string, err error) {
 	switch name {
 	case indexPart, IndexFile:
@@ -80,8 +81,8 @@ func lineURL(name string, start []byte) (url, file string, err error) {
 	return url, "", err
 }
 
-// firstMember returns the value of the first member of an object with this name. In the
-// lines that this package writes it is the first member of all.
+// firstMember returns the value of the first member of a JSON object with this name. In the
+// lines that this package writes, this member comes before all others.
 func firstMember(start []byte, name string) (string, error) {
 	in := json.NewDecoder(bytes.NewReader(start))
 	if t, err := in.Token(); err != nil || t != json.Delim('{') {

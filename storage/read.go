@@ -10,10 +10,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
-// ReadPages calls f with each line of pages.jsonl in the directory of a crawl, which may be
-// running. The record has no body, and is valid until f returns. other is the number of
-// lines that are not records of a page: damaged ones, and an incomplete last one. ReadPages
-// returns the first error of f, and fs.ErrNotExist if the crawl writes no pages.
+// ReadPages calls f with each record in pages.jsonl of the crawl in dir, which may be running.
+// The record has no body, and is valid until f returns. other is the number of lines that are
+// not records: damaged lines, and an incomplete last line. If f returns an error, ReadPages
+// stops and returns it. If the crawl writes no pages, the error is fs.ErrNotExist.
 func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
 	return readLines(filepath.Join(dir, PagesFile), lines.NewPageReader, func(line []byte) (bool, error) {
 		var p PageRecord
@@ -35,7 +35,8 @@ func ReadLinks(dir string, f func(*LinkRecord) error) (other int64, err error) {
 	})
 }
 
-// readLines calls f with each line of a file, and counts those for which ok is false.
+// readLines calls f with each line of a file. other is the number of lines for which ok is
+// false, or that are too long.
 func readLines(path string, reader func(io.Reader) *lines.Reader, f func(line []byte) (ok bool, err error)) (other int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -6,20 +6,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Reader reads the state of a crawl that is not running, and changes nothing. If the
-// crawl was killed, it reads what was committed. Any number of processes may read at once;
-// while one does, the crawl cannot be opened to resume. The methods are safe for concurrent
-// use, except Close, and return ErrClosed after it.
+// A Reader reads the state of a crawl that is not running, and changes nothing. If the crawl
+// was killed, it reads what was committed. Any number of processes may read at once. Until
+// Close, no process can run the crawl. The methods are safe for concurrent use, except Close;
+// after Close they return ErrClosed.
 type Reader struct {
 	Records
 
 	state *state.Reader
 }
 
-// OpenReader opens the state of the crawl in dir. It fails with an *InUseError if a process
-// runs the crawl (bbolt then lets no other process read it), a *NotBegunError, a
-// *DamagedError, a *VersionError, a *PurgeError if a purge was interrupted, since half of
-// what it removes would still be read, or an error of the file system.
+// OpenReader opens the state of the crawl in dir. It returns an *InUseError if a process runs
+// the crawl (bbolt then lets no other process read it), a *PurgeError if a purge was
+// interrupted (a part of what it removes is still there), a *RepairError if a repair was, a
+// *NotBegunError, a *DamagedError, a *VersionError, or an error of the file system.
 func OpenReader(dir string) (*Reader, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func OpenReader(dir string) (*Reader, error) {
 	return r, nil
 }
 
-// openPurging is like OpenReader, but ignores an interrupted purge.
+// openPurging is like OpenReader, but ignores an interrupted purge or repair.
 func openPurging(dir string) (*Reader, error) {
 	if err := NotBegun(dir); err != nil {
 		return nil, err
@@ -46,18 +46,18 @@ func openPurging(dir string) (*Reader, error) {
 	return &Reader{Records{dir, r}, r}, nil
 }
 
-// Close releases the crawl: it can be resumed.
+// Close closes the state, so that a process can run the crawl again.
 func (r *Reader) Close() error { return r.state.Close() }
 
-// LogMark returns how many bytes of crawl.log were on disk when the crawl was last
-// committed, and their CRC-32C (RFC 3720, appendix B.4); 0 bytes if the crawl has no log.
+// LogMark returns how many bytes of crawl.log were on disk at the last commit, and their
+// CRC-32C (RFC 3720, appendix B.4). It returns 0 bytes if the crawl has no log.
 func (r *Reader) LogMark() (length int64, sum uint32) {
 	m := r.state.Marks()[LogFile]
 	return m.Length, m.Sum
 }
 
-// Aside reports whether there are entries with a fate for which frontier.Code.Aside is
-// true: the next run may queue them again.
+// Aside reports whether any entries were put aside (frontier.Code.Aside). The next run may
+// queue such entries again.
 func (r *Reader) Aside() (bool, error) { return r.state.Aside() }
 
 // Position returns the position of the last group, as DB.Position does.

@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Records reads what the state of a crawl has of its URLs and sites: of a DB what is
-// committed, of a Reader all. It changes nothing. Its methods are safe for concurrent use,
-// and return ErrClosed after the DB or the Reader is closed.
+// Records reads URLs, sites and values from the state of a crawl. Those of a DB are read as of
+// the last commit. Records changes nothing. Its methods are safe for concurrent use, and
+// return ErrClosed after the DB or the Reader is closed.
 type Records struct {
 	dir  string
 	from records
@@ -45,18 +45,18 @@ func (r *Records) Unclean() bool { return r.from.Begun().Unclean }
 // at that time. If it is later than now, the clock was wrong.
 func (r *Records) LastCommit() time.Time { return r.from.Begun().Committed }
 
-// Sites calls f for every site that the crawl knows, until f returns an error, which Sites
-// returns. f must not call a method of the DB or the Reader.
+// Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
+// returns it. f must not call a method of the DB or the Reader.
 func (r *Records) Sites(f func(frontier.SiteState) error) error { return r.from.Sites(f) }
 
-// State returns what is known of one site; for an unknown site only its name is set.
+// State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Records) State(site frontier.Site) (frontier.SiteState, error) { return r.from.State(site) }
 
 // Common calls f for every clock that several sites share, as Sites does.
 func (r *Records) Common(f func(frontier.CommonClock) error) error { return r.from.Common(f) }
 
-// Fate returns how the crawl's entry for u ended: Undecided if it is queued, Waiting if it
-// waits for another try. ok is false if u was never queued.
+// Fate returns how the crawl's entry for u ended. The fate is Undecided if the entry is
+// queued, and Waiting if it waits for another try. ok is false if u was never queued.
 func (r *Records) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	return r.from.Fate(u)
 }
@@ -64,13 +64,13 @@ func (r *Records) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) 
 // A Kept is an entry and its fate.
 type Kept = state.Kept
 
-// Entry returns the crawl's entry for u, which may be spelled differently. ok is false if
-// no entry for u was ever queued. Submitted entries are seen after they are committed.
+// Entry returns the crawl's entry for u. Its URL may be another spelling of u. ok is false if
+// no entry for u was ever queued. Submitted entries are found after they are committed.
 func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.from.Entry(u) }
 
 // Entries iterates over all entries of site, ended or not, in the order in which they were
-// found. It holds a thousand of them in memory. While the crawl runs, each entry is as it
-// was at some time since the first was read.
+// found. It holds a thousand entries in memory. If the crawl runs meanwhile, each entry is as
+// it was when it was read.
 func (r *Records) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.from.Entries(site) }
 
 // Names iterates over the sites that have entries, in byte order.
@@ -79,34 +79,36 @@ func (r *Records) Names() iter.Seq2[frontier.Site, error] { return r.from.Names(
 // MostAhead is the largest number that Ahead returns.
 const MostAhead = state.MostAhead
 
-// Ahead returns how many entries of its site are fetched before k, which must be queued and
-// due; at most MostAhead. Entries that are not merged yet are not counted.
+// Ahead returns how many entries of the site of k are fetched before k, or MostAhead if there
+// are more. k must be queued and due. Entries that are not merged yet are not counted.
 func (r *Records) Ahead(k Kept) (int, error) { return r.from.Ahead(k) }
 
 // Queued iterates over the entries of site that have not ended, including those handed out
-// and those to be fetched again (frontier.Entry.Again): first those that are due, by rank,
-// then those that wait. Entries that were submitted and are not merged yet are not seen.
+// and those to be fetched again (frontier.Entry.Again). First come the entries that are due,
+// by rank, then the waiting ones. Entries that were submitted and are not merged yet are left
+// out.
 func (r *Records) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.from.Queued(site)
 }
 
-// Snapshot returns the last copy of a site's robots.txt, or failed attempt to fetch one,
-// that was put; nil if nothing was put.
+// Snapshot returns the last snapshot that was put for a site: a copy of its robots.txt, or a
+// failed attempt to fetch it. It returns nil if none was put.
 func (r *Records) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return r.from.Snapshot(site)
 }
 
-// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts
-// to fetch one, in order of time. A snapshot that was put is seen after it is committed.
+// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts to
+// fetch it, in order of time. Snapshots that are not committed yet are left out.
 func (r *Records) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return r.from.Snapshots(site)
 }
 
-// Get reads a value that was Put and committed. It reports whether there is one.
+// Get reads the value that was Put under key and committed into value. If there is none, ok
+// is false.
 func (r *Records) Get(key string, value any) (ok bool, err error) { return r.from.Get(key, value) }
 
-// Each calls f for every key that begins with prefix and that was Put and committed, with
-// the part after prefix, until f returns an error. It returns that error.
+// Each calls f for every key that was Put and committed and begins with prefix. The argument
+// of f is the part of the key after prefix. If f returns an error, Each stops and returns it.
 func (r *Records) Each(prefix string, f func(rest string) error) error {
 	return r.from.Each(prefix, f)
 }

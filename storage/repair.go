@@ -19,34 +19,35 @@ import (
 
 // File names of a repair in the directory of a crawl.
 const (
-	repairStage = "repair.new"    // the new files, while they are made: the crawl is not changed yet
-	repairReady = "repair"        // the same, complete: an interrupted repair continues from it
-	repairPlan  = "repair.json"   // in both directories
+	repairStage = "repair.new"    // directory of the new files while they are made: the crawl is not changed yet
+	repairReady = "repair"        // name of repairStage when it is complete: an interrupted repair continues from it
+	repairPlan  = "repair.json"   // the repairSwap, in the directory
 	damagedDir  = "damaged-"      // followed by a time: the directory with the old files
 	damagedForm = "20060102T1504" // format of that time
 )
 
 // RepairOptions configure a Repair. The zero value is valid.
 type RepairOptions struct {
-	Moved bool      // missing WARC files were moved away on purpose: their records are not lost
+	Moved bool      // missing WARC files were moved away on purpose, so their records are not lost
 	Temp  string    // directory for temporary files, see Check.Temp
 	Time  time.Time // recorded as the time of the repair; zero: now
-	// Writer returns a function that rebuilds lost lines, given the values of the crawl;
-	// nil: a page whose line is lost is fetched again. crawler.ArchiveWriter is one.
+	// Writer returns a function that rebuilds lost lines, given the values of the crawl. If
+	// Writer is nil, pages whose line is lost are fetched again. An example is
+	// crawler.ArchiveWriter.
 	Writer func(Values) (Writer, error)
-	Beside []string // files derived from the crawl, which are put aside with the old files if anything changes
+	Beside []string // names of files derived from the crawl, which are put aside unless all files are restored
 }
 
-// A Repair is a mended copy of a damaged crawl, made beside it. Until Commit nothing of the
-// crawl is changed. While the Repair is open, no process can run the crawl.
+// A Repair is a mended copy of a damaged crawl, made in its directory. Nothing of the crawl
+// is changed before Commit. While the Repair is open, no process can run the crawl.
 type Repair struct {
 	Sound    bool     // nothing is wrong, and there is nothing to do
-	Restored bool     // all files become what was written: the files Beside stay true
+	Restored bool     // all files get the contents that were written, so the files Beside stay valid
 	Problems int      // number of problems that Verify has found
 	Mended   []string // one sentence for each file or part that was restored
 	Lost     []string // one sentence for each loss
 	Again    int      // number of URLs that a run fetches again, because their page or its answer is lost
-	Examples []string // some of these URLs
+	Examples []string // some of the URLs that Again counts
 	Left     []string // problems that remain
 	Changed  []string // files that differ from the old ones
 	Aside    string   // directory with the old files, set by Commit
@@ -58,8 +59,8 @@ type Repair struct {
 	marks state.Files
 	was   state.Files // marks from the state, before the repair
 	gone  []string    // WARC files that are put aside without replacement
-	// unmarked is the number of pages of a killed crawl that are after the mark of
-	// pages.jsonl: a run fetches them again.
+	// unmarked is the number of pages of a killed crawl whose lines are after the mark of
+	// pages.jsonl. A run fetches these pages again.
 	unmarked int64
 	note     repairNote
 }
@@ -67,7 +68,7 @@ type Repair struct {
 // keyRepaired is the key of the repairNote in the state.
 const keyRepaired = "repaired"
 
-// A repairNote records what repairs have found lost, for later readers.
+// A repairNote records what is lost according to all repairs of a crawl. Verify reads it.
 type repairNote struct {
 	Time    time.Time `json:"time"`
 	Answers []string  `json:"answers,omitempty"` // lost answers that records repeat: keys of referred
@@ -91,7 +92,7 @@ func notRepairing(dir string) error {
 }
 
 // FinishRepair finishes a repair of the crawl in dir that was interrupted while it replaced
-// files, and returns the directory with the old files; "" if there was no such repair.
+// files. It returns the directory with the old files, or "" if there was no such repair.
 func FinishRepair(dir string) (aside string, err error) {
 	if notRepairing(dir) == nil {
 		return "", nil
@@ -107,13 +108,12 @@ func FinishRepair(dir string) (aside string, err error) {
 	return r.Aside, err
 }
 
-// NewRepair checks the crawl in dir and makes a mended copy beside it. It needs room for a
-// copy of the crawl without its undamaged WARC files. The caller ends it with Commit or
-// Discard.
+// NewRepair checks the crawl in dir and makes a mended copy of it. It needs room for a copy
+// of the crawl without its undamaged WARC files. The caller must call Commit or Discard.
 //
-// It fails with an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a
-// *RepairError, a *DamagedError if the state file cannot be repaired, an error that wraps
-// ErrNoCrawl, or one of the file system. Then nothing was changed.
+// It returns a *DamagedError if the state file cannot be repaired, an *InUseError, a
+// *NotBegunError, a *VersionError, a *PurgeError, a *RepairError, an error that wraps
+// ErrNoCrawl, or an error of the file system. After an error nothing was changed.
 func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 	if err := errors.Join(notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
 		return nil, err
@@ -133,8 +133,8 @@ func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 
 // prepare checks the crawl and fills the stage.
 func (r *Repair) prepare() error {
-	// Remove what a kill has left. A repairReady directory has no plan any more here: see
-	// swap.
+	// Remove what a killed repair has left. If there is a repairReady directory, swap has
+	// removed its plan, so that repair is finished.
 	if err := errors.Join(os.RemoveAll(r.stage), os.RemoveAll(filepath.Join(r.dir, repairReady))); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func mendable(err error) bool {
 	return errors.As(err, &damaged) || errors.As(err, &version)
 }
 
-// hold prevents all processes from running the crawl.
+// hold prevents all processes from running the crawl until lock is closed.
 func (r *Repair) hold() error {
 	f, err := state.Hold(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,7 +177,8 @@ func (r *Repair) hold() error {
 	return err
 }
 
-// onlyFiles returns the error about a crawl whose state is lost.
+// onlyFiles returns the error about a crawl whose state is lost, so that only its other files
+// can be read.
 func (r *Repair) onlyFiles() error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: errors.New("nothing of it can be saved: the queue, the clocks of sites and the copies of robots.txt are lost, which no other file has. " +
 		"What the other files hold stays readable: the archive, pages and links can be exported, and no run can go on with them")}
@@ -193,8 +194,8 @@ func (r *Repair) Discard() error {
 	return err
 }
 
-// Replace makes Commit replace a file of the crawl, named with slashes, by text. how is a
-// sentence for Mended.
+// Replace makes Commit replace the contents of a file of the crawl by text. The name of the
+// file has slashes. how is added to Mended.
 func (r *Repair) Replace(name string, text []byte, how string) error {
 	path := filepath.Join(r.stage, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
@@ -208,7 +209,7 @@ func (r *Repair) Replace(name string, text []byte, how string) error {
 	return nil
 }
 
-// PutAside makes Commit put files aside. why is a sentence for Lost.
+// PutAside makes Commit move files to the directory Aside. why is added to Lost.
 func (r *Repair) PutAside(why string, names ...string) error {
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
 		return err
@@ -222,11 +223,11 @@ func (r *Repair) PutAside(why string, names ...string) error {
 type repairSwap struct {
 	Aside string   `json:"aside"` // name of the directory with the old files
 	Files []string `json:"files"`
-	Gone  []string `json:"gone"` // that are put aside without replacement
+	Gone  []string `json:"gone"` // files that are put aside without replacement
 }
 
-// Commit replaces the files that differ, and keeps the old ones in Aside until the user
-// deletes them. After a kill the crawl cannot be resumed before FinishRepair was called.
+// Commit replaces the files that differ, and moves the old files to the directory Aside. If
+// Commit is killed, the crawl cannot be resumed before FinishRepair was called.
 func (r *Repair) Commit() error {
 	if r.Sound {
 		return r.Discard()
@@ -269,7 +270,7 @@ func (r *Repair) Commit() error {
 	return err
 }
 
-// swap replaces the files that the plan names. Repeating it changes nothing.
+// swap replaces the files that the plan names. After a kill it may be repeated.
 func (r *Repair) swap() error {
 	ready := filepath.Join(r.dir, repairReady)
 	text, err := os.ReadFile(filepath.Join(ready, repairPlan))
@@ -295,19 +296,19 @@ func (r *Repair) swap() error {
 	if err := errors.Join(SyncDir(r.dir), SyncDir(r.Aside)); err != nil {
 		return err
 	}
-	// Remove the plan first: a directory without it is not a repair that is ready.
+	// Remove the plan first, because a directory without a plan counts as a finished repair.
 	if err := os.Remove(filepath.Join(ready, repairPlan)); err != nil {
 		return err
 	}
 	return os.RemoveAll(ready)
 }
 
-// replace puts a file aside and, unless gone, moves the new one to its place.
+// replace puts a file aside. Unless gone is set, it moves the new file to its place.
 func (r *Repair) replace(ready, name string, gone bool) error {
 	is, was, to := filepath.Join(r.dir, name), filepath.Join(r.Aside, name), filepath.Join(ready, name)
 	_, err := os.Lstat(to)
 	if !gone && errors.Is(err, fs.ErrNotExist) {
-		return nil // done before a kill
+		return nil // the file was replaced before a kill
 	}
 	if _, err := os.Lstat(was); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Rename(is, was); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -351,7 +352,7 @@ func (r *Repair) copyTo(name string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// linkTo is copyTo for a WARC file; it needs no room on a file system with hard links.
+// linkTo is copyTo for a WARC file. On a file system with hard links it needs no room.
 func (r *Repair) linkTo(name string) error {
 	is, err := filepath.EvalSymlinks(filepath.Join(r.dir, name))
 	if err != nil {
@@ -363,7 +364,8 @@ func (r *Repair) linkTo(name string) error {
 	return r.copyTo(name)
 }
 
-// own replaces a linked WARC file of the stage by a copy, which may be changed.
+// own replaces a WARC file of the stage that is a hard link by a copy, so that it may be
+// changed.
 func (r *Repair) own(name string) error {
 	is, err := os.Stat(filepath.Join(r.dir, name))
 	if err != nil {

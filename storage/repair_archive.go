@@ -48,7 +48,7 @@ func (r *Repair) archive() error {
 			if err := r.own(name); err != nil {
 				return err
 			}
-			// Open truncates and renames it; the old file is put aside.
+			// Open truncates and renames the copy; the old file is put aside.
 			r.gone = append(r.gone, filepath.ToSlash(name))
 		}
 		now, err := r.warc(name, want)
@@ -78,9 +78,9 @@ func (r *Repair) archive() error {
 	return nil
 }
 
-// forgetIndex makes the index be rebuilt from the archive. It removes the existing index,
-// except with RepairOptions.Moved: then the lines about files that were moved away are copied
-// from there.
+// forgetIndex marks the index as lost, so that it is rebuilt from the archive. It removes the
+// existing index, except with RepairOptions.Moved, because then the lines about files that
+// were moved away are copied from it.
 func (r *Repair) forgetIndex() error {
 	r.marks.Growing[indexPart] = state.Mark{Lost: true}
 	if r.opts.Moved {

@@ -16,15 +16,14 @@ type aFlip struct {
 	bit byte  // as a mask
 }
 
-// findFlip looks for the one bit of a file that has to change for the file to match its
-// mark, at offsets from low to less than high. It returns false if there is no such bit, or
-// more than one.
+// findFlip looks for the only bit that must change so that the file matches its mark, at
+// offsets from low to less than high. ok is false if there is no such bit, or more than one.
 //
-// A CRC is linear: the difference of two sums is that of the bytes that differ, carried
-// through all that follows. So findFlip carries the difference back, byte by byte, until it
-// is that of one bit. With CRC-32C the position is unique in files of less than 256 MiB. A
-// file with other damage has such a position by chance, once in 2^32/(8*length) times. So
-// the caller gives bounds, or checks the changed file.
+// A CRC is linear: a flipped bit makes a difference in the sum, and each later byte changes
+// that difference in a known way. So findFlip goes back from the end of the file, byte by
+// byte, until the difference is that of one bit. With CRC-32C the position is unique in files
+// of less than 256 MiB. A file with other damage has such a position by chance, once in
+// 2^32/(8*length) times. So the caller must give bounds, or check the changed file.
 func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {

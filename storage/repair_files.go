@@ -258,8 +258,8 @@ func (r *Repair) sumOf(name string) uint32 {
 	return m.Sum
 }
 
-// lines repairs an output of lines: it corrects a flipped bit; otherwise it leaves out
-// invalid lines and takes the rest for what was written.
+// lines repairs an output of lines. If one bit has flipped, it corrects the bit. Otherwise it
+// rebuilds lost lines if it can, or else leaves out invalid lines and keeps the rest.
 func (r *Repair) lines(name string, check func(line []byte) error) error {
 	path, want := filepath.Join(r.stage, name), r.marks.Growing[name]
 	if want.Lost {
@@ -379,14 +379,14 @@ func (r *Repair) logTail(path string, want state.Mark) error {
 	return os.WriteFile(path, append(raw[:want.Length:want.Length], tail...), 0o644)
 }
 
-// A badLines counts the invalid lines of a file; low is where the first begins, high where
-// the last ends.
+// A badLines describes the invalid lines of a file.
 type badLines struct {
-	n         int
-	low, high int64
+	n         int   // number of invalid lines
+	low, high int64 // offsets where the first begins, and where the last ends
 }
 
-// lineMark reads the committed part of an output of lines.
+// lineMark reads the committed part of an output of lines. It returns the mark of that part,
+// the size of the whole file, and the invalid lines of that part.
 func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error) (is state.Mark, size int64, bad badLines, err error) {
 	f, err := os.Open(filepath.Join(r.stage, name))
 	if err != nil {
@@ -412,8 +412,9 @@ func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error
 	return counts.Mark, info.Size(), bad, err
 }
 
-// eachLineOf calls f with each line, without its newline, and its length with the newline.
-// A line that is too long comes without its text.
+// eachLineOf calls f with each line, without its newline, and with n, its length including the
+// newline. If the line is too long, or is a last line without a newline, long is true, and f
+// must ignore the text.
 func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) error {
 	var line []byte
 	var buf [64 << 10]byte
@@ -450,8 +451,8 @@ func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) e
 	}
 }
 
-// keepLines rewrites an output with its valid lines; duplicate lines are kept only in
-// links.jsonl.
+// keepLines rewrites an output with only its valid lines. Except in links.jsonl, it also leaves
+// out duplicate lines. It returns the number of lines that it left out, and the new mark.
 func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, now state.Mark, err error) {
 	path := filepath.Join(r.stage, name)
 	from, err := os.Open(path)

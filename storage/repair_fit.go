@@ -16,9 +16,9 @@ import (
 // findings collects what a verifier finds and a Repair corrects.
 type findings struct {
 	again    map[string]bool // URLs to fetch again
-	unplaced map[int64]bool  // lines of pages.jsonl whose place has no such answer
-	links    map[string]bool // pages some of whose links are missing
-	answers  []string        // lost answers that are repeated, or known by their payload: keys of referred
+	unplaced map[int64]bool  // numbers of lines of pages.jsonl whose answer is not at their place
+	links    map[string]bool // URLs of pages some of whose links are missing
+	answers  []string        // keys (see referred) of lost answers whose payload the state has
 	payloads map[string]bool // URLs of these answers
 }
 
@@ -33,8 +33,8 @@ func (r *Repair) settle() error {
 	return errors.Join(err, db.Close())
 }
 
-// fit makes the files of the stage agree. What is removed from one file may still be named in
-// another one, so fit repeats this until Verify finds nothing, at most four times.
+// fit makes the files of the stage agree. A correction may make other facts wrong, so fit
+// repeats until Verify finds nothing to correct, at most four times.
 func (r *Repair) fit() error {
 	again := map[string]bool{}
 	for range 4 {
@@ -62,7 +62,8 @@ func (r *Repair) fit() error {
 // lostDetail is the detail of the fate of a URL whose page is lost.
 const lostDetail = "damaged: its page or its answer was lost, and is fetched again"
 
-// apply corrects the stage by f, and adds the URLs that are fetched again to again.
+// apply corrects what f lists in the stage. It adds the URLs that a run will fetch again to
+// again.
 func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {
@@ -77,7 +78,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 			return err
 		}
 	}
-	if len(f.links) > 0 { // its mark does not cover the whole crawl any more
+	if len(f.links) > 0 { // links.jsonl does not cover the whole crawl any more
 		m := r.marks.Growing[LinksFile]
 		m.Part = true
 		r.marks.Growing[LinksFile] = m
@@ -151,7 +152,7 @@ func (r *Repair) unplace(lost map[int64]bool) error {
 	return os.Rename(path+newSuffix, path)
 }
 
-// A verifier calls these methods; on a nil findings they do nothing.
+// A verifier calls the next methods. If f is nil, they do nothing.
 
 func (f *findings) fetchAgain(url string) {
 	if f != nil {
@@ -180,7 +181,7 @@ func (f *findings) lostAnswer(url string, key string) {
 	}
 }
 
-// repaired reads what earlier repairs have found lost.
+// repaired reads from the repairNote what earlier repairs have found lost.
 func (v *verifier) repaired() error {
 	r, err := openPurging(v.dir)
 	if err != nil {

@@ -19,20 +19,21 @@ import (
 // the page that was made from it.
 type Answered struct {
 	*Capture
-	Head      bool         // it was requested with HEAD
-	Truncated string       // WARC-Truncated of the record that has the body
-	Fields    []warc.Field // of its metadata record
+	Head      bool         // the answer was requested with HEAD
+	Truncated string       // WARC-Truncated of the record of the answer, if that has the body
+	Fields    []warc.Field // of the metadata record of the answer
 }
 
 // A Writer rebuilds what a crawl has written about an answer: the line of pages.jsonl,
-// without the place of the answer, and the lines of links.jsonl. It returns two pages if it
-// cannot know which one was written, and none if the crawl has written none, or if that is
-// unknown. An error is about this answer only: the answer is skipped.
+// without the place of the answer, and the lines of links.jsonl. If it cannot know which of
+// two pages was written, it returns both. If no page was written, or that is unknown, it
+// returns no page. If it returns an error, only this answer is skipped.
 type Writer func(*Answered) ([]*PageRecord, []LinkRecord, error)
 
-// rewritten rebuilds pages.jsonl or links.jsonl from the lines that can be read and from
-// the archive. It reports whether the result is the file as it was written, by its mark.
-// Otherwise the file is unchanged, as a rebuilt line may differ from the lost one.
+// rewritten rebuilds pages.jsonl or links.jsonl from the lines that can be read and from the
+// archive. If the result matches the mark want, rewritten replaces the file and ok is true.
+// Otherwise it leaves the file unchanged, because a rebuilt line may differ from the lost
+// line. made is the number of rebuilt lines.
 func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err error) {
 	if r.opts.Writer == nil || name != PagesFile && name != LinksFile || want.Length == 0 {
 		return 0, false, nil
@@ -69,7 +70,8 @@ func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err
 	return 0, false, nil
 }
 
-// writer returns the Writer for the settings in the state; nil if these cannot be read.
+// writer returns the Writer for the settings in the state. It returns nil if the settings
+// cannot be read.
 func (r *Repair) writer() (Writer, error) {
 	reader, err := openPurging(r.stage)
 	if err != nil {
@@ -85,17 +87,17 @@ func (r *Repair) writer() (Writer, error) {
 	return write, nil
 }
 
-// A rewriter writes the lines of the answers of an archive, in the order of the records,
-// which is that of the lines, too.
+// A rewriter writes the lines of the answers of an archive, in the order of the records. The
+// lost lines were in the same order.
 type rewriter struct {
 	write Writer
 	lines *placed // of pages.jsonl; nil: links.jsonl is written
 	files []*rewrittenFile
 }
 
-// candidates is how many versions of the file are made. The first two keep lines that can
-// be read, though these may not be what was written; the last two rebuild all lines. If
-// there are two pages for an answer, the even versions have the first.
+// candidates is how many versions of the file are made. Versions 0 and 1 keep the lines that
+// can be read. Versions 2 and 3 rebuild all lines, because a line that can be read may be
+// damaged. If a Writer returns two pages, versions 0 and 2 have the first page.
 const candidates = 4
 
 // A rewrittenFile is one version of the file that was lost.
@@ -308,7 +310,7 @@ func answersOf(f warcFile, length int64, found map[string]place, find findOrigin
 					}
 					c, err := captureAt(place{path: f.path, offset: answer.Offset, length: answer.Length}, answer.URL, find)
 					if err != nil || c == nil {
-						return nil // its line stays, if it can be read
+						return nil // the line of the answer stays, if it can be read
 					}
 					defer c.Release()
 					return w.answer(&Answered{Capture: c, Head: answer.Head, Truncated: truncated, Fields: fields}, answer, f.name)

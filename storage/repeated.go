@@ -10,15 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referred returns the key of an answer that other records may repeat. The key does not
-// reveal the URL: it is kept for purged answers, too.
+// referred returns the key of an answer to which revisit records may refer, by URL and time.
+// The key does not reveal the URL, because it is also kept for purged answers.
 func referred(url string, date time.Time) string {
 	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// RepeatedAnswer returns the key of the answer that a revisit record repeats, or "" if the
-// record names none.
+// RepeatedAnswer returns the key of the answer to which a revisit record refers, or "" if rec
+// is no revisit record or names no answer.
 func RepeatedAnswer(rec *warc.Record) string {
 	if rec.Type != warc.Revisit {
 		return ""
@@ -30,8 +30,8 @@ func RepeatedAnswer(rec *warc.Record) string {
 	return referred(rec.Header.Get(warc.FieldRefersToURI), at)
 }
 
-// PurgedAnswer returns the key of the answer that a Purge replaced by rec, or "" if rec
-// replaces no answer.
+// PurgedAnswer returns the key of the answer that a Purge has replaced by rec (see
+// RepeatedAnswer), or "" if rec replaces no answer.
 func PurgedAnswer(rec *warc.Record) string {
 	answer, ok := strings.CutPrefix(rec.Header.Get(warc.FieldPurged), purgedAnswer)
 	if !ok || rec.TargetURI() != "" {

@@ -14,11 +14,11 @@ import (
 type Verified struct {
 	Sites, Entries, Snapshots int
 	Pages, LogLines           int
-	Records                   int // of WARC files
-	Purged                    int // of them, that replace a purged record
-	LostRecords               int // of them, that replace a record that could not be read
-	Bodiless                  int // of them, that repeat an answer that was purged
-	Away                      int // of them, that repeat an answer of an earlier crawl that cannot be found: each is a problem, too
+	Records                   int // number of records in WARC files
+	Purged                    int // number of records that replace a purged record
+	LostRecords               int // number of records that replace a record that could not be read
+	Bodiless                  int // number of records that repeat a purged answer
+	Away                      int // number of records that repeat an answer of an earlier crawl that cannot be found; each is a problem, too
 	Problems                  int
 	Unclean                   bool     // a run did not close the crawl: bytes that the next run truncates were not read
 	Moved                     []string // names of WARC files that are missing, with Check.Moved
@@ -32,10 +32,10 @@ func Verify(dir string, problem func(error)) (Verified, error) {
 // A Check configures a verification.
 type Check struct {
 	Problem func(error) // called with each problem
-	// Moved says that missing WARC files were moved away on purpose: they are listed in
-	// Verified and are not problems.
+	// Moved says that missing WARC files were moved away on purpose. Then Verified lists
+	// these files, and they are not problems.
 	Moved bool
-	Temp  string // directory for temporary files, some 300 bytes for each URL; "": the system's
+	Temp  string // directory for temporary files of some 300 bytes for each URL; "": that of the system
 
 	beside   string    // the crawl beside which to look for the bodies of revisit records; "": this one
 	findings *findings // records what a Repair corrects; may be nil
@@ -70,7 +70,7 @@ func (c Check) Verify(dir string) (Verified, error) {
 		return v.done, err
 	}
 	if err := notPurging(dir); err != nil {
-		v.problem("%w", err) // the files do not agree before it is finished
+		v.problem("%w", err) // the files do not agree before the purge is finished
 		return v.done, nil
 	}
 	if err := errors.Join(v.repaired(), v.outputs()); err != nil {
@@ -98,7 +98,7 @@ type verifier struct {
 	logLost bool            // a repair has found that lines of crawl.log are lost
 }
 
-// whole reports whether every run has written an output.
+// whole reports whether every run has written the output, so that it covers the whole crawl.
 func (v *verifier) whole(output string) bool {
 	m, ok := v.state.Growing[output]
 	return ok && !m.Part
@@ -118,9 +118,8 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An AwayError is a problem that the files of the crawl do not have themselves: a record
-// repeats an answer of an earlier crawl, and that answer cannot be found, or the record of it
-// cannot be read.
+// An AwayError says that a record repeats an answer of an earlier crawl, and that the record
+// of this answer cannot be found or read. The files of the crawl itself are not damaged.
 type AwayError struct{ Err error }
 
 func (e *AwayError) Error() string { return e.Err.Error() }
@@ -136,7 +135,7 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// readState checks the state file by itself, and collects what it says of the outputs.
+// readState checks the state file, and collects what it says about the outputs.
 func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// said is what is said of one thing, by source.
+// said has the facts with one key, by their source.
 type said map[source][]fact
 
 func (s said) has(from source) bool { return len(s[from]) > 0 }
@@ -25,13 +25,13 @@ func (s said) says(from source, value string) bool {
 	return false
 }
 
-// wrong reports a problem of a line of a file of the crawl.
+// wrong reports a problem of the line of a file from which the fact f comes.
 func (v *verifier) wrong(file string, f fact, format string, args ...any) {
 	v.problemOf(file, "%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
-// compareURL compares what the files say of a URL. It does so only in a crawl of package
-// crawler, because the state and the outputs of another program need not agree.
+// compareURL compares the facts about a URL. It does so only for a crawl of package crawler,
+// because the state and the outputs of other programs need not agree.
 func (v *verifier) compareURL(url string, s said) {
 	if !v.crawled {
 		return
@@ -53,8 +53,8 @@ func (v *verifier) compareURL(url string, s said) {
 	v.compareLinks(url, s)
 }
 
-// compareFetched reports a URL that was fetched, by the state, if crawl.log has no line of it, or
-// pages.jsonl has no such page.
+// compareFetched reports a problem if a URL was fetched, and its page or its line of the log
+// is missing.
 func (v *verifier) compareFetched(url string, s said) {
 	fetched := ""
 	for _, f := range s[ofFate] {
@@ -78,8 +78,8 @@ func (v *verifier) compareFetched(url string, s said) {
 	v.problem("%s: %s was fetched (%s), and %s has no such page", StateFile, url, fetched, PagesFile)
 }
 
-// compareLinks compares the number of links in the line of a page with its lines in
-// links.jsonl.
+// compareLinks compares the number of links in the line of a page with the number of its
+// lines in links.jsonl.
 func (v *verifier) compareLinks(url string, s said) {
 	if !v.whole(PagesFile) || !v.whole(LinksFile) {
 		return
@@ -102,7 +102,7 @@ func (v *verifier) compareLinks(url string, s said) {
 	v.wrong(LinksFile, s[ofLinks][0], "%s has %d links here, and %d by %s", url, have, want, PagesFile)
 }
 
-// compareCapture compares what is said of an answer at a place of the archive.
+// compareCapture compares the facts about the answer at a place of the archive.
 func (v *verifier) compareCapture(at string, s said) {
 	i := max(0, strings.LastIndexByte(at, ' '))
 	name, offset := at[:i], firstNumber(strings.TrimSpace(at[i:]))
@@ -128,9 +128,9 @@ func (v *verifier) compareCapture(at string, s said) {
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
-// compareLine compares the lines of an index about a record with want, the line that it should
-// have; want is empty for a record that belongs in no index. must says that the line must be
-// there.
+// compareLine compares the lines of an index about a record with want, the line that the
+// record should have; want is empty if it should have none. must says that a missing line is
+// a problem.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must && want != "" {
 		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)
@@ -171,8 +171,9 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 	}
 }
 
-// compareReferred looks for the answer that others repeat. It may be in a file that was
-// moved away, be purged, or be in an earlier crawl.
+// compareReferred looks for an answer to which records or the state refer. It reports a
+// problem, unless the answer is in the archive, was purged, or is in an earlier crawl, or WARC
+// files are missing.
 func (v *verifier) compareReferred(key string, s said) {
 	if !s.has(ofRecord) && (len(v.absent) == 0 || !v.Moved) {
 		for _, f := range s[ofPayload] {
@@ -207,7 +208,8 @@ func (v *verifier) compareReferred(key string, s said) {
 	}
 }
 
-// before looks for an answer in the archives of earlier crawls.
+// before looks for an answer in the archives of this crawl and of earlier crawls. It returns
+// nil if the answer is there.
 func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)

@@ -16,9 +16,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A fact is what one file says of something that other files mention, too: of a URL, of an
-// answer in the archive, or of an answer that another refers to. All facts are sorted by
-// their key, in files if they do not fit into memory, and compared in one pass.
+// A fact is what one file says about something that other files mention, too: a URL, the
+// answer at a place of the archive, or an answer to which revisit records refer. All facts are
+// sorted by key, in temporary files if they do not fit into memory. Then those with the same
+// key are compared.
 type fact struct {
 	key   string
 	from  source
@@ -30,21 +31,21 @@ type fact struct {
 type source byte
 
 const (
-	ofFate    source = 'f' // the state, of a URL
-	ofAnswer  source = 'e' // the state, of where an answer is archived
-	ofPayload source = 's' // the state, of an answer that was archived
+	ofFate    source = 'f' // the state: the fate of a URL
+	ofAnswer  source = 'e' // the state: the place of the answer of an entry
+	ofPayload source = 's' // the state: the first answer with a payload
 	ofPage    source = 'g' // pages.jsonl
 	ofLinks   source = 'l' // links.jsonl
 	ofLog     source = 'c' // crawl.log
 	ofIndex   source = 'i' // index.cdxj
 	ofPart    source = 'p' // index.part
-	ofRecord  source = 'a' // a WARC file: sorts before ofRevisit
-	ofPurged  source = 'b' // a WARC file, of an answer that was purged: sorts before ofRevisit
-	ofRevisit source = 'v' // a WARC file, of what a revisit record refers to
+	ofRecord  source = 'a' // a WARC file: a record; must sort before ofRevisit
+	ofPurged  source = 'b' // a WARC file: an answer that was purged; must sort before ofRevisit
+	ofRevisit source = 'v' // a WARC file: the answer to which a revisit record refers
 )
 
-// Prefixes of keys. Captures sort first, because they show which WARC files are missing, and
-// the other comparisons need to know that.
+// These are prefixes of keys. Captures sort first, because after them it is known which WARC
+// files are missing.
 const (
 	aboutCapture  = "A "
 	aboutReferred = "R "
@@ -59,21 +60,21 @@ func captureKey(file string, offset int64) string {
 
 func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
 
-// facts sorts facts as lines.
+// facts sorts facts, each as a line.
 type facts struct {
 	sorter *cdxj.Sorter
 	line   []byte
-	err    error // the first
+	err    error // the first error
 }
 
-// factsMemory is how many bytes of facts are sorted without a file.
+// factsMemory is how many bytes of facts are held in memory before they go to a file.
 const factsMemory = 16 << 20
 
 func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, factsMemory)} }
 
 func (f *facts) close() { f.sorter.Close() }
 
-// know adds a fact. A fact that is too long to be sorted is cut, and compared up to there.
+// know adds a fact. It cuts a key or a value that is too long to be sorted.
 func (v *verifier) know(key string, from source, at int64, value string) {
 	f := v.facts
 	const most = 256 << 10
@@ -87,7 +88,8 @@ func (v *verifier) know(key string, from source, at int64, value string) {
 	}
 }
 
-// appendPlain appends s without the separators of facts, which damage may contain.
+// appendPlain appends s. It replaces the separators of facts by spaces, because damaged text
+// may contain them.
 func appendPlain(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, '\n') >= 0 {
 		s = strings.NewReplacer("\x00", " ", "\n", " ").Replace(s)
@@ -102,7 +104,7 @@ func parseFact(line []byte) (f fact) {
 	return f
 }
 
-// Values of facts:
+// The next functions make the values of facts.
 
 func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
 	if f.Answer != (frontier.Place{}) {
@@ -133,8 +135,8 @@ func logFact(l *crawllog.Line) string {
 	return strconv.FormatInt(start.UnixMicro(), 10)
 }
 
-// recordFact returns a value that begins with the placeFact of the page whose answer it is.
-// An answer over FTP has a status only in the placeFact.
+// recordFact returns the value of a fact about a record. It begins with the placeFact of the
+// page of the record. Only the placeFact has the status of an answer over FTP.
 func recordFact(p *warc.Placed, line []byte) string {
 	status := ""
 	if p.Status != 0 {
@@ -176,7 +178,7 @@ func (v *verifier) compare() error {
 	return nil
 }
 
-// A comparer receives the facts in order, and compares those with the same key.
+// A comparer receives the facts in order of their keys, and compares those with the same key.
 type comparer struct {
 	v   *verifier
 	all []fact

@@ -43,7 +43,7 @@ func (v *verifier) page(n int64, line []byte) error {
 	return nil
 }
 
-// links reads links.jsonl, in which the links of a page follow each other, and counts them.
+// links reads links.jsonl, and counts the links of each page, whose lines follow each other.
 func (v *verifier) links() error {
 	from, first, count := "", int64(0), 0
 	flush := func() {
@@ -72,8 +72,8 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log. A run never truncates it, so the lines that were not committed before
-// a kill belong to it, too.
+// log reads crawl.log. After an unclean end it also reads the lines after the committed
+// length, because a run never truncates the log.
 func (v *verifier) log() error {
 	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
@@ -111,7 +111,8 @@ func (v *verifier) index() error {
 	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
-// indexLine collects lines of an index; if before is not nil, they must be sorted.
+// indexLine returns a function that collects the lines of an index. If before is not nil, the
+// function returns an error for a line that is not sorted.
 func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) error {
 	return func(n int64, line []byte) error {
 		e, err := cdxj.Parse(string(line))
@@ -143,7 +144,7 @@ func (v *verifier) archive() error {
 			m, ok = v.state.Growing[archiveKey(f.name)]
 		}
 		if !ok && f.grows && v.done.Unclean {
-			continue // nothing of it was committed: the next run removes it
+			continue // nothing in the file was committed, and the next run removes it
 		}
 		v.present[f.name] = true
 		if !ok {
@@ -161,7 +162,7 @@ func (v *verifier) archive() error {
 	return errors.Join(errs...)
 }
 
-// records reads a WARC file, an unfinished one up to the committed length.
+// records reads a WARC file; if the file is unfinished, only up to the committed length.
 func (v *verifier) records(f warcFile, want state.Mark) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -228,7 +229,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 		}
 		return wrong
 	}
-	if p.Head { // no index lists it, and no record repeats it
+	if p.Head { // no index lists the record, and no record repeats it
 		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
 		return wrong
 	}
@@ -242,7 +243,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	}
 	said := p
 	if r.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
-		said.Status = 0 // the page has the status of the answer that this one repeats
+		said.Status = 0 // the page has the status of the repeated answer
 	}
 	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
@@ -258,8 +259,8 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	return wrong
 }
 
-// lines checks the committed lines of a file, and in the log also the lines after them. A file
-// that is not written any more must end with a whole line.
+// lines calls check for the committed lines of a file, and compares the file with its mark. In
+// the log of an unclean crawl it also checks later lines, except an incomplete last line.
 func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)

@@ -13,20 +13,21 @@ import (
 // pages.jsonl never refers to a record that is missing.
 type Visit struct {
 	Exchanges []*warc.Exchange // to be archived, in the order of the requests
-	Answer    *warc.Exchange   // the one of them that answers the entry's URL; Page is about it
-	Page      *PageRecord      // nil: no page. The place of its answer is filled in
+	Answer    *warc.Exchange   // the element of Exchanges that answers the entry's URL; Page describes it
+	Page      *PageRecord      // nil: no page. PutVisit sets its WARC, Offset and Length
 	Links     []LinkRecord     // found on the page
 	Before    *Capture         // an earlier crawl's capture of the URL of Answer, which Answer may repeat; nil: none
 
-	Unread error // set by PutVisit: why Answer, though it repeats Before, was written with its body
+	Unread error // set by PutVisit: why the body of Before could not be read, so that Answer was written with its body although it repeats Before
 
 	Place   frontier.Place // set by PutVisit: where the record of Answer is; valid after the visit is committed
-	Repeats bool           // set by PutVisit: that record has no body; it refers to another
+	Repeats bool           // set by PutVisit: the record of Answer has no body; it refers to another record
 }
 
-// PutVisit writes a visit, before its completion is submitted. Parts for which the crawl
-// has no output are skipped. An answer whose payload was archived before, by this crawl or
-// as Before, becomes a revisit record (WARC 1.1, section 6.7).
+// PutVisit writes a visit. It must be called before the completion of the visit is
+// submitted. Parts for which the crawl has no output are skipped. An answer whose payload is
+// already in the archive of this crawl, or is that of Before, becomes a revisit record
+// (WARC 1.1, section 6.7).
 //
 // An exchange that cannot be written as WARC records is returned in refused; everything
 // else is written. The place that Page names is valid after the visit is committed.
@@ -52,7 +53,8 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 		if r.digest == "" || r.at.Revisit {
 			continue
 		}
-		// The payload comes after the record: no commit holds it without the record.
+		// The payload is put after its record is appended, so that no commit has the payload
+		// without the record.
 		if err := db.state.PutPayload(r.digest, state.Payload{Date: r.x.Date, URL: r.x.URL}); err != nil {
 			return refused, err
 		}
@@ -60,10 +62,11 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	return refused, nil
 }
 
-// KeepsPages reports whether Visit.Page is written: otherwise it need not be set.
+// KeepsPages reports whether Visit.Page is written. If not, Visit.Page need not be set.
 func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
 
-// records encodes the records of a visit.
+// records encodes the exchanges of a visit. It returns the errors of those that cannot be
+// encoded in refused.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
 		digest, err := db.repeats(x, v)
@@ -87,7 +90,7 @@ func (db *DB) write(records []*record, v *Visit) error {
 	var err error
 	if p := v.Page; p != nil && db.outputs.pages != nil {
 		if len(p.Body)+len(p.Base64) > largeBody {
-			// Encoding takes several times the size of a body.
+			// One at a time, because encoding needs several times the size of a body in memory.
 			db.large.Lock()
 			defer db.large.Unlock()
 		}
@@ -113,10 +116,10 @@ type record struct {
 	raw    []byte  // all its WARC records
 	first  warc.Placed
 	entry  *cdxj.Entry // its entry in the index; nil: none
-	text   []byte      // the line of entry
-	digest string      // under which its payload is recorded; empty: it is not
-	ofPage bool
-	at     archived
+	text   []byte      // memory for the line of entry
+	digest string      // under which its payload is recorded; empty: the payload is not recorded
+	ofPage bool        // it is the Answer of the visit
+	at     archived    // where it was written
 }
 
 func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
@@ -136,8 +139,8 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	return r, nil
 }
 
-// line returns the record's line of the index, after its place is known; nil if the index
-// does not list the record. It is valid until the next call.
+// line returns the line of the record in the index, which contains r.at. It returns nil if
+// the index does not list the record. The line is valid until the next call.
 func (r *record) line() (line []byte, err error) {
 	if r.entry == nil {
 		return nil, nil
@@ -147,7 +150,8 @@ func (r *record) line() (line []byte, err error) {
 	return r.text, err
 }
 
-// release reuses the memory of a record; large buffers are left to the garbage collector.
+// release returns the memory of a record to archiveBuffers. Buffers larger than maxScratch
+// are left to the garbage collector.
 func (r *record) release() {
 	if cap(r.raw) <= maxScratch && r.raw != nil {
 		*r.buf = r.raw

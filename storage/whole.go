@@ -12,7 +12,7 @@ import (
 )
 
 // checkFiles compares the lengths and ends of the files of a crawl with their marks. Open
-// calls it before it writes anything: a crawl that is refused is unchanged.
+// calls it before it writes anything, so that a crawl that is refused stays unchanged.
 func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) error {
 	for _, o := range []struct {
 		name string
@@ -44,9 +44,9 @@ func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) erro
 	return canWrite(filepath.Join(dir, LogFile))
 }
 
-// checkOutput compares the length of the file at path with its mark. A run that ended
-// cleanly leaves nothing after the mark: bytes there were added by something else, and the
-// lines before them may have moved.
+// checkOutput compares the length of the file at path with its mark. A run that ended cleanly
+// leaves nothing after the mark. So if unclean is not set, bytes after it are an error:
+// another program has written them, and may have changed the lines before them.
 func checkOutput(path string, m state.Mark, unclean bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -62,8 +62,8 @@ func checkOutput(path string, m state.Mark, unclean bool) error {
 	return canWrite(path)
 }
 
-// checkArchived checks a WARC file that was unfinished at the last commit, under either of
-// its names.
+// checkArchived checks the length of a WARC file that was unfinished at the last commit. The
+// file has its final name or openSuffix.
 func checkArchived(path string, m state.Mark) error {
 	info, err := os.Stat(path + openSuffix)
 	switch {
@@ -80,7 +80,8 @@ func checkArchived(path string, m state.Mark) error {
 	return canWrite(path + openSuffix)
 }
 
-// canWrite returns the error of opening the file at path for writing, or nil.
+// canWrite returns the error of opening the file at path for writing. It returns nil if the
+// file does not exist.
 func canWrite(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Written says how much of one of its files a crawl has written, as the state records it.
+// A Written says how much of a file a crawl has written, according to its state.
 type Written struct {
 	Length int64
 	CRC32C uint32 // of the first Length bytes
@@ -15,9 +15,9 @@ type Written struct {
 	Grows  bool   // the last run did not close the crawl: the file may have more bytes, which are unknown
 }
 
-// Written returns what the crawl has written, by the name of the file in its directory,
-// with slashes; an unfinished WARC file is listed without its further suffix. Files without
-// a mark in the state, such as the state file itself, are missing.
+// Written returns how much of each file the crawl has written. The keys are the names of the
+// files in the directory, with slashes and without ".open". Files without a mark in the
+// state, such as the state file itself, are left out.
 func (r *Reader) Written() (map[string]Written, error) {
 	files, err := r.state.Files()
 	if err != nil {

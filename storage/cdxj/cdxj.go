@@ -31,7 +31,7 @@ import (
 // all in lower case. A leading www., www2. and so on is left out, as are user information,
 // fragment and the scheme's default port; the parameters of the query are sorted.
 //
-// The rules are those by which ReplayWeb.page looks up a URL, so that it can use this index.
+// ReplayWeb.page looks up URLs by the same rules, so that it can use this index.
 // The surt library of Python, and pywb with it, also removes a slash at the end of a path,
 // and session IDs.
 //

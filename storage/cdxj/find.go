@@ -9,11 +9,11 @@ import (
 	"iter"
 )
 
-// Find returns the lines about one URL in an index of size bytes, in their order: those with
-// its key, except those of other URLs with the same key. It reads some thirty small pieces of
-// a large index, and holds one line in memory. A malformed line yields an error, and the
-// lines after it follow all the same. If the lines of the file are not sorted by their bytes,
-// some may be missed. Other goroutines may use r at the same time.
+// Find returns the entries of one URL in an index of size bytes, in the order of the index. It
+// leaves out other URLs with the same key. It reads some thirty small pieces of a large index,
+// and holds one line in memory. For a malformed line it yields an error, and then goes on with
+// the next line. If the index is not sorted by bytes, Find may miss some lines. Other
+// goroutines may use r at the same time.
 func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		key := append([]byte(SURT(url)), ' ')
@@ -52,8 +52,8 @@ func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 // findPiece is how many bytes of an index are read at once.
 const findPiece = 4 << 10
 
-// firstLine returns the offset of a line that is not after the first line with the key or a
-// greater one, and at most one piece before it.
+// firstLine returns the offset of a line from which to look for the key. It is at most one
+// findPiece before the first line whose key is not less than key.
 func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	low, high := int64(0), size
 	buf := make([]byte, max(findPiece, len(key)))
@@ -80,8 +80,8 @@ func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	return low, nil
 }
 
-// lineAfter returns the offset of the first line that begins after from, or end or more if
-// none begins before end.
+// lineAfter returns the offset of the first line that begins after the offset from. If no line
+// begins before the offset end, it returns end or more.
 func lineAfter(r io.ReaderAt, from, end int64, buf []byte) (int64, error) {
 	for from < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), end-from)], from)

@@ -17,10 +17,10 @@ const (
 	MaxLine = 1 << 20
 )
 
-// A Sorter sorts lines by their bytes (as LC_ALL=C sort does). Lines that do not fit in
-// memory go to temporary files in sorted runs, which are merged at the end: a hundred million
-// lines take some 25 GB of disk meanwhile, and no more memory than a thousand. It is not safe
-// for concurrent use.
+// A Sorter sorts lines by their bytes (as LC_ALL=C sort does). It writes lines that do not fit
+// in memory to temporary files as sorted runs, and merges the runs at the end. So a hundred
+// million lines need some 25 GB of disk, and no more memory than a thousand lines. A Sorter is
+// not safe for concurrent use.
 type Sorter struct {
 	lines *extsort.Sorter
 	line  []byte

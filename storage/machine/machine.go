@@ -1,11 +1,11 @@
 // Package machine keeps the clocks that all crawls of one machine share: the time before
 // which no process requests anything from a site or an address.
 //
-// They are a table in a file that every process maps into its memory. The hash of a name is
-// the index of its place in the table. A place holds a time; its lowest bit says whether
-// that is the end of a lease. A place is taken by one atomic compare-and-swap, so no
-// process waits for another. Two names with the same place can only delay each other. A
-// process that is killed leaves only times behind, which expire.
+// The clocks are a table in a file that every process maps into its memory. The hash of a
+// name is the index of its place in the table. A place holds a time. The lowest bit of the
+// time is set if it is the end of a lease. A process takes a place with one atomic
+// compare-and-swap, so no process waits for another. If two names have the same place, they
+// can only delay each other. A process that is killed leaves only times, which expire.
 package machine
 
 import (
@@ -26,8 +26,8 @@ import (
 const (
 	places   = 1 << 20
 	fileSize = places * 8
-	// farthest is how far in the future a time may be: a later one was written by a wrong
-	// clock, and must not block a site for years.
+	// farthest is how far in the future a time may be. A later time is ignored: a wrong clock
+	// has written it, and it must not block a site for years.
 	farthest = 24 * time.Hour
 	leased   = 1 // the lowest bit of a time: a request is under way
 )
@@ -37,8 +37,8 @@ const (
 type Table struct {
 	mem []byte
 
-	// mu guards reserved only. Places in mem are changed by atomic operations, since other
-	// processes do not share this lock.
+	// mu guards reserved, and keeps mem mapped. It does not guard the places in mem, because
+	// other processes do not have this lock: they are changed by atomic operations.
 	mu       sync.Mutex
 	reserved map[string]int64 // what this table has written, by name
 }
@@ -96,8 +96,7 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken,
 	if t.mem == nil {
 		return taken, true
 	}
-	// If another process truncates the file, an access to mem faults: there is no table any
-	// more.
+	// If another process truncates the file, an access to mem faults. Then every key is free.
 	defer func() {
 		if recover() != nil {
 			taken, ok = frontier.Taken{}, true
@@ -117,14 +116,15 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken,
 	}
 }
 
-// Renew implements frontier.Shared. It changes nothing if another process has taken key
-// since.
+// Renew implements frontier.Shared. It changes nothing if another process has reserved key
+// after this table did.
 func (t *Table) Renew(key string, until time.Time) {
 	t.set(key, until, leased)
 }
 
-// Release implements frontier.Shared. The rest ends at most a day from now. It changes
-// nothing if another process has taken key since.
+// Release implements frontier.Shared. If until is more than a day from now, it uses about a
+// day from now instead. It changes nothing if another process has reserved key after this
+// table did.
 func (t *Table) Release(key string, until time.Time) {
 	t.set(key, until, 0)
 }

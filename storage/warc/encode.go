@@ -19,8 +19,8 @@ import (
 )
 
 // defaultLevel is the gzip level if none is given. Compression is the most expensive part of
-// writing a page: level 6 takes half as much time again and saves a tenth of the size, and
-// level 9 takes five times as long and saves two hundredths more
+// writing a page. Compared with this level, level 6 takes 1.5 times as long and saves a tenth
+// of the size; level 9 takes five times as long and saves two hundredths more
 // (docs/evidence/performance.md).
 const defaultLevel = gzip.BestSpeed
 
@@ -41,7 +41,7 @@ type Options struct {
 type Encoder struct {
 	level  int
 	plain  bool
-	short  *shortCode // code for short records; nil: they are compressed like all others
+	short  *shortCode // code for short records; nil: short records are compressed like all others
 	random io.Reader
 	states sync.Pool // of *state
 }
@@ -92,9 +92,9 @@ const conformsTo = "http://iipc.github.io/warc-specifications/specifications/war
 type RevisitOf struct {
 	Profile Profile
 	// ID, URL and Date are those of the earlier record: WARC-Refers-To, WARC-Refers-To-Target-URI
-	// and WARC-Refers-To-Date. Readers find the payload by the latter two, so both should be
-	// set. They must name the record with the payload, never another revisit: readers need not
-	// follow two steps.
+	// and WARC-Refers-To-Date. Readers find the payload by URL and Date, so both should be set.
+	// The earlier record must have the payload. It must not be a revisit itself, because readers
+	// need not follow two steps.
 	ID   string
 	URL  string
 	Date time.Time
@@ -109,8 +109,8 @@ type File struct {
 	Body []byte
 }
 
-// An Exchange is one request with its answer. Parts that are nil are not written, and at
-// least one must be set: a request without an answer has a Request and perhaps Metadata.
+// An Exchange is one request with its answer. Parts that are nil are not written, but at least
+// one must be set. A request without an answer has a Request and perhaps Metadata.
 type Exchange struct {
 	URL      string     // WARC-Target-URI: absolute, escaped, without white space
 	Date     time.Time  // WARC-Date of every record: the start of the request (section 5.4)
@@ -129,11 +129,11 @@ type Exchange struct {
 	File *File
 	// Truncated says why the answer's body is incomplete.
 	Truncated Truncation
-	// PayloadType is the media type that was detected in the payload; never a copy of
+	// PayloadType is the media type that was detected in the payload. It must not be a copy of
 	// Content-Type (section 5.19).
 	PayloadType string
-	// PayloadDigest is the result of PayloadDigest for Response, if the caller has it already;
-	// otherwise it is computed.
+	// PayloadDigest is the result of the function PayloadDigest for Response. If it is empty, it
+	// is computed.
 	PayloadDigest string
 
 	Request *HTTP
@@ -171,8 +171,8 @@ func (e *Encoder) AppendExchange(b []byte, x *Exchange) ([]byte, []Placed, error
 	return s.result(b, err), p, err
 }
 
-// WriteExchange writes the records of x as AppendExchange does. An error may leave a part of
-// them written.
+// WriteExchange writes the records of x to w, as AppendExchange does. After an error a part of
+// the records may have been written.
 func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	s := e.state()
 	defer e.states.Put(s)
@@ -206,8 +206,8 @@ func (e *Encoder) state() *state {
 
 func (s *state) to(b []byte, w io.Writer) { s.buf, s.out, s.count = b, w, 0 }
 
-// result returns the buffer that was appended to, or b after an error. The state no longer
-// refers to it.
+// result returns the buffer to which records were appended. If err is not nil, it returns b.
+// The state does not keep the buffer.
 func (s *state) result(b []byte, err error) []byte {
 	done := s.buf
 	s.buf = nil
@@ -220,7 +220,7 @@ func (s *state) result(b []byte, err error) []byte {
 func (s *state) Write(p []byte) (int, error) {
 	if s.out == nil {
 		if len(s.buf)+len(p) > cap(s.buf) {
-			// Twice as much: append would copy a large record more often.
+			// Twice as much, because append alone would copy a large record more often.
 			s.buf = slices.Grow(s.buf, max(len(p), len(s.buf)))
 		}
 		s.buf = append(s.buf, p...)
@@ -255,7 +255,8 @@ func (e *Encoder) info(s *state, i *Info) (Placed, error) {
 	return e.write(s, &r)
 }
 
-// appendFields appends application/warc-fields, without empty fields.
+// appendFields appends fields in the form of application/warc-fields. It leaves out fields
+// without a value.
 func appendFields(b []byte, fields []Field) ([]byte, error) {
 	for _, f := range fields {
 		if f.Value == "" {

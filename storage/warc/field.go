@@ -47,13 +47,13 @@ const (
 	fieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
-// fieldMethod is a field of this package, which section 4 permits: the method of the request,
-// in the record of an answer to HEAD. Nothing else in that record says that it is not a
-// capture of the page: a replay would show an empty page.
+// fieldMethod is a field of this package, as section 4 permits. In the record of an answer to
+// HEAD it has the method of the request. Without the field, a replay would take the record for
+// a capture of the page, and show an empty page.
 const fieldMethod = "WARC-Request-Method"
 
 // A Truncation is the value of WARC-Truncated (section 5.15): why a block is incomplete. The
-// zero value means that it is complete.
+// zero value means that the block is complete.
 type Truncation string
 
 const (

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Placed is the position of a record and the data that an index needs. It is the same for a
-// record just written and for one that was read.
+// A Placed is the position of a record, with the data that an index needs. A record that was
+// read has the same Placed as when it was written.
 type Placed struct {
 	Type   Type
 	ID     string // without angle brackets
@@ -19,8 +19,9 @@ type Placed struct {
 	Length int64 // bytes as stored: those of the gzip member
 	// PayloadDigest is the value of WARC-Payload-Digest, or "".
 	PayloadDigest string
-	// Status and ContentType are those of the HTTP response in the block, or 0 and ""
-	// without one. For other records, ContentType is that of the block.
+	// Status and ContentType are those of the HTTP response in the block of a response or
+	// revisit record; 0 and "" if it has none. For other records, ContentType is that of the
+	// block.
 	Status      int
 	ContentType string
 	Head        bool // it is an answer to HEAD, by fieldMethod, without a payload

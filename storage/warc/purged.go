@@ -15,12 +15,12 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// FieldPurged is a field of this package, which section 4 permits: it marks the record that
-// replaces one that was removed from a file.
+// FieldPurged is a field of this package, as section 4 permits. It marks a record that
+// replaces a removed record.
 const FieldPurged = "WARC-Purged"
 
-// A Purged replaces a record that was removed from a file: a metadata record (section 6.6) of
-// spaces, without a URL, so that no index lists it.
+// A Purged is a record that replaces a removed record: a metadata record (section 6.6) whose
+// block is spaces. It has no URL, so that no index lists it.
 type Purged struct {
 	ID   string    // of the record that was removed, without angle brackets
 	Date time.Time // when it was removed
@@ -40,8 +40,8 @@ const (
 )
 
 // Fill writes a gzip member of exactly length bytes, so that the records after it in the file
-// keep their offsets. It always writes the same bytes. If the gap is too small, it fails and
-// writes nothing; a gap that a record of an exchange leaves is large enough.
+// keep their offsets. It always writes the same bytes. If length is too small, it returns an
+// error and writes nothing. The length of any record of an exchange is large enough.
 func (p *Purged) Fill(w io.Writer, length int64) error {
 	blanks := length - perMember
 	for blanks >= 0 {

@@ -25,10 +25,10 @@ type record struct {
 	contentType  string
 	payloadType  string
 	truncated    Truncation
-	head, body   []byte // together the block
+	head, body   []byte // head followed by body is the block
 	payload      bool   // body is a payload, which has a digest
 	chunked      bool   // body is in chunks
-	digest       string // of the payload, if it is known or body is not the payload
+	digest       string // of the payload; empty: computed from body if payload is set
 }
 
 // write writes r. It compresses directly to the output and keeps only the header in memory.
@@ -61,8 +61,8 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	return p, err
 }
 
-// header returns the header of r, with the empty line after it and with the digests of its
-// block and of its payload. It is valid until the next record.
+// header returns the header of r, including the empty line after it. block and payload are the
+// digests of the block and of the payload. The result is valid until the next record.
 func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	b := append(s.warc[:0], "WARC/1.1\r\n"...)
 	var err error
@@ -144,8 +144,8 @@ func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	return nil
 }
 
-// asShort returns the record of these parts compressed with the code for short records, or
-// nil if it is too long or does not fit the code.
+// asShort returns parts as one gzip member, compressed with the code for short records. It
+// returns nil if they are too long or do not fit that code.
 func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 	size := 0
 	for _, part := range parts {
@@ -170,7 +170,7 @@ func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 var recordEnd = []byte("\r\n\r\n")
 
 // payloadDigest returns the digest of the body without its transfer coding (section 6.3.2).
-// If the chunks break off, it covers their content up to there.
+// If the chunks break off, the digest covers their content up to that point.
 func (s *state) payloadDigest(body []byte, chunked bool) string {
 	s.sum.Reset()
 	if chunked {

@@ -7,25 +7,25 @@ import (
 )
 
 // Most records are short: requests and metadata with a few hundred bytes of header fields
-// each. A compressor makes a Huffman code for each of them, which takes longer than the rest
-// of its work, and writes the code before the text, in some 60 bytes. But the letters of
-// these records are much the same: at the fastest level, one code, made once for such fields,
-// is used for all of them. It has fewer different code lengths than the best code, so that it
-// takes 33 bytes, which makes up for the worse compression.
+// each. A compressor makes a new Huffman code for each record, which takes longer than the
+// rest of its work, and writes the code before the text, in some 60 bytes. But short records
+// have nearly the same letters. So at the fastest level, all short records share one code that
+// was made once for such fields. This code has fewer different code lengths than the best
+// code, so that it takes only 33 bytes; that makes up for the worse compression.
 
 // maxShort is the length of the longest short record, in bytes.
 const maxShort = 2 << 10
 
-// A run says that the symbols after those of the run before, up to last, have codes of that
-// many bits; 0: they have no code.
+// A run is a range of symbols with codes of the same length. It begins after the last symbol
+// of the run before. If bits is 0, the symbols have no code.
 type run struct {
 	last int
 	bits uint8
 }
 
-// The code of literals, the end and the lengths of matches, of distances, and of the lengths
-// of all these (RFC 1951, sections 3.2.5 and 3.2.7). It is complete, as decoders require. It
-// lacks bytes that header fields do not have.
+// The shared code has three parts: for literals, the end, and lengths of matches; for
+// distances; and for the code lengths of these two (RFC 1951, sections 3.2.5 and 3.2.7). It is
+// complete, as decoders require. Bytes that header fields do not have are without a code.
 var (
 	shortSymbols = []run{
 		{9, 0}, {'\n', 6}, {12, 0}, {'\r', 6}, {31, 0},
@@ -46,8 +46,8 @@ func expand(runs []run) (all []uint8) {
 	return all
 }
 
-// A huffman is the code of a symbol with n bits, in the order in which they are written, the
-// first one lowest. It includes the bits that follow the symbol if they are known.
+// A huffman is the code of a symbol. It has n bits, and its lowest bit is written first. If the
+// extra bits that follow the symbol are known, it includes them.
 type huffman struct {
 	code uint32
 	n    uint8
@@ -185,9 +185,8 @@ func (w *bitWriter) rest() []byte {
 	return w.to
 }
 
-// append appends text, of at most maxShort bytes, as a gzip member (RFC 1952). It reports
-// false if the code does not fit text: text has a byte without a code, or compression saved
-// little.
+// append appends text, of at most maxShort bytes, as a gzip member (RFC 1952). It returns
+// false if text has a byte without a code, or if compression saves less than an eighth.
 func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	from := len(to)
 	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // deflate; no name, no time; fast; any system

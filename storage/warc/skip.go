@@ -9,10 +9,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Skip searches for the next record after one that could not be read: for a gzip member
-// that begins as a record does, or for a record that follows two line ends. Next then
-// returns that record, or io.EOF at the end of the file. Skip returns how many bytes it has
-// skipped that belong to no record that was read.
+// Skip searches for the next record after a record that could not be read. It looks for a gzip
+// member that begins as a record does, and for a record that follows two line ends. Then Next
+// returns that record, or io.EOF if there is none. Skip returns the number of bytes from the
+// unreadable record to that place.
 func (r *Reader) Skip() (int64, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err == nil {

@@ -9,12 +9,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// requeueAtOnce is how many entries are queued again with one commit.
+// requeueAtOnce is how many entries Requeue reads within one transaction.
 const requeueAtOnce = 4096
 
-// Requeue queues again the entries that were put aside (frontier.Code.Aside) and for which
-// wanted returns true, and returns their number. Entries that were submitted and are not
-// merged yet are not considered; requeued entries can be read after the next commit.
+// Requeue queues again those entries that were put aside (frontier.Code.Aside) and for which
+// wanted returns true. It returns their number. It does not consider entries whose end was
+// submitted but is not merged yet. Read returns the entries after the next commit.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	var after []byte
 	for {
@@ -68,7 +68,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	}
 }
 
-// Aside reports whether entries are put aside, which Requeue would consider.
+// Aside reports whether any entries are put aside, so that Requeue would consider them.
 func (r *Reader) Aside() (some bool, err error) {
 	err = r.db.file.view(func(tx *bbolt.Tx) error {
 		key, _ := tx.Bucket(bucketAside).Cursor().First()
@@ -103,7 +103,7 @@ func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	return rowEntry(r.Site, n, ended, tx.Bucket(bucketEntries).Get(ended))
 }
 
-// setAside records that an entry ended only because the scope excludes it now.
+// setAside records that an entry has ended, but was only put aside (frontier.Code.Aside).
 func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }

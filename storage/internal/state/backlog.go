@@ -58,13 +58,14 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	})
 }
 
-// nameSum returns the contribution of a name to a sum over all names, which must equal the
-// sum over all records of sites: if a name were lost, its site would get a new number, and
-// its queued entries would never be fetched.
+// nameSum returns a hash of a site's name and number. The sum over all names must equal the
+// sum over all records of sites. This check finds a lost name: without its name a site would
+// get a new number, and its queued entries would never be fetched.
 func nameSum(site frontier.Site, n siteNum) uint64 {
 	return xxh3.HashStringSeed(string(site), uint64(n))
 }
 
+// namesOf returns the sum of nameSum over all names.
 func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	err = names.ForEach(func(key, value []byte) error {
 		n, err := decodeNumber(key, value)
@@ -74,7 +75,7 @@ func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	return sum, err
 }
 
-// misnamed returns an error with the site whose name and record disagree.
+// misnamed returns an error that names the first site whose name and record disagree.
 func (v *view) misnamed() error {
 	err := v.states.ForEach(func(key, raw []byte) error {
 		var r siteRecord
@@ -134,7 +135,7 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	return err
 }
 
-// A view reads buckets together with what is pending. The caller holds merging.
+// A view reads buckets and applies what is pending. The caller holds merging.
 type view struct {
 	db                     *DB
 	tx                     *bbolt.Tx
@@ -149,8 +150,8 @@ func (db *DB) newView(tx *bbolt.Tx) *view {
 	}
 }
 
-// site returns the number and record of a site; for an unknown site 0 and a record with
-// only the name.
+// site returns the number and the record of a site. For an unknown site it returns 0 and a
+// record with only the name.
 func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	r := siteRecord{Site: site}
 	n, err := siteNumber(v.names, site)
@@ -160,7 +161,7 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	return n, r, err
 }
 
-// state returns the state of a site, whose record is r, with what is pending.
+// state returns the state of the site with the record r, after what is pending. It changes r.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	ended, again := 0, 0
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
@@ -207,8 +208,8 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// A revisitState is the part of a queued entry that decides whether it is to be fetched
-// again.
+// A revisitState is the part of a queued entry that decides whether the entry counts as
+// "to be fetched again" (siteRecord.Again).
 type revisitState struct {
 	visited bool // it has visits
 	again   bool // it waits to be fetched again
@@ -221,15 +222,15 @@ func (s revisitState) count() int {
 	return 0
 }
 
-// after returns s after a completion.
+// after returns the state that the completion j leads to from s.
 func (s revisitState) after(j *journaled) revisitState {
 	s.visited = s.visited || j.visits != nil
 	s.again = j.fate.Waits() && s.visited && (j.visits != nil || j.tries == 0)
 	return s
 }
 
-// revisitState returns the state of an entry by its row, without what is pending; the
-// completion j says where the row is.
+// revisitState returns the state of an entry in its row, before what is pending. The first
+// pending completion of the entry, j, says where the row is.
 func (v *view) revisitState(n siteNum, e *pendingEnd, j *journaled) (s revisitState, err error) {
 	num := e.num
 	if num == 0 && n != 0 {
@@ -269,7 +270,8 @@ func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []fronti
 }
 
 func (db *DB) readBy(r *reader) (int, error) {
-	// An entry stays out until all readers that may still see it as queued have ended.
+	// acknowledge waits for this lock: while this transaction may have an ended entry as
+	// queued, the entry stays out.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
 	err := db.file.view(func(tx *bbolt.Tx) error {
@@ -298,12 +300,12 @@ type reader struct {
 	handedOut  *handedOut
 	site       frontier.Site
 	num        siteNum
-	now        int64 // entries that wait are returned if they are due by then, in Unix milliseconds
-	requisites bool  // return only these
+	now        int64 // in Unix milliseconds; a waiting entry is returned only if it is due by this time
+	requisites bool  // return only entries that are fetched after the pages (frontier.Entry.AfterPages)
 	entries    []frontier.Entry
-	n          int
-	upTo       []byte    // unless requisites: every ready row up to this key is out
-	waiting    time.Time // if requisites: when the first waiting entry that was not returned is due
+	n          int       // number of entries returned so far
+	upTo       []byte    // unless requisites: all entries with kindReady up to this key are out
+	waiting    time.Time // if requisites: the due time of the first waiting entry that was not returned
 }
 
 func (r *reader) readWaiting(rows *bbolt.Cursor) error {
@@ -348,7 +350,8 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 	return nil
 }
 
-// take returns the entry of a row, if the reader wants it and it is not out.
+// take adds the entry of a row to the result and marks it as out. It does nothing if the
+// entry is out already, or if the reader does not want it.
 func (r *reader) take(key, value []byte, ready bool) error {
 	if r.requisites {
 		if is, err := r.leave(key, value); !is || err != nil {
@@ -368,8 +371,8 @@ func (r *reader) take(key, value []byte, ready bool) error {
 	return nil
 }
 
-// leave reports whether a row is that of an entry that is fetched after the pages and is
-// not out. It stays queued.
+// leave reports whether the entry of a row is fetched after the pages and is not out. It does
+// not mark the entry as out.
 func (r *reader) leave(key, value []byte) (bool, error) {
 	if r.handedOut.isOut(r.num, lastNum(key)) {
 		return false, nil
@@ -400,10 +403,9 @@ func (db *DB) Submit(c frontier.Completion) error {
 // Grown implements frontier.Backlog.
 func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
 
-// Fate returns how the crawl's entry for u ended: the entry that is kept apart under that
-// URL (frontier.Entry.Key), or else the one with the key of u, which may be that of an
-// equivalent URL. ok is false if neither was ever queued; the fate is Undecided if it is
-// queued, Waiting if it waits for another try.
+// Fate returns the fate of the entry that Entry returns for u: how it ended, or Undecided if
+// it is queued, or Waiting if it waits for another try. ok is false if no such entry was ever
+// queued.
 func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
 	k, ok, err := db.Entry(u)
 	return k.Fate, ok, err

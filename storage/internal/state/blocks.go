@@ -9,9 +9,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A block holds the fingerprints of a part of a site's URLs, sorted, each with the number
-// of its entry. The key of the first block of a site has the fingerprint 0, that of every
-// other block its first fingerprint, so that a fingerprint can be in one block only.
+// A block holds the fingerprints of some of a site's URLs, sorted, each with the number of
+// its entry. The key of each block has the first fingerprint of the block, except that the
+// key of the first block of a site has 0. So the keys tell in which block a fingerprint is.
 type block []byte
 
 const fingerSize = 8 + 4
@@ -36,8 +36,9 @@ func appendNumbered(b []byte, n numbered) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, n.fp), n.num)
 }
 
-// findBlock returns the block of a site that may have fp, the fingerprint in its key, and
-// that of the next block; last says that no block follows.
+// findBlock returns the only block of a site that may have fp. first is the fingerprint in the
+// key of the block, next the fingerprint in the key of the next block. last is true if there
+// is no next block.
 func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
 	want := seenKey(n, fp)
 	prefix := want[:5]
@@ -52,8 +53,8 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 		} else {
 			key, value = c.Prev()
 		}
-		// Prev finds nothing if it reaches a leaf all of whose rows this transaction has
-		// deleted. Seek and Next continue after such leaves.
+		// Prev returns nothing if this transaction has deleted all rows of the leaf before.
+		// Seek and Next skip such leaves.
 		if key == nil {
 			for k, v := c.Seek(seenKey(n, 0)); bytes.HasPrefix(k, prefix) && bytes.Compare(k, want) < 0; k, v = c.Next() {
 				key, value = k, v
@@ -71,7 +72,8 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 	return binary.BigEndian.Uint64(key[5:]), b, next, last, err
 }
 
-// seenNum returns the number of the entry with a fingerprint.
+// seenNum returns the number of the entry of a site with a fingerprint. ok is false if there
+// is none.
 func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err error) {
 	_, b, _, _, err := findBlock(c, n, fp)
 	if err != nil {
@@ -101,9 +103,9 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	return nil
 }
 
-// insert adds fingerprints to the blocks of a site; they are sorted and new. Afterwards no
-// block has more than most of them; most is at least 2. rows is a cursor of bucket; memory
-// for the blocks comes from a.
+// insert adds fingerprints to the blocks of a site. They must be sorted, and in no block yet.
+// No block gets more than most fingerprints; most must be at least 2. rows is a cursor of
+// bucket; memory for the blocks comes from a.
 func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(rows, n, news[i].fp)
@@ -135,11 +137,12 @@ func insertSorted(b block, news []numbered) []byte {
 	return append(out, b[at:]...)
 }
 
-// putBlocks writes b at first, split into several blocks if needed.
+// putBlocks writes b under the key with the fingerprint first. If b has more than most
+// fingerprints, it splits b into several blocks.
 func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
 	parts := (b.len() + most - 1) / most
 	if parts > 1 {
-		// Leave room to grow in each of them.
+		// Leave room to grow in each part.
 		parts = (b.len() + most*3/4 - 1) / (most * 3 / 4)
 	}
 	each := (b.len() + parts - 1) / parts
@@ -155,13 +158,13 @@ func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int,
 	return nil
 }
 
-// An arena holds the values that a transaction puts until it ends: one allocation for many
-// values. The zero arena is empty.
+// An arena allocates memory for many small values at once. bbolt uses a value that was put
+// until the transaction ends. The zero arena is empty.
 type arena struct{ free []byte }
 
 const arenaSize = 256 << 10
 
-// take returns n bytes of memory, as an empty slice.
+// take returns an empty slice with a capacity of n bytes.
 func (a *arena) take(n int) []byte {
 	if n > arenaSize/8 {
 		return make([]byte, 0, n)

@@ -2,14 +2,15 @@ package state
 
 import "sync/atomic"
 
-// A knownCache remembers fingerprints of URLs that were seen lately, so that the commonest
-// links (navigation) need not be looked up. It may forget fingerprints, but has no false
-// ones. Each fingerprint has one place in a power of two of places; the cache doubles with
-// the number of URLs up to a bound. It is safe for concurrent use. No fingerprint is 0.
+// A knownCache remembers fingerprints of recently seen URLs, so that the most common links
+// (navigation) need not be looked up in the file. It may forget a fingerprint, but never
+// reports one that was not added. Each fingerprint has one place, by its low bits. The number
+// of places is a power of two; it doubles as URLs are added, up to maxPlaces. A knownCache
+// is safe for concurrent use. No fingerprint is 0.
 type knownCache struct {
 	places  atomic.Pointer[[]atomic.Uint64]
-	fills   atomic.Int64 // since the last doubling
-	growing atomic.Bool  // a goroutine doubles the places
+	fills   atomic.Int64 // fingerprints added since the last doubling
+	growing atomic.Bool  // a goroutine is doubling the places
 }
 
 const (
@@ -30,8 +31,8 @@ func (c *knownCache) known(fp uint64) bool {
 	return p[fp&uint64(len(p)-1)].Load() == fp
 }
 
-// note adds fp. It must be called only after the completion with fp was enqueued: otherwise
-// another page could omit the link and be committed first.
+// note adds fp. It must be called only after the completion with this link was enqueued,
+// because otherwise another page could omit the link and be committed first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
@@ -44,9 +45,9 @@ func (c *knownCache) note(fp uint64) {
 	}
 }
 
-// grow doubles the places, if they are still now. Notes of other goroutines meanwhile may
-// be lost: these links are looked up again. Only one goroutine grows at a time, as each
-// allocates megabytes.
+// grow doubles the places, unless they have been replaced since now was loaded. It may lose
+// fingerprints that other goroutines add meanwhile; their links are then looked up again.
+// Only one goroutine may grow the cache at a time, because growing allocates megabytes.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
 	if c.places.Load() != now {
 		return

@@ -39,9 +39,9 @@ var ErrEmpty = errors.New("no bucket was made")
 // Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
 // memory for each URL of the largest site.
 //
-// It fails with an *InUseError, a *VersionError, a *DamagedError if nothing of the file can
-// be read, or an error of the file system. Some kinds of damage make bbolt panic in a
-// goroutine of its own, which ends the process.
+// It returns an *InUseError, a *VersionError, a *DamagedError if nothing in the file can be
+// read, or an error of the file system. Some kinds of damage make bbolt panic in a goroutine
+// of its own, which ends the process.
 func (c Check) Read(dir string) (done Checked, err error) {
 	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
@@ -78,7 +78,7 @@ func (v *checker) problem(format string, args ...any) {
 	v.Problem(fmt.Errorf(File+": "+format, args...))
 }
 
-// failed reports err as a problem, if there is one.
+// failed reports err as a problem if it is not nil. It returns whether err is not nil.
 func (v *checker) failed(err error) bool {
 	if err != nil {
 		v.problem("%w", err)
@@ -154,7 +154,7 @@ func (v *checker) meta(meta *bbolt.Bucket) error {
 	return nil
 }
 
-// journal collects what is not merged: the links, and the ends of entries.
+// journal reads a row of the journal: the links, and the ends of entries that are not merged.
 func (v *checker) journal(key, value []byte) {
 	all, err := decodeRow(key, value)
 	if v.failed(err) {
@@ -179,7 +179,7 @@ func (v *checker) journal(key, value []byte) {
 	}
 }
 
-// sites compares each site's record, name, entries and fingerprints.
+// sites checks that the record, the name, the entries and the fingerprints of each site agree.
 func (v *checker) sites(tx *bbolt.Tx) {
 	states, names := tx.Bucket(bucketStates), tx.Bucket(bucketNames)
 	count := 0
@@ -288,8 +288,8 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	}
 }
 
-// ordered checks the order of the fingerprints in a block; first is the fingerprint in its
-// key.
+// ordered checks that the fingerprints in a block are sorted, and not less than first, the
+// fingerprint in the key of the block.
 func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	for i := range b.len() {
 		if i > 0 && b.finger(i) <= b.finger(i-1) || b.finger(i) < first {
@@ -298,7 +298,7 @@ func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	}
 }
 
-// aside checks that an entry that ended out of scope can be requeued.
+// aside checks that bucketAside has an entry whose fate is aside (frontier.Code.Aside).
 func (v *checker) aside(tx *bbolt.Tx, n siteNum, num uint32) {
 	key := rowKey(entryID(n, num))
 	value := tx.Bucket(bucketAside).Get(key)

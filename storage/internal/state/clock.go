@@ -7,12 +7,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// muchAhead is how far a clock must have run ahead before times are corrected: many clocks
-// are set back by less every day.
+// muchAhead is how far a clock must have run ahead before times are corrected. Smaller
+// differences are ignored, because many clocks are set back a little every day.
 const muchAhead = time.Second
 
-// clock returns the time for a commit. Until turnBack has ended it is that of the commit
-// before, so that a kill in between does not stop the correction.
+// clock returns the time that a commit stores. Before turnBack has ended, this is the time of
+// the last commit of the run before, so that the next run corrects the times if this run is
+// killed meanwhile.
 func (db *DB) clock() time.Time {
 	if db.book.turning {
 		return db.begun.Committed
@@ -20,9 +21,9 @@ func (db *DB) clock() time.Time {
 	return time.Now()
 }
 
-// turnBack shifts the due times of waiting entries, if the clock that set them ran ahead:
-// the time left to wait is what it was at the last commit. The frontier shifts the clocks
-// of sites.
+// turnBack makes the due times of waiting entries earlier, if the clock ran ahead when they
+// were set. Then the time left to wait is what it was at the last commit. turnBack does not
+// change the clocks of sites: the frontier does.
 func (db *DB) turnBack() error {
 	ahead := time.Until(db.begun.Committed)
 	if ahead < muchAhead {
@@ -30,14 +31,14 @@ func (db *DB) turnBack() error {
 	}
 	db.book.turning = true
 	defer func() { db.book.turning = false }()
-	// The journal identifies entries by their due times.
+	// Merge first, because the journal has the old due times of entries.
 	for !db.book.pending.empty() {
 		if err := db.commitGroup(false, true); err != nil {
 			return err
 		}
 	}
 	select {
-	case <-db.growths.C(): // discard the news: nothing has read it yet
+	case <-db.growths.C(): // discard the growth: the frontier has not begun yet
 	default:
 	}
 	return db.file.bolt.Update(func(tx *bbolt.Tx) error {
@@ -57,7 +58,7 @@ func (db *DB) turnBack() error {
 	})
 }
 
-// sooner shifts the waiting entries of a site.
+// sooner makes the due times of the waiting entries of a site earlier by a duration.
 func (c *change) sooner(n siteNum, by time.Duration) error {
 	var keys, values [][]byte // collected first: changes invalidate a cursor
 	prefix := n.prefix(kindWaiting)

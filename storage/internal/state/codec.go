@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Values begin with a CRC-32C of the key and the rest of the value: bbolt does not notice
-// flipped bits in a leaf. Lengths and numbers in them are unsigned varints, times are Unix
-// nanoseconds in 8 bytes, big-endian, 0 for the zero time.
+// Values begin with a CRC-32C of the key and the rest of the value, because bbolt does not
+// notice flipped bits in a leaf. Lengths and numbers in values are unsigned varints. Times
+// are Unix nanoseconds in 8 bytes, big-endian; 0 is the zero time.
 
 const checksumSize = 4
 
@@ -24,19 +24,19 @@ var (
 	errRecord   = errors.New("record is not of the known form")
 )
 
-// checksum returns the checksum of a row. It covers the key: ranks and due times are only
-// in keys.
+// checksum returns the checksum of a row. It covers the key, because ranks and due times are
+// only in keys.
 func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])
 }
 
-// put writes a row. It fills in the checksum at the beginning of value.
+// put writes a row. value must begin with room for the checksum, which put fills in.
 func put(bucket *bbolt.Bucket, key, value []byte) error {
 	binary.BigEndian.PutUint32(value, checksum(key, value))
 	return bucket.Put(key, value)
 }
 
-// unseal checks a value and returns it without the checksum.
+// unseal returns a value without its checksum, or an error if the checksum does not match.
 func unseal(bucket, key, value []byte) ([]byte, error) {
 	if len(value) < checksumSize || checksum(key, value) != binary.BigEndian.Uint32(value) {
 		return nil, recordError(bucket, key, errChecksum)
@@ -60,8 +60,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n))
 }
 
-// A decoder reads what the append functions wrote. After the first missing or invalid part
-// it returns zeros, and err returns an error.
+// A decoder reads the results of the append functions. After the first missing or invalid
+// part all methods return zero values, and err returns an error.
 type decoder struct {
 	b   []byte
 	bad bool

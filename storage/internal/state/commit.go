@@ -12,25 +12,26 @@ import (
 )
 
 // A book is the committer's memory between two commits. Only the committer changes it, with
-// DB.merging held; it reads it without the lock.
+// DB.merging held. The committer reads it without the lock.
 type book struct {
-	marks     Marks             // of all outputs, as they were last flushed; also of those that this run does not write
-	committed Marks             // as of the last commit: never more than what is on disk
+	marks     Marks             // of all outputs at their last flush, also of those that this run does not write
+	committed Marks             // the marks in the last commit
 	commits   uint64            // number of the last commit
 	position  uint64            // of the last group in Options.Log
-	row       uint64            // number of the newest row that the journal ever had: it only grows
-	pending   *pending          // what the journal holds and other buckets do not
+	row       uint64            // number of the newest row that the journal ever had: it never decreases
+	pending   *pending          // what is in the journal and not yet in other buckets
 	pass      *pass             // the pass that is not finished; nil: none
 	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their number
 	payloads  []string          // keys of the payloads in the payload journal
-	archived  map[string]uint32 // numbers of the WARC files that ended entries name
-	unknown   bool              // the last commit failed and may be on disk all the same: do not truncate
-	drained   bool              // a pass has ended since Begin; until then merge eagerly, as the frontier has nothing to read
+	archived  map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
+	unknown   bool              // the last commit failed, but may be on disk: do not truncate the outputs
+	drained   bool              // a pass has ended since Begin; before that, merge at once, because the frontier has nothing to read
 	turning   bool              // turnBack has not ended
 	workspace
 }
 
-// commit is the main loop of the committer.
+// commit is the main loop of the committer. After the last group it merges everything that
+// is pending.
 func (db *DB) commit() {
 	defer close(db.ended)
 	for last := false; !last; {
@@ -48,7 +49,8 @@ func (db *DB) commit() {
 	}
 }
 
-// wait returns when there is something to commit, or time to merge.
+// wait waits until there is something to commit, or time to merge. last says that the DB is
+// being closed; quiet says that no caller waits for the commit.
 func (db *DB) wait() (last, quiet bool) {
 	var rest <-chan time.Time
 	if !db.book.pending.empty() {
@@ -70,7 +72,8 @@ func (db *DB) wait() (last, quiet bool) {
 	}
 }
 
-// gather lets a group grow for a while, unless a caller waits for it.
+// gather waits for Options.Gather so that the group grows. It returns earlier if a caller
+// waits for the commit, and returns true if the DB is being closed.
 func (db *DB) gather() (last bool) {
 	select {
 	case <-db.queue.hurry:
@@ -94,16 +97,16 @@ func (db *DB) gather() (last bool) {
 // one moment.
 type commitGroup struct {
 	taken  batch     // from the queue
-	ops    []op      // with the contents of applied groups
-	own    []op      // without those of applied groups
-	all    []encoded // completions
-	rows   [][]byte  // of the journal, with all of these
-	row    uint64    // number of the last one
-	last   bool      // after it only what is pending is merged
+	ops    []op      // all operations, including those of applied groups
+	own    []op      // the operations that are not from applied groups
+	all    []encoded // the completions in ops
+	rows   [][]byte  // the new rows of the journal, with the completions in all
+	row    uint64    // number of the last of these rows
+	last   bool      // no group follows: later commits only merge what is pending
 	quiet  bool      // no caller waits for the commit: there is time to merge
 	moment Moment
 
-	after, position uint64 // of the group before, and of this one, in Options.Log; 0: none
+	after, position uint64 // positions in Options.Log of the previous group, and of this one; 0: none
 }
 
 // take takes a group from the queue.
@@ -123,10 +126,11 @@ func (db *DB) take(last bool) *commitGroup {
 	return g
 }
 
-// number returns the number of the i-th row.
+// number returns the number of rows[i] in the journal.
 func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
 
-// flatten replaces applied groups by their contents, in rows of about size bytes.
+// flatten sets ops, own and rows. It replaces each applied group by the operations in it,
+// and encodes rows of about size bytes again.
 func (g *commitGroup) flatten(size int) {
 	g.ops, g.own, g.rows = g.taken.ops, g.taken.ops, g.taken.rows
 	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
@@ -153,8 +157,8 @@ func (g *commitGroup) flatten(size int) {
 	g.rows = journal.rows
 }
 
-// commitGroup commits what is in the queue. After an error nothing can be committed any
-// more, and all callers get the error.
+// commitGroup commits what is in the queue. After an error nothing more can be committed,
+// and later submits return that error.
 func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
@@ -195,7 +199,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 		err = db.opts.Fault(err)
 	}
 	if err != nil && !DiskFull(err) {
-		// The commit may or may not be on disk.
+		// The error does not tell whether the commit is on disk.
 		c, err = db.again(g, c, err)
 		b.unknown = err != nil && !DiskFull(err)
 	}
@@ -214,13 +218,13 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	if err := db.outputs.Finish(g.moment.Full); err != nil {
 		return err
 	}
-	for _, name := range g.moment.Full { // its mark is with those of finished files now
+	for _, name := range g.moment.Full { // transact has moved its mark to bucketFinished
 		delete(b.marks, name)
 	}
 	return nil
 }
 
-// withholdApplied keeps Read from returning entries that have ended in an applied group.
+// withholdApplied marks entries that have ended in an applied group as out.
 func (db *DB) withholdApplied(g *commitGroup) error {
 	var sites []*pendingSite
 	for i := range g.all {
@@ -326,8 +330,8 @@ func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	return c, err
 }
 
-// again tries once more to commit a group, after an error that does not tell whether the
-// group is on disk.
+// again opens the file again, after an error that does not tell whether the group is on
+// disk. If the group is not on disk, again commits it once more.
 func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
@@ -351,7 +355,8 @@ func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	return c, nil
 }
 
-// acknowledge reports what is on disk to the frontier.
+// acknowledge updates the memory after a commit, and reports to the frontier what the commit
+// has merged.
 func (db *DB) acknowledge(g *commitGroup, c *change) {
 	b := &db.book
 	for _, m := range c.merged {
@@ -372,7 +377,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 	settled := b.pending.settled(c.upTo)
 
-	// An entry stays out until all readers that may still see it as queued have ended.
+	// The lock waits for readers whose transaction still has the ended entries as queued.
 	db.reading.Lock()
 	db.handedOut.merged(c.records, c.ended)
 	db.queue.committed(g.ops, payloads)
@@ -382,8 +387,9 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 }
 
-// Pending returns how many operations were put and are not committed, and how many links
-// and completions are committed and not merged: Read does not return these yet.
+// Pending returns put, the number of operations that are not committed, and kept, the number
+// of links and completions that are committed and not merged. Read does not return the
+// entries of either yet.
 func (db *DB) Pending() (put, kept int) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

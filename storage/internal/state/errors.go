@@ -23,7 +23,7 @@ func (e *InUseError) Error() string {
 		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
 }
 
-// A DamagedError says that a file of a crawl is not what was written.
+// A DamagedError says that a file of a crawl does not have the contents that were written.
 // Nothing was changed.
 type DamagedError struct {
 	Path string
@@ -36,11 +36,11 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// A VersionError says that a crawl was written by a version with a layout that this one
-// does not read. Nothing of the crawl is damaged.
+// A VersionError says that this version cannot read the state of a crawl, because another
+// version has written it in another layout. The crawl is not damaged.
 type VersionError struct {
 	Path      string
-	Have, Can uint64
+	Have, Can uint64 // the layout of the file, and the one that this version reads
 }
 
 func (e *VersionError) Error() string {
@@ -51,8 +51,9 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
 }
 
-// damaged returns err as a *DamagedError of the file at path, unless it is an error of the
-// file system or has a better description.
+// damaged returns err as a *DamagedError of the file at path. It returns err itself if that
+// is an error of the file system, an *InUseError, a *VersionError or a *DamagedError, and
+// the original error if err comes from a callback. If panicked is not nil, it is the cause.
 func damaged(path string, err error, panicked any) error {
 	if err == nil && panicked == nil {
 		return nil
@@ -74,11 +75,11 @@ func damaged(path string, err error, panicked any) error {
 	return &DamagedError{path, err}
 }
 
-// A callersError is an error of a callback: it does not mean that the state file is
-// damaged.
+// A callersError is an error that a callback has returned. It does not mean that the state
+// file is damaged.
 type callersError struct{ error }
 
-// callbackError wraps an error of a callback; nil if err is nil.
+// callbackError wraps an error that a callback has returned. It returns nil if err is nil.
 func callbackError(err error) error {
 	if err == nil {
 		return nil
@@ -87,6 +88,6 @@ func callbackError(err error) error {
 }
 
 // DiskFull reports whether err says that there is no more room: on the disk, within the
-// quota of the user, or within the size that a file may have. A commit that failed with it
-// is not on disk.
+// quota of the user, or within the size that a file may have. A commit that failed with
+// such an error is not on disk.
 func DiskFull(err error) bool { return disk.Full(err) }

@@ -16,15 +16,15 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// A file is state.db, opened by bbolt. After a commit that may or may not be on disk it is
-// opened again, as bbolt's memory of it cannot be trusted.
+// A file is state.db, opened by bbolt. If it is unknown whether a commit is on disk, the file
+// is opened again, because bbolt's memory may then differ from the file.
 type file struct {
 	dir    string
-	size   atomic.Int64 // bytes after the last commit: the committer writes it, submitters read it
+	size   atomic.Int64 // bytes after the last commit; the committer writes it, submitters read it
 	closed atomic.Bool  // Close was called: readers get ErrClosed
 	broken atomic.Bool  // a writing transaction has panicked: bbolt may hold its own lock forever
-	step   int          // by which the file grows; used by the committer only
-	reads  bool         // it is opened for reading only: others may read it, too
+	step   int          // number of bytes by which the file grows at once; used by the committer only
+	reads  bool         // the file is opened for reading only, so other processes may read it, too
 
 	mu     sync.RWMutex // held to use bolt, and to replace it; taken before bbolt's own locks
 	bolt   *bbolt.DB    // replaced by the committer only, which needs no lock to use it; nil after close
@@ -35,7 +35,7 @@ func (f *file) path() string { return filepath.Join(f.dir, File) }
 
 // open opens the file, for the first time or again.
 func (f *file) open() (err error) {
-	// Map much at once: growing the mapping waits for all readers.
+	// Map a large range from the start, because growing the mapping waits for all readers.
 	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
 	if f.reads {
 		opts = &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true}
@@ -53,7 +53,7 @@ func (f *file) open() (err error) {
 	if err != nil {
 		return err
 	}
-	b.AllocSize = f.step // for the first growth, too
+	b.AllocSize = f.step // before the first commit sets it
 	f.bolt = b
 	return nil
 }
@@ -66,8 +66,8 @@ func (f *file) reopen() error {
 	return f.open()
 }
 
-// close closes the file. If bbolt may hold its own lock, close would block forever: then
-// only the descriptor is closed, so that other processes can open the file.
+// close closes the file. If broken is set, closing bbolt could block forever; then close only
+// closes the descriptor, so that other processes can open the file.
 func (f *file) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,8 +83,9 @@ func (f *file) close() error {
 	return nil
 }
 
-// guarded calls do and returns its error or panic, as an error of the file if it is one: a
-// page that bbolt has not written may make it panic.
+// guarded calls do and returns its error. If do panics, guarded returns a *DamagedError,
+// because a damaged page may make bbolt panic. Errors of do that mean damage become a
+// *DamagedError, too. writes says that do may write to the file.
 func (f *file) guarded(writes bool, do func() error) (err error) {
 	defer func() {
 		panicked := recover()
@@ -101,7 +102,7 @@ func (f *file) guarded(writes bool, do func() error) (err error) {
 	return do()
 }
 
-// view runs a read transaction.
+// view runs a read transaction. It returns ErrClosed after close.
 func (f *file) view(read func(*bbolt.Tx) error) error {
 	return f.guarded(false, func() error {
 		f.mu.RLock()
@@ -113,8 +114,8 @@ func (f *file) view(read func(*bbolt.Tx) error) error {
 	})
 }
 
-// growth returns by how many bytes the file grows: each step costs a sync, but a small
-// crawl should not take a large file.
+// growth returns by how many bytes a file of the given size grows at once. Large steps save
+// syncs, and small steps keep the file of a small crawl small.
 func growth(size int64) int {
 	return int(min(max(size/8, minGrowth), maxGrowth))
 }
@@ -154,9 +155,8 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 
 var errNoState = errors.New("not the state of a crawl")
 
-// checkBuckets checks that this version reads the layout of a state file, and that no
-// bucket is missing. It returns the key of the fingerprints, or a *VersionError or
-// *DamagedError.
+// checkBuckets returns the key of the fingerprints. It returns a *VersionError if this version
+// cannot read the layout of the file, and a *DamagedError if a bucket is missing.
 func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 	var missing []byte
 	found := false
@@ -179,8 +179,8 @@ func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 	return seed, nil
 }
 
-// layout checks that this version reads the layout of a state file, and returns the key of
-// its fingerprints, or a *VersionError or *DamagedError.
+// layout returns the key of the fingerprints. It returns a *VersionError if this version
+// cannot read the layout of the file, and a *DamagedError if meta is not that of a crawl.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	none := &DamagedError{path, errNoState}
 	if meta == nil {

@@ -11,22 +11,23 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Lists of page changes (frontier.Changes) are looked up when they are submitted, on the
-// caller's goroutine. The journal has the result: the entries that are due sooner, with
-// their old due times. If an entry has another due time when the row is merged, it was
-// fetched or brought forward meanwhile, and does not move. So the effect of a row on an
-// entry does not depend on which of the rows before it were merged when it was written.
+// A list of page changes (frontier.Changes) brings entries forward: they become due earlier.
+// The list is looked up when it is submitted, on the caller's goroutine. The journal has the
+// result: the entries, with their old and new due times. If an entry no longer has the old
+// due time when the row of the journal is merged, it was fetched or brought forward
+// meanwhile, and its due time is not changed. So the effect of a row does not depend on how
+// much was merged when the row was written.
 
 // A forward is an entry that waits to be fetched again, with a new, earlier due time.
 type forward struct {
 	named
 	site     frontier.Site
 	from, to int64  // old and new due time, in Unix milliseconds
-	at       uint32 // offset in encoded.raw of the part after the site
+	at       uint32 // offset in encoded.raw of the result of appendForward
 }
 
-// forwards returns the entries that changes bring forward, without what is pending. It
-// fails if the file cannot be read.
+// forwards returns the entries that changes bring forward, sorted by site. It does not
+// consider what is pending. It fails if the file cannot be read.
 func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 	if changes == nil {
 		return nil, nil
@@ -47,15 +48,15 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Many may be due at the same time from now on: sorted, they are inserted one after
-		// the other.
+		// Many entries may get the same due time: in this order their rows are inserted next
+		// to each other.
 		slices.SortFunc(w.found, func(a, b forward) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.num, b.num)) })
 		all = append(all, w.found...)
 	}
 	return all, nil
 }
 
-// waiters finds the waiting entries of one site whose pages were changed.
+// waiters finds the waiting entries of one site whose pages have changed.
 type waiters struct {
 	db      *DB
 	changes *frontier.Changes
@@ -69,13 +70,13 @@ type waiters struct {
 	found  []forward
 }
 
-// A waiter is the change of an entry.
+// A waiter is an entry and the change of its page.
 type waiter struct {
 	fp uint64
 	*frontier.Change
 }
 
-// find looks up the numbers of the entries.
+// find looks up the numbers of the entries of pages, and sets wanted.
 func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	if w.num, err = siteNumber(tx.Bucket(bucketNames), w.site); w.num == 0 || err != nil {
 		return err
@@ -96,11 +97,11 @@ func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// waitersAtOnce is how many rows are read within one transaction: see leftAtOnce. For most
-// rows the key is enough.
+// waitersAtOnce is how many rows are read within one transaction (see leftAtOnce). It is
+// larger, because for most rows only the key is read.
 const waitersAtOnce = 4096
 
-// some reads the next rows of waiting entries.
+// some reads the next rows of waiting entries, and sets done after the last one.
 func (w *waiters) some(tx *bbolt.Tx) error {
 	prefix, rows := w.num.prefix(kindWaiting), tx.Bucket(bucketEntries).Cursor()
 	key, value := rows.Seek(prefix)
@@ -131,7 +132,7 @@ func (w *waiters) some(tx *bbolt.Tx) error {
 	return nil
 }
 
-// addForwards appends entries that are brought forward to a completion.
+// addForwards appends to a completion the entries that it brings forward.
 func (e *encoded) addForwards(all []forward) {
 	if len(all) == 0 {
 		return
@@ -156,13 +157,13 @@ func appendForward(b []byte, f *forward) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(f.from)), uint64(f.to))
 }
 
-// forward reads what appendForward has written.
+// forward reads the result of appendForward.
 func (d *decoder) forward() forward {
 	return forward{named: named{fp: d.uint64()}, from: int64(d.uint64()), to: int64(d.uint64())}
 }
 
-// forwards reads the entries after the links of a completion of the site; the completion is
-// whole bytes long.
+// forwards reads the entries that a completion of the site brings forward, which follow its
+// links. whole is the length of the whole completion, in bytes.
 func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		of := site
@@ -188,7 +189,7 @@ func (c *change) forwarded(p place) (forward, error) {
 	return f, err
 }
 
-// bringForward changes the due time of an entry, if it is still the old one.
+// bringForward changes the due time of an entry, if its row still has the old due time.
 func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	f, err := c.forwarded(e.place)
 	if err != nil {

@@ -11,23 +11,24 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Log receives each group before it is committed. It copies groups elsewhere: Apply
-// replays them in another file. It is called by the committer only, one call at a time.
+// A Log receives each group before the group is committed. It copies groups to another
+// directory, where Apply replays them. Only the committer calls it, one call at a time.
 type Log interface {
-	// Append adds a group after the one at position after, 0 for the first, and returns its
-	// own position, which is larger. The position is committed with the group. If Append
-	// returns an error, neither this group nor a later one is committed, and all callers
-	// get the error. Append must not keep group.
+	// Append adds a group. Its first argument is the position of the previous group, 0 for
+	// the first group. It returns the position of the new group, which must be larger and is
+	// committed with the group. If Append returns an error, neither this group nor a later
+	// group is committed, and all callers that submit get the error. Append must not keep
+	// the slice group.
 	Append(after uint64, group []byte) (position uint64, err error)
 }
 
-// A group is a byte for the format; the seed of the fingerprints (8); and then the
-// operations in the order in which they take effect, each after its kind and its length:
+// An encoded group begins with its format (1) and the seed of the fingerprints (8). Then
+// follow the operations in the order in which they take effect: kind (1), length, content.
 //
 //	c  a completion, as in a row of the journal
-//	r  site, time and body of a robots.txt: the site after its length, and JSON
-//	v  a value: its key after its length, and JSON
-//	p  an archived answer: its digest after its length, time, URL
+//	r  a snapshot of a robots.txt: its site after the length of the site, and JSON
+//	v  a value: its key after the length of the key, and JSON
+//	p  a payload that was archived: its digest after the length of the digest, time, URL
 const (
 	groupForm = 1
 	groupHead = 1 + 8
@@ -83,7 +84,7 @@ func decodeGroup(seed uint64, group []byte) (ops []op, err error) {
 }
 
 func decodeOp(kind byte, content []byte) (o op, ok bool) {
-	content = append([]byte(nil), content...) // copied: the caller may reuse its memory before the commit
+	content = append([]byte(nil), content...) // the caller of Apply may reuse its memory before the commit
 	d := decoder{b: content}
 	switch kind {
 	case groupCompletion:
@@ -105,26 +106,30 @@ func decodeOp(kind byte, content []byte) (o op, ok bool) {
 	return o, false
 }
 
-// Position returns the position of the last group that was committed, as Options.Log or the
-// caller of Apply gave it, or 0 if no group was committed.
+// Position returns the position of the last group that was committed: the position that
+// Options.Log returned, or the one that was passed to Apply. It returns 0 if there was no
+// such group.
 func (db *DB) Position() uint64 {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	return db.book.position
 }
 
-// An applied group was committed by another DB.
+// An applied is a decoded group that another DB has committed.
 type applied struct {
 	ops      []op
 	position uint64
 }
 
-// Apply replays a group of another DB, with the position that its Log returned. It does not
-// wait until the group is on disk: after that Position returns at least position; Close
-// waits for it. Until then an entry that has ended in the group can still be read. Groups
-// must be applied in order; a group whose position is not larger than the one before is
-// skipped. Nothing else may have been put since Open. Applied groups are not passed to
-// Options.Log.
+// Apply replays a group of another DB, with the position that its Log returned. Groups must
+// be applied in order; a group whose position is not larger than that of the group before is
+// skipped. Applied groups are not passed to Options.Log.
+//
+// Apply does not wait until the group is on disk. When the group is on disk, Position
+// returns at least position; Close waits for that. Before, Read may still return an entry
+// that has ended in the group.
+//
+// If something other than an applied group was put since Open, Apply returns ErrNotAlone.
 func (db *DB) Apply(position uint64, group []byte) error {
 	ops, err := decodeGroup(db.seed, group)
 	if err != nil {
@@ -133,7 +138,7 @@ func (db *DB) Apply(position uint64, group []byte) error {
 	return db.enqueue(op{applied: &applied{ops, position}})
 }
 
-// tell passes a group to the Log, before it is committed.
+// tell passes a group to Options.Log, before the group is committed, and sets its position.
 func (db *DB) tell(g *commitGroup) error {
 	if db.opts.Log == nil || len(g.own) == 0 {
 		return nil
@@ -154,7 +159,7 @@ func putPosition(meta *bbolt.Bucket, position uint64) error {
 	return put(meta, keyPosition, binary.BigEndian.AppendUint64(make([]byte, checksumSize, checksumSize+8), position))
 }
 
-// getPosition returns 0 if no position was put.
+// getPosition returns the position that was put last, or 0 if none was put.
 func getPosition(meta *bbolt.Bucket) (uint64, error) {
 	value := meta.Get(keyPosition)
 	if value == nil {

@@ -8,58 +8,59 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A row of the journal has some completions of one commit, each after its
-// length:
+// A row of the journal has some completions of one commit. Each completion follows its
+// length and consists of:
 //
-//	flags of the parts that follow
-//	the site; its clocks; what was spent; why it is given up, or 0
-//	common clocks: how many; name and due of each
-//	the entry that ended: its fingerprint, where it was queued (rank, or due in
-//	Unix milliseconds), its tries, its fate; if it will be fetched again, when it
-//	first ended, how often it was seen since and had changed, where its body is
-//	the site of entries that are requeued after they were set aside; how many;
-//	the fingerprint of each
-//	links: how many; of each a zero byte, or its site; the fingerprint; the
-//	entry after its length
-//	entries that are brought forward: how many; of each a zero byte, or its site; the
-//	fingerprint; old and new due time, in Unix milliseconds
+//   - flags (1), which say which of the next parts there are
+//   - ofSite: the site; its clocks; what was spent; the fate with which it was given up, or 0
+//   - common clocks: their number; name and due time of each
+//   - ofEntry: the entry that ended: its fingerprint; its rank, or its due time in Unix
+//     milliseconds if it was waiting; its tries; its fate; if it will be fetched again, its
+//     visits (appendVisits)
+//   - ofBack: entries that were set aside and are queued again: their site; their number; the
+//     fingerprint of each
+//   - links: their number (4); for each a zero byte or its site, its fingerprint, and the
+//     entry after its length
+//   - ofForward: entries that are brought forward: their number; for each a zero byte or its
+//     site, its fingerprint, and its old and new due time in Unix milliseconds
 //
-// An entry is identified by its site and fingerprint, not by the number that it gets when
-// it is merged: the encoding of a completion is the same in every file with the same seed.
+// A zero byte means the site of the completion. An entry is identified by site and
+// fingerprint, not by the number that it gets when it is merged, so that the encoding of a
+// completion is the same in all files with the same seed.
 const (
 	ofSite = 1 << iota
 	ofEntry
 	wasWaiting // the entry had kindWaiting
-	ofBack     // entries are requeued
-	toGet      // the entry waits, and is requested with GET from now on
+	ofBack     // entries that were set aside are queued again
+	toGet      // the entry waits, and will be requested with GET instead of HEAD
 	toVisit    // the entry waits to be fetched again
 	ofForward  // entries are brought forward
 )
 
-// A link is a link of a completion that was not known.
+// A link is a link of a completion that may be new.
 type link struct {
 	site frontier.Site
 	fp   uint64
-	at   uint32 // offset in encoded.raw of the entry, which is after its length
+	at   uint32 // offset in encoded.raw of the length of the encoded entry
 }
 
-// An encoded is an encoded completion, with its links.
+// An encoded is an encoded completion.
 type encoded struct {
 	raw      []byte
 	links    []link
-	site     frontier.Site // empty if there are only links
-	num      siteNum       // of site in this file; 0 if it is not known (yet)
-	entry    named         // that ended; zero if none did
-	waited   bool          // that entry had kindWaiting
-	back     []named       // entries of site that are requeued; then the completion has no clocks of site
+	site     frontier.Site // empty if the completion has only links
+	num      siteNum       // number of site in this file; 0 if it is not known (yet)
+	entry    named         // the entry that ended; zero if none did
+	waited   bool          // entry had kindWaiting
+	back     []named       // entries of site that are queued again; if there are any, the completion has no clocks
 	forwards []forward     // entries of any site that are brought forward, sorted by site
 	common   []frontier.CommonClock
-	place         // its position in the journal; before the commit, in the rows of its group, from 0 on
-	own      bool // it was submitted to this DB, which reports when it has settled
-	leaves   bool // it gives back an entry of site: the frontier may read more
+	place         // its position in the journal; before the commit, row counts from 0 in the rows of the group
+	own      bool // it was submitted to this DB, which must report when it has settled
+	leaves   bool // the frontier gives an entry of site back, and may need to read more
 }
 
-// A named identifies an entry of a site.
+// A named identifies an entry within its site.
 type named struct {
 	fp  uint64 // its fingerprint
 	num uint32 // its number in this file; 0 if it is not known (yet)
@@ -74,9 +75,9 @@ type draft struct {
 // drafts are unused drafts.
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
-// maxDraft limits what of a draft is kept for the next completion: bytes, and links.
+// Larger drafts are not reused.
 const (
-	maxDraft      = 64 << 10
+	maxDraft      = 64 << 10 // bytes
 	maxDraftLinks = 1 << 10
 )
 
@@ -140,7 +141,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	return e
 }
 
-// encodeBack encodes entries of a site that are requeued.
+// encodeBack encodes entries of a site that were set aside and are queued again.
 func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
 	b := append(make([]byte, 0, 64+8*len(back)), ofBack)
 	b = binary.AppendUvarint(b, 0) // common clocks
@@ -184,14 +185,14 @@ type journaled struct {
 	spent  frontier.Spent
 	given  frontier.Fate
 	common []frontier.CommonClock
-	entry  uint64 // its fingerprint; 0: no entry ended
-	due    int64  // its due time in the queue; 0: it was ready, with its rank
+	entry  uint64 // fingerprint of the entry that ended; 0: no entry ended
+	due    int64  // its due time in the queue, in Unix milliseconds; 0: it had kindReady, and rank
 	rank   uint8
 	tries  int
 	byGet  bool
-	visits *frontier.Visits // of an entry that will be fetched again
+	visits *frontier.Visits // nil, unless it will be fetched again
 	fate   frontier.Fate
-	back   []named // entries of site that are requeued
+	back   []named // entries of site that are queued again
 }
 
 // completion reads a completion up to its links.
@@ -228,7 +229,8 @@ func (d *decoder) completion() (j journaled) {
 	return j
 }
 
-// links reads the links after a completion of the site, which is whole bytes long.
+// links reads the links of a completion of the site. whole is the length of the whole
+// completion, in bytes.
 func (d *decoder) links(site frontier.Site, whole int) []link {
 	raw := d.bytes(4)
 	if raw == nil {
@@ -250,12 +252,13 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 
 // A rowsBuilder encodes rows of completions.
 type rowsBuilder struct {
-	size  int      // of a row, about
-	rows  [][]byte // each after room for the checksum
+	size  int      // approximate size of a row, in bytes
+	rows  [][]byte // each begins with room for the checksum
 	spare [][]byte // unused memory for rows
 }
 
-// add copies a completion to the last row, or to a new one. e then refers to the copy.
+// add copies a completion to the last row, or to a new row if it does not fit. It sets e.raw
+// to the copy, and e.place.
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
@@ -269,11 +272,11 @@ func (b *rowsBuilder) add(e *encoded) {
 	e.raw, e.place = row[at:len(row):len(row)], place{uint32(n - 1), uint32(at - checksumSize)}
 }
 
-// maxSpareRows is how many rows are kept for reuse: as many as a group has at thousands of
+// maxSpareRows is how many rows are kept for reuse. A group has that many rows at thousands of
 // pages a second.
 const maxSpareRows = 64
 
-// reuse recycles the memory of rows that are not used any more.
+// reuse keeps the memory of rows that are not used any more for new rows.
 func (b *rowsBuilder) reuse(rows [][]byte) {
 	for _, row := range rows {
 		if len(b.spare) < maxSpareRows && cap(row) <= 2*b.size {
@@ -282,7 +285,8 @@ func (b *rowsBuilder) reuse(rows [][]byte) {
 	}
 }
 
-// room returns memory for a row that begins with n bytes. No row outgrows its memory.
+// room returns an empty row after room for the checksum, for a first completion of n bytes.
+// Its capacity suffices for everything that add appends.
 func (b *rowsBuilder) room(n int) []byte {
 	most := max(b.size, checksumSize+n) + binary.MaxVarintLen32
 	if last := len(b.spare) - 1; last >= 0 && cap(b.spare[last]) >= most {
@@ -293,7 +297,7 @@ func (b *rowsBuilder) room(n int) []byte {
 	return make([]byte, checksumSize, most)
 }
 
-// decodeRow decodes a row that was left in the journal.
+// decodeRow decodes a row of the journal.
 func decodeRow(key, value []byte) (all []encoded, err error) {
 	raw, err := unseal(bucketJournal, key, value)
 	if err != nil {
@@ -312,7 +316,8 @@ func decodeRow(key, value []byte) (all []encoded, err error) {
 	return all, nil
 }
 
-// decodeCompletion decodes the result of encodeCompletion, without the numbers of entries.
+// decodeCompletion decodes the result of encodeCompletion, which has no numbers of sites and
+// entries. ok is false if raw is damaged.
 func decodeCompletion(raw []byte) (e encoded, ok bool) {
 	d := decoder{b: raw}
 	j := d.completion()

@@ -12,19 +12,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Kept is an entry and its fate: Undecided while it is queued, and Waiting while it waits
-// for another try. The Fate of an entry that will be fetched again is that of its last
-// visit, with an Until (frontier.Fate.Again).
+// A Kept is an entry and its fate. The fate is Undecided while the entry is queued, and
+// Waiting while it waits for another try. If the entry will be fetched again, the fate is
+// that of its last visit, with an Until (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
 	Fate   frontier.Fate
-	Number int // in the order in which the entries of its site were found, from 1; 0 if it is not merged yet
+	Number int // position among the entries of its site in the order in which they were found, from 1; 0 if not merged yet
 }
 
-// Entry returns the crawl's entry for u: the one that is kept apart under that URL
-// (frontier.Entry.Key), or else the one with the key of u, which may be that of an
-// equivalent URL. ok is false if no such entry was ever queued. Submitted entries are seen
-// after they are committed.
+// Entry returns the crawl's entry for u. If an entry is kept apart under that URL
+// (frontier.Entry.Key), Entry returns it; otherwise it returns the entry with the key of u,
+// which may be an entry of an equivalent URL. ok is false if no such entry was ever queued.
+// Submitted entries are found after they are committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	apart := frontier.Entry{URL: u, Apart: true}
 	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
@@ -63,11 +63,11 @@ func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err erro
 	return k, ok, err
 }
 
-// keptAtOnce is how many entries are read within one transaction, and held in memory.
+// keptAtOnce is how many entries are read within one transaction, and held in memory at once.
 const keptAtOnce = 1024
 
-// Entries iterates over all entries of site, in the order in which they were found. While
-// the crawl runs, each entry is as it was at some time since the first was read.
+// Entries iterates over all entries of site, in the order in which they were found. If the
+// crawl runs meanwhile, each entry is as it was when it was read.
 func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	return func(yield func(Kept, error) bool) {
 		after := uint32(0)
@@ -89,8 +89,8 @@ func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	}
 }
 
-// keptAfter returns the next entries of a site after the number after, which it advances.
-// It reports whether there may be more.
+// keptAfter returns the next entries of a site, those with numbers greater than *after, and
+// sets *after to the last number. more is true if there may be further entries.
 func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -119,14 +119,15 @@ func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bo
 	return some, more, err
 }
 
-// A keptSite reads the entries of one site, with what is pending. The caller holds merging.
+// A keptSite reads the entries of one site, and applies what is pending to them. The caller
+// holds merging.
 type keptSite struct {
 	*view
-	n       siteNum // 0 if it is not known
+	n       siteNum // 0 if the site is not known
 	record  siteRecord
 	pending *pendingSite          // nil: nothing is pending
-	ends    map[uint32]pendingEnd // the last one for each number
-	unnamed map[uint64]pendingEnd // of entries that are among the pending links, by fingerprint
+	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
+	unnamed map[uint64]pendingEnd // the same for entries that are pending links, by fingerprint
 	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
 }
 
@@ -161,7 +162,7 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	return s, nil
 }
 
-// row returns the row of an entry, of any kind.
+// row returns the row of an entry, which may be of any kind except kindSeen.
 func (s *keptSite) row(num uint32) (key, value []byte, err error) {
 	if key = endedKey(s.n, num); s.entries.Get(key) != nil {
 		return key, s.entries.Get(key), nil
@@ -194,7 +195,7 @@ func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	return ranks
 }
 
-// kept returns the entry of a row, with what is pending of it.
+// kept returns the entry of a row, after what is pending for it.
 func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	e, err := rowEntry(s.record.Site, s.n, key, value)
 	if err != nil {
@@ -221,7 +222,7 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	return k, err
 }
 
-// bringForward applies pending changes of an entry's due time.
+// bringForward applies the pending changes of an entry's due time.
 func (s *keptSite) bringForward(k *Kept, fp uint64) error {
 	for _, at := range s.forward[fp] {
 		f, err := s.change.forwarded(at)
@@ -241,7 +242,7 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	j, err := s.change.journaled(end.place)
 	k.Fate, k.Due = j.fate, time.Time{}
 	k.Tries = max(k.Tries, j.tries)
-	if j.fate.Waits() { // as its row will have it
+	if j.fate.Waits() { // the same values that its row will have
 		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
 		if j.visits != nil {
 			k.Visits, k.Tries = j.visits, 0
@@ -251,8 +252,8 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	return err
 }
 
-// waits returns the fate of an entry that waits: if it will be fetched again, that of its
-// last visit.
+// waits returns the fate of an entry that waits: the fate of its last visit if it will be
+// fetched again, otherwise Waiting; both with the due time as Until.
 func waits(e *frontier.Entry) frontier.Fate {
 	fate := frontier.Fate{Code: frontier.Waiting}
 	if e.Visits != nil && e.Tries == 0 {
@@ -262,7 +263,8 @@ func waits(e *frontier.Entry) frontier.Fate {
 	return fate
 }
 
-// link returns the entry of a pending link. It reports whether there is one.
+// link returns the entry of the pending link with the fingerprint fp. ok is false if there is
+// no such link.
 func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if s.pending == nil {
 		return k, false, nil
@@ -288,7 +290,7 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	return k, true, err
 }
 
-// links returns the pending links that are new, each once.
+// links returns the entries of the pending links that are not in the file, each once.
 func (s *keptSite) links() (all []Kept, err error) {
 	if s.pending == nil {
 		return nil, nil
@@ -313,10 +315,10 @@ func (s *keptSite) links() (all []Kept, err error) {
 	return all, nil
 }
 
-// A rows iterates over the rows of a site by the numbers of their entries.
+// A rows iterates over the rows of a site in the order of the numbers of their entries.
 type rows struct {
 	sources []*rowSource
-	waiting []waitingRow // the first of the waiting entries, by number
+	waiting []waitingRow // the waiting entries with the lowest numbers, sorted by number
 	entries *bbolt.Bucket
 	n       siteNum
 }
@@ -333,8 +335,8 @@ type waitingRow struct {
 	due int64
 }
 
-// rowsAfter returns the rows of the entries with numbers greater than after, at least
-// keptAtOnce of them.
+// rowsAfter returns the rows of entries with numbers greater than after: all of them, or at
+// least the first keptAtOnce.
 func (s *keptSite) rowsAfter(after uint32) *rows {
 	r := &rows{entries: s.entries, n: s.n}
 	if s.n == 0 {
@@ -373,7 +375,7 @@ func (s *rowSource) move(key, value []byte) {
 	}
 }
 
-// next returns the row of the entry with the next number, or nil at the end.
+// next returns the next row and the number of its entry. key is nil at the end.
 func (r *rows) next() (key, value []byte, num uint32) {
 	var first *rowSource
 	for _, s := range r.sources {
@@ -398,8 +400,8 @@ func (r *rows) next() (key, value []byte, num uint32) {
 // MostAhead is the largest number that Ahead returns.
 const MostAhead = 100_000
 
-// Ahead returns how many entries of its site are fetched before k, which must be queued and
-// due; at most MostAhead. What is pending is not counted.
+// Ahead returns how many entries of the site of k are fetched before k, or MostAhead if there
+// are more. k must be queued and due. Pending entries are not counted.
 func (db *DB) Ahead(k Kept) (n int, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -442,7 +444,7 @@ func (db *DB) Names() iter.Seq2[frontier.Site, error] {
 	}
 }
 
-// namesAfter returns the next sites after one.
+// namesAfter returns the next sites in byte order after the site after.
 func (db *DB) namesAfter(after frontier.Site) (some []frontier.Site, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -9,18 +9,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leftAtOnce is how many entries are read within one transaction: while a transaction
-// lasts, the file cannot reuse freed pages.
+// leftAtOnce is how many entries are read within one transaction. It is small, because
+// bbolt cannot reuse freed pages of the file while a transaction lasts.
 const leftAtOnce = 256
 
-// Queued iterates over the entries of site that have not ended, including those handed out:
-// first those that are due, by rank, then those that wait. Entries that were submitted and
-// are not merged yet are not seen.
+// Queued iterates over the entries of site that have not ended, including those that are
+// out: first the entries that are ready, by rank, then the waiting ones, by due time. Entries
+// that were submitted and are not merged yet are left out.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return rowsOf(db.file.view, site, kindReady, kindWaiting)
 }
 
-// rowsOf iterates over the entries of a site in rows of some kinds.
+// rowsOf iterates over the entries of a site whose rows are of the given kinds, one kind
+// after the other.
 func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ...byte) iter.Seq2[frontier.Entry, error] {
 	return func(yield func(frontier.Entry, error) bool) {
 		for _, kind := range kinds {
@@ -44,7 +45,8 @@ func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ..
 	}
 }
 
-// someRows returns the next entries of a site after the row after.
+// someRows returns the next entries of a site in rows of one kind, those whose key is greater
+// than after. last is the key of the last of these rows.
 func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind byte, after []byte) (some []frontier.Entry, last []byte, err error) {
 	err = view(func(tx *bbolt.Tx) error {
 		n, err := siteNumber(tx.Bucket(bucketNames), site)
@@ -73,7 +75,7 @@ func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind b
 	return some, last, err
 }
 
-// rowEntry returns the entry in a row of the queue.
+// rowEntry returns the entry in a row of kindReady, kindWaiting or kindEnded, with its ID.
 func rowEntry(site frontier.Site, n siteNum, key, value []byte) (frontier.Entry, error) {
 	raw, err := unseal(bucketEntries, key, value)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Mark is the committed length of a file and the CRC-32C of its bytes up to there. It is
-// updated as the file grows, so that a file is not read again to append to it. A CRC
-// detects accidents, not forgery.
+// A Mark is the length of a file and the CRC-32C of its first Length bytes. It is updated as
+// the file grows, so that a run can append to a file without reading it. The CRC detects
+// accidents, not forgery.
 type Mark struct {
 	Length int64  `json:"length"`
 	Sum    uint32 `json:"crc32c,omitempty"`
-	Part   bool   `json:"part,omitempty"` // a run did not write this file: it does not cover the whole crawl
+	Part   bool   `json:"part,omitempty"` // some run did not write this file, so it does not cover the whole crawl
 	Lost   bool   `json:"lost,omitempty"` // the file is being rebuilt
 
 	// SHA256 is the state of the SHA-256 of the same bytes, which the next run continues
@@ -24,16 +24,17 @@ type Mark struct {
 // Digest returns the SHA-256 of the marked bytes; nil if it is not known.
 func (m Mark) Digest() []byte { return digest.Of(m.SHA256, m.Length) }
 
-// Of returns m with the length and sums of o.
+// Of returns m with the length and the checksums of o.
 func (m Mark) Of(o Mark) Mark {
 	m.Length, m.Sum, m.SHA256 = o.Length, o.Sum, o.SHA256
 	return m
 }
 
-// Marks are the marks of files, by their names in the directory of the crawl.
+// Marks are the marks of files, by their paths in the directory of the crawl.
 type Marks map[string]Mark
 
-// Expect records whether a run, which may be the first, writes a file.
+// Expect records whether the run that begins writes the file name. It sets Mark.Part if this
+// run or an earlier one does not. first says whether the run is the first.
 func (m Marks) Expect(name string, written, first bool) {
 	known, ok := m[name]
 	known.Part = known.Part || !written || !ok && !first
@@ -79,16 +80,16 @@ func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 	return growing, index, err
 }
 
-// An Outline reads and replaces the marks in the state of a crawl that no other process
-// holds.
+// An Outline reads and replaces marks and values in the state of a crawl that no process
+// runs.
 type Outline struct {
 	Marks Marks      // of files that grow
 	Index IndexMarks // of the index
 	bolt  *bbolt.DB
 }
 
-// OpenOutline opens the state of the crawl in dir, and checks all its pages first. It fails
-// with an *InUseError, a *DamagedError, a *VersionError, or an error of the file system.
+// OpenOutline checks all pages of the state of the crawl in dir, and opens it. It fails with
+// an *InUseError, a *DamagedError, a *VersionError, or an error of the file system.
 func OpenOutline(dir string) (o *Outline, err error) {
 	bolt, err := openChecked(dir, false)
 	if err != nil {
@@ -110,7 +111,7 @@ func OpenOutline(dir string) (o *Outline, err error) {
 	return o, nil
 }
 
-// PutMarks stores new marks of the files.
+// PutMarks stores new marks of the files that grow, and of the index.
 func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 	return updateMarks(o.bolt, growing, index)
 }
@@ -118,7 +119,8 @@ func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 // Close closes the state.
 func (o *Outline) Close() error { return o.bolt.Close() }
 
-// PutMarks stores new marks of the files, before Begin or after the last commit.
+// PutMarks stores new marks of the files that grow, and of the index. It must be called
+// before Begin or after the last commit.
 func (db *DB) PutMarks(growing Marks, index IndexMarks) error {
 	return db.file.guarded(true, func() error { return updateMarks(db.file.bolt, growing, index) })
 }
@@ -133,7 +135,8 @@ func updateMarks(bolt *bbolt.DB, growing Marks, index IndexMarks) error {
 	})
 }
 
-// All returns the marks of all files, also of a state whose last run did not close it.
+// All returns the marks of all files. Unlike Files, it also works if the last run did not
+// close the state.
 func (o *Outline) All() (f Files, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
 		f, err = getFiles(tx)
@@ -149,7 +152,8 @@ func (o *Outline) Put(key string, value any) error {
 	})
 }
 
-// Get reads a value that was Put, if there is one.
+// Get reads the value that was Put under key. If there is none, it leaves value unchanged
+// and returns nil.
 func (o *Outline) Get(key string, value any) error {
 	err := o.bolt.View(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// MendFlips corrects single flipped bits in the state file in dir, which no process holds,
-// and returns their number: in rows, whose checksum tells which bit it was, in the meta
-// pages, and in the headers of pages. It changes the file in place.
+// MendFlips corrects single flipped bits in the state file in dir, in place, and returns their
+// number. It corrects bits in rows and in the meta pages, where the checksum tells which bit
+// has flipped, and in the headers of pages. No process may hold the file.
 func MendFlips(dir string) (n int, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
 	if err != nil {
@@ -60,8 +60,8 @@ func goodHead(b []byte) bool {
 	return binary.NativeEndian.Uint32(b) == 0xED0CDAED && sum.Sum64() == binary.NativeEndian.Uint64(b[56:])
 }
 
-// oneBit flips bits of b, one at a time, until good returns true. ok is false if good
-// returns true at once or for no bit; then b is unchanged.
+// oneBit flips one bit of b after the other until good returns true. If good returns true
+// before any bit is flipped, or for no bit, ok is false and b is unchanged.
 func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	if good() {
 		return 0, false
@@ -76,8 +76,8 @@ func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	return 0, false
 }
 
-// maxMended is the longest row that is searched for a flipped bit, in bytes: the time grows
-// with the square of the length.
+// maxMended is the length of the longest row that is searched for a flipped bit, in bytes. The
+// time of a search grows with the square of the length.
 const maxMended = 16 << 10
 
 // rows corrects the pages that are in use: their numbers and kinds, the places of their
@@ -149,8 +149,8 @@ func (m *mender) rows() error {
 	return nil
 }
 
-// element corrects the flag that says whether an element of a leaf is a bucket, and the
-// name of a bucket: all buckets are in the root, and none is nested.
+// element corrects the flag that says whether an element of a leaf is a bucket, and the name
+// of a bucket. It can, because all buckets are in the root, and have known names.
 func (m *mender) element(b []byte, e int, inBucket bool) {
 	key, _, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 	if err != nil {
@@ -191,7 +191,7 @@ func (m *mender) row(b []byte, e int) {
 	}
 	key, value, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 	if err == nil && (good() || bytes.Equal(key, keyVersion) || bytes.Equal(key, keySeed) || len(key) == 32) {
-		return // a row without a checksum, or an undamaged one
+		return // the row is undamaged, or has no checksum
 	}
 	if _, ok := oneBit(b[e:e+pageElement], good); ok {
 		m.n++

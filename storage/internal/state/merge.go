@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A change is what one commit does to the buckets, within one transaction. acknowledge
-// makes the changes in memory, after the transaction.
+// A change collects what one commit does to the buckets, within one transaction. After the
+// transaction, acknowledge makes the same changes in memory.
 type change struct {
 	db *DB
 	tx *bbolt.Tx
@@ -22,29 +22,29 @@ type change struct {
 	readers
 
 	row   uint64            // number of the last row of the journal
-	rows  map[uint32][]byte // texts of rows of the journal that were read, by the low half of their number
+	rows  map[uint32][]byte // rows of the journal that were read, without checksums, by the low half of their number
 	arena arena
 
-	size     int64             // bytes of the file, before
-	archived map[string]uint32 // new entries of book.archived
+	size     int64             // bytes of the file before the transaction
+	archived map[string]uint32 // what to add to book.archived
 	merged   []mergedSite
-	ended    []uint64             // IDs of entries that are not out any more
-	records  []changedSite        // with their new records
-	touched  []frontier.SiteState // of these
+	ended    []uint64             // IDs of entries whose end was merged
+	records  []changedSite        // sites whose record was changed
+	touched  []frontier.SiteState // the new states of the sites in records
 	payloads []string             // keys of the payloads that were put
-	upTo     uint64               // all rows of the journal up to this one are merged
-	drained  bool                 // the common clocks were written
+	upTo     uint64               // all rows of the journal up to this row are merged
+	drained  bool                 // a pass has ended, and the common clocks were written
 	pass     *pass                // the pass that this commit leaves unfinished; nil: none
-	at       int                  // index in its sites of the first one that is left
+	at       int                  // index in pass.sites of the first site that is not merged
 
-	payloadsMerged bool // also those in the payload journal
+	payloadsMerged bool // all payloads were merged, also those of the payload journal
 }
 
 // writeBuckets are the buckets that a change writes.
 type writeBuckets struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
 
-// readers are cursors of these buckets. They are reused, as making a cursor costs more than
-// a search; what a cursor finds is valid until something is written.
+// readers are cursors of three of the writeBuckets. They are reused, because making a cursor
+// costs more than a search. The row that a cursor finds is valid until something is written.
 type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
 
 // get returns the value of a key, or nil.
@@ -75,8 +75,8 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 		},
 	}
 	c.readers = readers{journalRows: c.journal.Cursor(), stateRows: c.states.Cursor(), entryRows: c.entries.Cursor()}
-	// A merge adds many rows to a leaf at once, which bbolt then splits into leaves filled
-	// to this part.
+	// A merge adds many rows to a leaf at once. bbolt then splits the leaf into leaves that
+	// are filled to this part.
 	c.entries.FillPercent = 0.75
 	c.states.FillPercent, c.names.FillPercent = 0.9, 0.9
 	return c
@@ -88,8 +88,8 @@ const (
 	endCost  = 4
 )
 
-// some returns the links of s that are merged at once: all of them if one may be that of an
-// entry that ended.
+// some returns the links of s that one commit merges: the first MaxSlice, or all of them if
+// one of them may be an entry that has ended.
 func (c *change) some(s *pendingSite) []pendingLink {
 	if c.whole(s) {
 		return s.links
@@ -97,19 +97,19 @@ func (c *change) some(s *pendingSite) []pendingLink {
 	return s.links[:c.db.limits.MaxSlice]
 }
 
-// whole reports whether s is merged at once.
+// whole reports whether one commit merges all links of s.
 func (c *change) whole(s *pendingSite) bool {
 	return len(s.links) <= c.db.limits.MaxSlice || s.unnamed > 0
 }
 
-// cost returns the cost of merging s, or of the part of it that is merged at once.
+// cost returns the cost of what merge does for s, in links.
 func (c *change) cost(s *pendingSite) int {
 	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
 
-// merge merges what is pending for a site: all completions, and as many links as fit.
-// Repeating it after a kill changes nothing: the record of the site says up to which row
-// its completions were merged, and a link that was queued is known.
+// merge merges what is pending for a site: all completions, and the links that some returns.
+// Repeating it after a kill changes nothing, because the record of the site has the number of
+// the last row whose completions were merged, and a link that was queued is not new.
 func (c *change) merge(s *pendingSite) error {
 	n, err := c.lookUp(s)
 	if err != nil {
@@ -130,7 +130,8 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	// Links first: an entry that ended in another file may be among them.
+	// Links first, because one of them may be an entry that has already ended: it ended in
+	// the file of another DB, whose group was applied.
 	if err := c.link(n, r, links, found); err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (c *change) updateStates() {
 // complete merges the completions of a site.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	ends := s.ends
-	if s.unnamed > 0 { // their numbers may be assigned by this commit, and are unused if it fails
+	if s.unnamed > 0 { // in a copy of ends: this commit may assign their numbers, and it may fail
 		named := pendingSite{ends: slices.Clone(s.ends), unnamed: s.unnamed}
 		if err := named.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
 			return err
@@ -188,7 +189,8 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	return err
 }
 
-// take merges the end of an entry, or its change in the queue.
+// take merges a pendingEnd: the end of an entry, its return to the queue, or its new due
+// time.
 func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	if e.what == comesForward {
 		return c.bringForward(n, r, e)
@@ -205,7 +207,8 @@ func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	return c.end(n, r, e.num, &j)
 }
 
-// end moves an entry out of the queue: to the ended ones, or to the waiting ones.
+// end moves the row of an entry to the ended entries, or, if its fate waits, to the waiting
+// entries.
 func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	from := readyKey(n, j.rank, num)
 	if j.due != 0 {
@@ -213,8 +216,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// The due time was corrected in this file, after a clock that ran ahead, but not in
-		// the one where the entry ended, or vice versa.
+		// turnBack has changed the due time in this file, but not in the file where the entry
+		// ended, or the other way round.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -258,7 +261,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
-// waiting returns the row of a waiting entry with any due time, or nil.
+// waiting looks for the row of a waiting entry whose due time is not known. It returns nil
+// if there is none.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
@@ -269,8 +273,8 @@ func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	return nil, nil
 }
 
-// unseen returns the links of a site that were never seen: their indexes in links, in
-// order. The result is valid until the next call.
+// unseen returns the indexes of those links that are not known to the site n, sorted, and
+// each URL only once. The result is valid until the next call.
 func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	if len(links) == 0 {
 		return nil, nil
@@ -304,10 +308,10 @@ type workspace struct {
 	all  []encoded
 }
 
-// maxSpareOps limits what is kept for the next commit group.
+// maxSpareOps is the largest capacity of a slice that is kept for the next commit group.
 const maxSpareOps = 1 << 10
 
-// reuse recycles the memory of a commit group that is not used any more.
+// reuse keeps the memory of a finished commit group for the next group.
 func (w *workspace) reuse(g *commitGroup, rowSize int) {
 	if ops := g.taken.ops; cap(ops) <= maxSpareOps {
 		clear(ops)
@@ -349,7 +353,8 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	return insert(c.entries, c.entryRows, n, news, c.db.limits.MaxBlock, &c.arena)
 }
 
-// number returns the number of a place's row: the newest one with its low half.
+// number returns the whole number of the row of a place. A place has only the low half of
+// the number; number returns the newest row of the journal that has this low half.
 func (c *change) number(p place) uint64 {
 	n := c.row&^0xffffffff | uint64(p.row)
 	if n > c.row {
@@ -358,7 +363,7 @@ func (c *change) number(p place) uint64 {
 	return n
 }
 
-// text returns the text of the journal from a place on.
+// text returns the row of a place, from the place on.
 func (c *change) text(p place) ([]byte, error) {
 	text, ok := c.rows[p.row]
 	if !ok {
@@ -374,8 +379,8 @@ func (c *change) text(p place) ([]byte, error) {
 	return text[p.at:], nil
 }
 
-// readRow returns the text of a row. Each commit of a pass reads nearly all rows: they are
-// checked once.
+// readRow returns a row of the journal without its checksum. It checks the checksum of each
+// row only once in a pass, because each commit of a pass reads nearly all rows.
 func (c *change) readRow(number uint64) ([]byte, error) {
 	key, low, checked := rowKey(number), uint32(number), c.db.book.checked
 	value := get(c.journalRows, key)
@@ -410,7 +415,8 @@ func (c *change) entry(p place) ([]byte, error) {
 	return e, err
 }
 
-// site returns the number and record of a site; n is 0 for a new site.
+// site returns the number and the record of a site. If n is 0 the site is new: it gets a
+// number and an empty record.
 func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
 	r := &siteRecord{Site: name}
 	if n != 0 {
@@ -437,7 +443,7 @@ func (c *change) lookUp(s *pendingSite) (siteNum, error) {
 	return siteNumber(c.names, s.name)
 }
 
-// siteNumber returns the number of a site, 0 if it is not known.
+// siteNumber returns the number of a site, or 0 if the site is not known.
 func siteNumber(names *bbolt.Bucket, site frontier.Site) (siteNum, error) {
 	value := names.Get([]byte(site))
 	if value == nil {
@@ -457,8 +463,7 @@ func decodeNumber(name, value []byte) (siteNum, error) {
 	return siteNum(binary.BigEndian.Uint32(raw)), nil
 }
 
-// keepCommon writes the clocks that several sites share. A clock never goes back, nor do
-// the clocks of one journal.
+// keepCommon writes the clocks that several sites share. It never makes a clock earlier.
 func (c *change) keepCommon(clocks map[string]time.Time) error {
 	for name, due := range clocks {
 		is, err := commonClock(c.common, []byte(name))
@@ -475,7 +480,8 @@ func (c *change) keepCommon(clocks map[string]time.Time) error {
 	return nil
 }
 
-// commonClock returns the zero time for an unknown clock.
+// commonClock returns the due time of a clock that several sites share, or the zero time if
+// the clock is not known.
 func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
 	value := common.Get(name)
 	if value == nil {
@@ -509,12 +515,12 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
-// mostPassed limits how many entries that wait for another try are skipped to find the
-// first one that will be fetched again.
+// mostPassed limits how many entries that wait for another try firstWaiting skips to find the
+// first entry that will be fetched again.
 const mostPassed = 64
 
-// stateOf returns the state of a site. out tells which entries are out; ready of them have
-// kindReady.
+// stateOf returns the state of a site. out reports whether an entry is out; ready is the
+// number of entries with kindReady that are out.
 func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
 		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued - r.Again, Again: r.Again, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
@@ -528,8 +534,9 @@ func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(n
 	return st
 }
 
-// firstWaiting sets in st when the first waiting entry of a site that is not out is due,
-// and, if again is set, the first of these that will be fetched again.
+// firstWaiting looks at the waiting entries of a site that are not out. It sets st.Waiting to
+// the due time of the first. If again is set, it sets st.NextAgain to the due time of the
+// first that will be fetched again.
 func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
 	prefix, passed := n.prefix(kindWaiting), 0
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {

@@ -7,18 +7,19 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A numberCache remembers the numbers of recently used sites, for the sifting of links:
-// half of its searches are for a site. It has one place for each of many hashes, and may
-// confuse sites with similar hashes. So it is used only if that does no harm: a link that
-// is looked up at the wrong site is not found there, and is looked up again when it is
-// merged. It is safe for concurrent use; the zero value is empty.
+// A numberCache remembers the numbers of recently used sites. DB.sift uses it, because half
+// of its searches in the file would be for the number of a site. A numberCache may confuse
+// sites with similar hashes. In sift that does no harm: a link that is looked up at the wrong
+// site is not found there, and is looked up again when it is merged. A numberCache is safe
+// for concurrent use; the zero value is empty.
 type numberCache struct {
-	places atomic.Pointer[[numberPlaces]atomic.Uint64] // the upper half of the hash, and the number
+	places atomic.Pointer[[numberPlaces]atomic.Uint64] // each has the upper half of the hash, and the number
 }
 
 const numberPlaces = 1 << 18 // 2 MiB
 
-// number returns the number of a site, 0 if it is not in the cache.
+// number returns the number of a site, or 0 if the site is not in the cache. Rarely it returns
+// the number of another site.
 func (c *numberCache) number(site frontier.Site) siteNum {
 	p := c.places.Load()
 	if p == nil {

@@ -2,20 +2,20 @@ package state
 
 import "sync"
 
-// handedOut tracks the entries that were handed out: Read does not return them again, though
-// the file still says that they are queued.
+// handedOut tracks the entries that are out: those that Read has returned, and those that
+// have ended without being read here, until their end is merged. In the file they are still
+// queued, but Read does not return them again.
 type handedOut struct {
 	mu    sync.Mutex // taken after queue.mu, never before it
 	sites map[siteNum]*outEntries
 }
 
-// outEntries are the entries of a site that were read and are still queued in the file: the
-// frontier has them, or their end is not merged yet. A nil outEntries is empty.
+// outEntries are the entries of a site that are out. A nil outEntries is empty.
 type outEntries struct {
-	ready map[uint32]bool // by number: whether it has kindReady
-	hand  int             // how many the frontier has, without those that are held
-	dry   bool            // the last read returned all entries
-	upTo  []byte          // every row with kindReady whose key is not greater is out
+	ready map[uint32]bool // by number of the entry: whether its row has kindReady
+	hand  int             // how many entries the frontier has, without held ones (frontier.Completion.Held)
+	dry   bool            // the last read returned all entries that were left
+	upTo  []byte          // all entries with kindReady whose key is not greater than upTo are out
 }
 
 func (o *outEntries) has(num uint32) bool {
@@ -26,7 +26,7 @@ func (o *outEntries) has(num uint32) bool {
 	return is
 }
 
-// count returns how many ready entries f returns true for.
+// count returns the number of entries with kindReady for which f returns true.
 func (o *outEntries) count(f func(num uint32) bool) (n int) {
 	if o == nil {
 		return 0
@@ -39,7 +39,7 @@ func (o *outEntries) count(f func(num uint32) bool) (n int) {
 	return n
 }
 
-// take marks an entry as out; it reports whether it was not.
+// take marks an entry as out. It returns false if the entry was out already.
 func (h *handedOut) take(n siteNum, num uint32, ready bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *handedOut) isOut(n siteNum, num uint32) bool {
 	return h.sites[n].has(num)
 }
 
-// begin appends to key the key up to which every ready row of a site is out, so that a read
-// need not look at all of them again.
+// begin appends outEntries.upTo of a site to key, so that a read can begin after the entries
+// that are out.
 func (h *handedOut) begin(n siteNum, key []byte) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,8 +73,8 @@ func (h *handedOut) begin(n siteNum, key []byte) []byte {
 	return key
 }
 
-// read records how many more entries of a site the frontier has, whether there are no more
-// of them, and up to which key every ready row is out; nil if that is not known.
+// read records a read of a site: how many entries the frontier got, whether no more are
+// left, and the new outEntries.upTo; if upTo is nil, the old value stays.
 func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,9 +87,9 @@ func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 	}
 }
 
-// give records that an entry has ended, or is held. It reports whether the frontier has no
-// entry of its site any more, and the file none to read: new ones may be in the journal
-// only.
+// give records that the entry of a completion has ended, or is held. It returns true if the
+// frontier has no other entry of the site, and the file had none left at the last read. Then
+// entries that can be fetched may be only in the journal.
 func (h *handedOut) give(e *encoded) (starves bool) {
 	if !e.leaves {
 		return false
@@ -104,8 +104,8 @@ func (h *handedOut) give(e *encoded) (starves bool) {
 	return o.hand <= 0 && o.dry
 }
 
-// merged forgets entries whose end was merged. Sites that were changed may have got rows
-// before those that were read.
+// merged forgets the entries ids, whose end was merged. It also clears upTo of the changed
+// sites, because they may have new rows before that key.
 func (h *handedOut) merged(changed []changedSite, ids []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

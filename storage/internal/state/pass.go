@@ -6,34 +6,35 @@ import (
 	"time"
 )
 
-// When the journal is merged: merging more at once touches fewer pages of the file; merging
-// less makes new sites known sooner.
+// These constants decide when the journal is merged. Merging more at once touches fewer pages
+// of the file; merging less makes new sites known sooner.
 const (
-	someAge    = time.Second           // after this, merge if at most someMerge is pending
-	fullAge    = 30 * time.Second      // after this, merge in any case
-	idle       = 20 * time.Millisecond // after this without new work, merge
-	siteWeight = 2                     // memory of a pending site, in links
+	someAge    = time.Second           // after this time, merge if at most SomeMerge is pending
+	fullAge    = 30 * time.Second      // after this time, merge in any case
+	idle       = 20 * time.Millisecond // after this time without new work, merge
+	siteWeight = 2                     // a pending site takes as much memory as this many links
 )
 
-// Limits are the limits of writing the state, in one place so that tests can make them
-// small.
+// Limits are the limits of writing the state. Tests make them small. "Pending" is the number
+// of links and completions that are not merged.
 type Limits struct {
-	SmallPending int // up to here, links and completions are merged at once
-	SomeMerge    int // up to here, merging is cheap enough for each second
-	FullMerge    int // from here on, merge
-	Slice        int // least cost that one commit merges
-	MaxSlice     int // links of one site that are merged at once
-	RowSize      int // bytes of a row of a journal, about
-	Payloads     int // how many are merged at once
-	MaxBlock     int // fingerprints in a block
-	Sift         int // bytes of the state file from which on Submit looks up known links
+	SmallPending int // with at most this many pending, merge with every commit
+	SomeMerge    int // with at most this many pending, merge after someAge
+	FullMerge    int // with at least this many pending, merge
+	Slice        int // least cost that one commit of a pass merges, in links
+	MaxSlice     int // number of links of one site that one commit merges
+	RowSize      int // approximate size of a row of a journal, in bytes
+	Payloads     int // number of payloads in their journal from which on they are merged
+	MaxBlock     int // number of fingerprints in a block
+	Sift         int // size of the state file, in bytes, from which on Submit looks up known links
 
 	// How much may wait for a commit before Submit blocks.
 	Queue      int // number of operations
-	QueueLinks int // number of links in them
-	QueueBytes int // size of their completions
+	QueueLinks int // number of links in these operations
+	QueueBytes int // size of the completions in these operations
 }
 
+// Usual are the limits of a DB without Options.Limits.
 var Usual = Limits{
 	SmallPending: 64,
 	SomeMerge:    20_000,
@@ -42,11 +43,11 @@ var Usual = Limits{
 	MaxSlice:     8000,
 	// bbolt keeps at least two rows in a leaf and rewrites the last leaf with every commit.
 	RowSize: 16 << 10,
-	// They are in memory until then.
+	// Until they are merged, payloads are also in memory.
 	Payloads: 4096,
-	// A little less than half a page of bbolt's.
+	// A block takes a little less than half a page of bbolt's.
 	MaxBlock: 160,
-	// In a small file many merged links are on the same page.
+	// In a smaller file, merging known links is cheap: many are on the same page.
 	Sift: 512 << 20,
 
 	Queue:      512,
@@ -54,7 +55,7 @@ var Usual = Limits{
 	QueueBytes: 4 << 20,
 }
 
-// with returns l with the bounds that are not 0.
+// with returns l with the fields of b that are not 0.
 func (l Limits) with(b Bounds) Limits {
 	l.Queue = cmp.Or(b.Queue, l.Queue)
 	l.QueueLinks = cmp.Or(b.Links, l.QueueLinks)
@@ -62,8 +63,8 @@ func (l Limits) with(b Bounds) Limits {
 	return l
 }
 
-// mergeSome merges the sites that the frontier waits for, and a slice of the rest when it
-// is time.
+// mergeSome merges the sites that have nothing else to read (batch.hungry). If a pass is
+// under way, or it is time to begin one, it also merges the next sites of the pass.
 func (c *change) mergeSome(g *commitGroup) error {
 	p := c.db.book.pending
 	left, budget := p.todo, c.db.limits.Slice
@@ -95,7 +96,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		}
 		return nil
 	}
-	// A pass must be faster than the new work.
+	// Merge more than this group adds, so that the pass ends.
 	for _, e := range g.all {
 		budget += (1 + len(e.links)) * 3 / 2
 	}
@@ -124,7 +125,8 @@ func (c *change) mergeSome(g *commitGroup) error {
 	return nil
 }
 
-// drain ends a pass: everything in the journal up to a row is merged.
+// drain ends a pass: everything in the journal up to the row upTo is merged. It writes the
+// common clocks and deletes these rows.
 func (c *change) drain(upTo uint64) error {
 	c.pass, c.drained = nil, true
 	if err := c.keepCommon(c.db.book.pending.common); err != nil {
@@ -133,7 +135,8 @@ func (c *change) drain(upTo uint64) error {
 	return c.forget(upTo)
 }
 
-// A pass merges everything that was pending when it began, in the order of the file.
+// A pass merges everything that was pending when it began, in the order of the sites in the
+// file, over several commits.
 type pass struct {
 	sites []*pendingSite
 	at    int    // index of the first site that is not merged

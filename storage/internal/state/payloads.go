@@ -11,14 +11,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Payload identifies the answer that was archived first with a payload.
+// A Payload names the first archived answer that has a payload, by time and URL.
 type Payload struct {
 	Date time.Time
 	URL  string
 }
 
-// Payload returns the first answer whose payload has the digest ("sha1:" and base 32), or
-// nil.
+// Payload returns the first answer whose payload has the digest ("sha1:" and base 32), or nil
+// if there is none.
 func (db *DB) Payload(digest string) (p *Payload, err error) {
 	key := payloadKey(digest)
 	db.queue.mu.Lock()
@@ -39,7 +39,8 @@ func (db *DB) Payload(digest string) (p *Payload, err error) {
 	return p, err
 }
 
-// PutPayload stores an answer whose record was appended before.
+// PutPayload stores an answer. The record of the answer must have been appended before, so
+// that no commit has the payload without the record.
 func (db *DB) PutPayload(digest string, p Payload) error {
 	return db.enqueue(op{digest: digest, payload: &p})
 }
@@ -67,12 +68,12 @@ func getPayload(key, value []byte) (*Payload, error) {
 
 func (d *decoder) payload() Payload { return Payload{d.time(), d.string()} }
 
-// Payloads are added in order of time and looked up by digest, so that nearly each one of a
-// commit would rewrite another page of the file. They are kept in a journal of their own,
+// The payloads of one commit have unrelated digests, so that in bucketPayloads nearly each of
+// them would rewrite another page of the file. So they are kept in a journal of their own,
 // and in memory, until there are many.
 
-// A journaledPayload is a part of a row of that journal: its key after its length, and the
-// value for bucketPayloads without the checksum.
+// A journaledPayload is a payload in a row of that journal: its key, and its value for
+// bucketPayloads without the checksum. In the row the key follows its length.
 type journaledPayload struct{ key, raw []byte }
 
 func appendPayload(row, key []byte, p *Payload) []byte {
@@ -80,7 +81,7 @@ func appendPayload(row, key []byte, p *Payload) []byte {
 	return appendString(appendTime(row, p.Date), p.URL)
 }
 
-// payloadsOf calls f for the payloads in a row of the journal.
+// payloadsOf calls f for each payload in a row of the journal of payloads.
 func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
 	raw, err := unseal(bucketPayloadJournal, key, value)
 	if err != nil {
@@ -154,8 +155,8 @@ func (c *change) journalPayloads(ops []op) error {
 	return end()
 }
 
-// mergePayloads moves the payloads of the journal to bucketPayloads. Of several answers
-// with the same payload it keeps the first.
+// mergePayloads moves the payloads of their journal to bucketPayloads. If several answers
+// have the same payload, it keeps the first.
 func (c *change) mergePayloads() error {
 	all := make([]journaledPayload, 0, len(c.db.book.payloads)+len(c.payloads))
 	err := c.tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {

@@ -7,38 +7,38 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// pending is what the journal holds that is not merged yet, by site: only places in the
-// journal, a few bytes for each link. Goroutines other than the committer hold DB.merging
-// to read it.
+// pending lists what the journal holds that is not merged yet, by site. It has only places
+// in the journal, a few bytes for each link. Goroutines other than the committer hold
+// DB.merging to read it.
 type pending struct {
 	sites  map[frontier.Site]*pendingSite
-	common map[string]time.Time // clocks that several sites share
-	todo   int                  // links and completions
-	since  time.Time            // when it was last empty
-	groups []group              // not settled, oldest first
+	common map[string]time.Time // clocks that several sites share: their due times, by name
+	todo   int                  // number of links and completions
+	since  time.Time            // when pending was last empty
+	groups []group              // that are not settled, oldest first
 }
 
-// A group is the submits of one commit that have not settled, and its last row of the
-// journal.
+// A group counts the submits of one commit. It settles when all rows of the journal up to
+// row are merged.
 type group struct {
-	row     uint64
+	row     uint64 // number of the last row of the commit
 	submits int
 }
 
-// A pendingSite is what is pending for one site, in order.
+// A pendingSite lists what is pending for one site, in the order of the journal.
 type pendingSite struct {
 	name    frontier.Site
 	num     siteNum // 0 if it is not known (yet)
 	done    int     // number of completions
 	last    place   // of the last completion
-	clocks  place   // of the last one with the clocks of the site; zero without one
+	clocks  place   // of the last completion with the clocks of the site; zero if there is none
 	ends    []pendingEnd
 	unnamed int // number of ends whose entries may be among links
 	links   []pendingLink
 }
 
-// A place is a position in the journal: the low half of the number of the row, and an
-// offset in its text, in bytes.
+// A place is a position in the journal: the low half of the number of a row, and an offset
+// in the row after its checksum, in bytes.
 type place struct{ row, at uint32 }
 
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
@@ -46,18 +46,18 @@ func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 // A pendingEnd is the end of an entry, its return to the queue, or a new due time.
 type pendingEnd struct {
 	named
-	waited bool // it had kindWaiting
+	waited bool // the entry had kindWaiting
 	what   fateOf
-	place  // of the completion; if the entry is brought forward, of the forward
+	place  // of the completion; for comesForward, of the encoded forward
 }
 
 // A fateOf is a kind of pendingEnd.
 type fateOf uint8
 
 const (
-	hasEnded fateOf = iota
-	comesBack
-	comesForward
+	hasEnded     fateOf = iota
+	comesBack           // the entry was set aside, and is queued again
+	comesForward        // the entry waits to be fetched again, and is due earlier
 )
 
 type pendingLink struct {
@@ -71,7 +71,8 @@ func newPending() *pending {
 
 func (p *pending) empty() bool { return len(p.sites) == 0 && len(p.common) == 0 }
 
-// site returns what is pending for a site; it copies the name of a new site.
+// site returns what is pending for a site, and adds the site if it is missing. It copies the
+// name of a new site.
 func (p *pending) site(name frontier.Site) *pendingSite {
 	s := p.sites[name]
 	if s == nil {
@@ -82,7 +83,7 @@ func (p *pending) site(name frontier.Site) *pendingSite {
 	return s
 }
 
-// add adds the completions of a commit, whose last row is row.
+// add adds the completions of a commit. row is the number of the last row of the commit.
 func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	if len(all) == 0 {
 		return
@@ -120,8 +121,8 @@ func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	}
 }
 
-// forward adds the entries that a completion brings forward. The completion counts for each
-// site that has one of them.
+// forward adds the entries that a completion brings forward. The completion is counted once
+// for each site of these entries.
 func (p *pending) forward(e *encoded) {
 	at := e.place
 	var s *pendingSite
@@ -138,7 +139,7 @@ func (p *pending) forward(e *encoded) {
 	}
 }
 
-// complete adds a completion of the site.
+// complete adds a completion with the clocks of the site, or with entries that come back.
 func (s *pendingSite) complete(e *encoded) {
 	at := e.place
 	s.done++
@@ -165,10 +166,10 @@ func (s *pendingSite) end(e pendingEnd) {
 }
 
 // unnamed reports whether the entry may be one of the pending links. An entry that is
-// brought forward was merged before; otherwise the forward has no effect.
+// brought forward cannot: its link was merged before, or else the forward has no effect.
 func (e *pendingEnd) unnamed() bool { return e.num == 0 && e.what != comesForward }
 
-// resolve sets the numbers of the entries that ended, if number finds them.
+// resolve sets the missing numbers of the entries in ends that number finds.
 func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -187,7 +188,8 @@ func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err e
 	return nil
 }
 
-// first returns the first place that is pending for s.
+// first returns the place of the first link that is pending for s, or that of the last
+// completion if no link is.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -195,7 +197,8 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had removes the completions of a site that were merged before.
+// had removes the completions of a site that were merged before the file was opened. effect
+// reports whether the completion at a place was merged there.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	s.unnamed = 0
@@ -213,7 +216,7 @@ func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	}
 }
 
-// merged removes what was merged.
+// merged removes the completions and the links of a site that were merged.
 func (p *pending) merged(m mergedSite) {
 	s := m.pendingSite
 	s.num = m.num
@@ -224,7 +227,8 @@ func (p *pending) merged(m mergedSite) {
 	}
 }
 
-// settled removes the groups up to a row and returns the number of their submits.
+// settled removes the groups whose rows are merged up to row, and returns the number of their
+// submits.
 func (p *pending) settled(row uint64) (n int) {
 	for len(p.groups) > 0 && p.groups[0].row <= row {
 		n += p.groups[0].submits

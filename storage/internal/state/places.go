@@ -7,8 +7,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A file of the archive has thousands of answers and a name of forty bytes: the rows of
-// ended entries have its number instead.
+// The rows of ended entries have the number of a WARC file instead of its name, because the
+// name takes forty bytes and a file has thousands of answers.
 
 // appendEnded appends the fate of an ended entry, and the place of its answer in the
 // archive, if it has one: the number of the file, and the offset.
@@ -41,7 +41,7 @@ func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 
 func archiveKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// archiveNumber returns the number of a file, a new one if it has none.
+// archiveNumber returns the number of a WARC file. If the file has none, it gets a new number.
 func (c *change) archiveNumber(name string) (uint32, error) {
 	if n := c.archived[name]; n != 0 {
 		return n, nil
@@ -62,7 +62,7 @@ func (c *change) archiveNumber(name string) (uint32, error) {
 	return n, put(archives, archiveKey(n), c.arena.value([]byte(name)))
 }
 
-// loadArchives reads the numbers of all files.
+// loadArchives returns the numbers of all WARC files, by name.
 func loadArchives(tx *bbolt.Tx) (map[string]uint32, error) {
 	numbers := map[string]uint32{}
 	return numbers, tx.Bucket(bucketArchives).ForEach(func(key, value []byte) error {

@@ -8,9 +8,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt maps the file with random access: the system reads only the page that is used, and
-// the pages of a bucket are all over the file. Reading a whole bucket would wait for the
-// disk once per page. In the order of the file, many pages are read at a time.
+// bbolt maps the file for random access, so that the system reads only the page that is used.
+// The pages of a bucket are all over the file, so that iterating over a bucket waits for the
+// disk once per page. prefetch reads the same pages in the order of the file, many at a time.
 
 const (
 	nearPages = 16 // largest gap, in pages, that is read with the pages around it
@@ -18,13 +18,13 @@ const (
 )
 
 // prefetch makes the system read whole buckets into its memory, before the caller iterates
-// over them. It ignores errors: the caller will meet them.
+// over them. It ignores errors, because the caller will get them, too.
 func (f *file) prefetch(tx *bbolt.Tx, buckets ...*bbolt.Bucket) {
 	size := int64(tx.DB().Info().PageSize)
 	r := pageReader{f.handle, size, uint64(tx.Size() / size)}
 	var pages []uint64
 	for _, b := range buckets {
-		if root := uint64(b.Root()); root != 0 { // otherwise it is within another page
+		if root := uint64(b.Root()); root != 0 { // otherwise the bucket is within another page
 			pages = append(pages, r.leaves(root)...)
 		}
 	}
@@ -50,7 +50,7 @@ type pageReader struct {
 // leaves returns the leaves below a page, without their continuation pages.
 func (r *pageReader) leaves(root uint64) (all []uint64) {
 	level, met := []uint64{root}, uint64(1)
-	for r.isBranch(level[0]) { // all pages of a level are of one kind
+	for r.isBranch(level[0]) { // the pages of a level are all branches or all leaves
 		var below []uint64
 		for _, n := range level {
 			below = r.below(n, below)
@@ -68,7 +68,8 @@ func (r *pageReader) isBranch(n uint64) bool {
 	return flags == branchPage
 }
 
-// head returns the header of a page; zeros if it cannot be read.
+// head returns the flags and the number of elements in the header of a page, and the size of
+// the page with its continuation, in bytes. It returns zeros if the page cannot be read.
 func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
 	var h [pageHeader]byte
 	if n >= r.pages {
@@ -103,8 +104,8 @@ type pageRun struct {
 	count int
 }
 
-// runs groups sorted pages into ranges, with the small gaps between them. No range is
-// longer than most.
+// runs groups sorted pages into ranges, which include gaps smaller than nearPages. No range
+// has more than most pages.
 func runs(pages []uint64, most int) (all []pageRun) {
 	for _, n := range pages {
 		if last := len(all) - 1; last >= 0 {

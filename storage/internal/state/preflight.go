@@ -14,15 +14,15 @@ import (
 // firstPages is how many pages a new bbolt file has.
 const firstPages = 4
 
-// Unwritten reports whether the state file in dir was not written completely: when the
-// crawl was begun, the disk was full or the process was killed.
+// Unwritten reports whether the state file in dir is too short to be a bbolt file, because the
+// disk was full, or the process was killed, when the crawl was begun.
 func Unwritten(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, File))
 	return err == nil && info.Size() < int64(firstPages*os.Getpagesize())
 }
 
-// Empty reports whether the state file in dir holds nothing: it is Unwritten, or has no
-// bucket. A run that is killed, or finds the disk full, while it begins leaves such a file.
+// Empty reports whether the state file in dir is Unwritten or has no bucket. A run that is
+// killed, or finds the disk full, while it begins leaves such a file.
 func Empty(dir string) bool {
 	if Unwritten(dir) {
 		return true
@@ -60,10 +60,10 @@ func StartAgain(dir string) error {
 	return f.Truncate(0)
 }
 
-// preflight looks for damage that would end the process when bbolt reads the file, and that
-// recover cannot catch: a file that is shorter than it says, cycles of pages, a free list
-// without an end. It does not check the leaves of the buckets, which are a hundred times as
-// many. An empty or missing file is valid.
+// preflight looks for damage that would end the process when bbolt reads the file, because
+// recover cannot catch it: a file that is shorter than its header says, cycles of pages, or a
+// free list without an end. It does not check the leaves of the buckets, because they are a
+// hundred times as many pages. An empty or missing file is valid.
 func preflight(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,8 +122,8 @@ func newestHead(f *os.File) (newest head, err error) {
 	return newest, nil
 }
 
-// metaOffsets returns the offsets of the two meta pages: the second one is one page in, and
-// the size of a page is only known from the first, if that is valid.
+// metaOffsets returns the possible offsets of the two meta pages. The second is one page after
+// the first; but only a meta page has the size of a page, and the first may be damaged.
 func metaOffsets(f *os.File) []int64 {
 	offsets := []int64{0}
 	for size := int64(1024); size <= 64<<10; size *= 2 {

@@ -9,8 +9,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrUnsettled says that the last process that had the state did not close it, so that the
-// journal must be merged before rows can be changed.
+// ErrUnsettled says that the last run did not close the state. The journal must be merged
+// before rows can be changed.
 var ErrUnsettled = errors.New("the last run did not end by itself")
 
 // Files are the marks of all files beside a state.
@@ -19,8 +19,8 @@ type Files struct {
 	Index             IndexMarks
 }
 
-// Files returns the marks of all files. It fails with ErrUnsettled if rows are still in a
-// journal.
+// Files returns the marks of all files. It returns ErrUnsettled if a journal has rows, or if
+// the last run did not close the state.
 func (o *Outline) Files() (f Files, err error) {
 	err = o.bolt.View(func(tx *bbolt.Tx) (err error) {
 		row, _ := tx.Bucket(bucketJournal).Cursor().First()
@@ -63,15 +63,15 @@ func (o *Outline) PutFiles(f Files) error {
 	})
 }
 
-// purgeAtOnce is how many rows are changed in one transaction. Repeating it changes
-// nothing.
+// purgeAtOnce is how many rows sweep changes in one transaction.
 const purgeAtOnce = 4096
 
-// A purgeRow is a new row; without a value the row is deleted.
+// A purgeRow is a new row for a key; a row without a value is deleted.
 type purgeRow struct{ key, value []byte }
 
-// sweep calls f for all rows of a bucket, and puts its results. It calls problem for a row
-// that cannot be read, which stays unchanged.
+// sweep calls f for all rows of a bucket, and put for each result of f that is not nil. If f
+// returns an error, sweep passes it to problem, and the row stays unchanged. sweep returns
+// the number of changed rows. It may be repeated after a kill.
 func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error), put func(*bbolt.Tx, *purgeRow) error) (n int, err error) {
 	var after []byte
 	for more := true; more; {
@@ -111,8 +111,8 @@ func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, k
 	return n, nil
 }
 
-// PurgePayloads deletes the payloads whose URL purged returns true for: later answers will
-// not refer to them.
+// PurgePayloads deletes the payloads for whose URL purged returns true, so that no later
+// answer refers to them. It returns their number.
 func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error)) (n int, err error) {
 	return o.sweep(bucketPayloads, problem, func(_ *bbolt.Tx, key, value []byte) (*purgeRow, error) {
 		p, err := getPayload(key, value)
@@ -123,9 +123,10 @@ func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error
 	}, func(tx *bbolt.Tx, row *purgeRow) error { return tx.Bucket(bucketPayloads).Delete(row.key) })
 }
 
-// PurgeEntries changes the fate of entries to the result of f, if f returns true, and puts
-// them aside: entries that ended with an answer, and those that are queued to be fetched
-// again, which end. The new fate must have no answer.
+// PurgeEntries calls f for each fate that may have an answer: that of an entry that has
+// ended, and that of the last visit of an entry. If f returns true, the entry ends with the
+// fate that f returns, which must have no answer, and is put aside. PurgeEntries returns the
+// number of these entries.
 func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fate, bool), problem func(error)) (n int, err error) {
 	sites := map[siteNum]frontier.Site{}
 	return o.sweep(bucketEntries, problem, func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error) {
@@ -172,7 +173,7 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 	}, purgeEntry)
 }
 
-// purgeEntry replaces the row with the key by that of an entry that has ended.
+// purgeEntry replaces a row by that of an entry that has ended and was put aside.
 func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
 	if row.key[4] != kindEnded {
@@ -187,8 +188,8 @@ func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 		put(tx.Bucket(bucketAside), rowKey(entryID(site, num)), make([]byte, checksumSize)))
 }
 
-// leaveQueue updates the record of a site after the queued row with the key was deleted;
-// again says whether its entry was to be fetched again.
+// leaveQueue updates the record of a site after the row of a queued entry was deleted. key is
+// the key of that row; again says whether the entry was to be fetched again.
 func leaveQueue(tx *bbolt.Tx, key []byte, again bool) error {
 	var r siteRecord
 	site, states := keySite(key), tx.Bucket(bucketStates)

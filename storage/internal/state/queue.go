@@ -15,12 +15,12 @@ var ErrClosed = errors.New("storage: closed")
 type op struct {
 	completion *encoded
 	snapshot   *robots.Snapshot
-	site       frontier.Site // of the snapshot
-	key        string        // of the value
+	site       frontier.Site // of snapshot
+	key        string        // of value
 	value      []byte        // after room for the checksum
-	digest     string        // of the payload
+	digest     string        // of payload
 	payload    *Payload
-	applied    *applied // if set, the only one
+	applied    *applied // if it is set, no other field is
 }
 
 // A queue holds the operations that were put and that the committer has not taken, in the
@@ -30,19 +30,18 @@ type queue struct {
 	wake   chan struct{} // there is something to commit
 	hurry  chan struct{} // a caller waits for the commit
 
-	// mu guards the fields below. It is not held while waiting, except for room, which
-	// releases it.
+	// mu guards the fields below. A goroutine that waits on room releases it.
 	mu        sync.Mutex
-	room      sync.Cond                          // ops are within their bounds, or the bounds are off
-	ops       []op                               // nothing is added after last
-	journal   rowsBuilder                        // of the completions in ops, without applied ones
+	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds end
+	ops       []op                               // what was put; nothing is added after last is set
+	journal   rowsBuilder                        // has the completions in ops, without those of applied groups
 	bytes     int                                // size of the completions in ops
-	links     int                                // number of links in them
+	links     int                                // number of links in these completions
 	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
-	snapshots map[frontier.Site]*robots.Snapshot // put and not committed: the last of each site
-	payloads  map[string]*Payload                // put and not merged, by key: the first of each
-	own       bool                               // something was put since Open that is not an applied group
-	hasty     bool                               // the bounds are off, after Hasten
+	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that was put and is not committed
+	payloads  map[string]*Payload                // the first of each key that was put and is not merged
+	own       bool                               // something other than an applied group was put since Open
+	hasty     bool                               // Hasten was called: the bounds are not applied
 	last      bool                               // the last group is being committed: nothing more is accepted
 	err       error                              // the error that ended commits; set once
 }
@@ -55,7 +54,7 @@ func (q *queue) init(l *Limits) {
 	q.room.L = &q.mu
 }
 
-// nudge signals the committer, if there is no signal yet.
+// nudge sends a signal to the committer, unless the channel already holds one.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -63,7 +62,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// enqueue adds an op to the queue, and waits for room. The caller must not hold a lock.
+// enqueue waits for room, and adds an op to the queue. The caller must not hold a lock.
 func (db *DB) enqueue(o op) error {
 	q := &db.queue
 	q.mu.Lock()
@@ -99,10 +98,12 @@ func (db *DB) enqueue(o op) error {
 	return nil
 }
 
-// ErrNotAlone is returned by Apply if something else was put.
+// ErrNotAlone is returned by Apply if something other than an applied group was put since
+// Open.
 var ErrNotAlone = errors.New("storage: a group can only be applied before anything is put")
 
-// count adds the size of an op to the totals. The caller holds mu.
+// count adds the size of an op to bytes and links, or the op to snapshots or payloads. The
+// caller holds mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
@@ -115,15 +116,15 @@ func (q *queue) count(o *op) {
 	}
 }
 
-// keepPayload adds a payload, unless there is one with its key. The caller holds mu, or has
-// the only reference to q.
+// keepPayload adds a payload, unless there is already one with the key. The caller holds mu,
+// or no other goroutine uses q.
 func (q *queue) keepPayload(key string, p *Payload) {
 	if q.payloads[key] == nil {
 		q.payloads[key] = p
 	}
 }
 
-// full reports whether the queue is at one of its bounds. The caller holds mu.
+// full reports whether the queue has reached one of its bounds. The caller holds mu.
 func (q *queue) full() bool {
 	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
 }
@@ -142,15 +143,15 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// A batch is what the committer takes at once. A site is hungry in the batch with the op
-// that made it so, or in a later one.
+// A batch is what the committer takes from the queue at once. If an op makes a site hungry,
+// the site is in the batch that has the op, or in a later one.
 type batch struct {
 	ops    []op
-	rows   [][]byte // of the completions in ops, without applied ones
+	rows   [][]byte // with the completions in ops, without those of applied groups
 	hungry map[frontier.Site]bool
 }
 
-// take empties the queue, which continues with the memory of room.
+// take empties the queue and returns what it held. The queue then uses the memory of room.
 func (q *queue) take(last bool, room batch) batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,8 +164,8 @@ func (q *queue) take(last bool, room batch) batch {
 	return b
 }
 
-// committed removes what can be read in the file now: what was put with ops, and payloads
-// that were merged.
+// committed removes the snapshots in ops and the merged payloads, because they can be read in
+// the file now.
 func (q *queue) committed(ops []op, merged []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -178,7 +179,7 @@ func (q *queue) committed(ops []op, merged []string) {
 	}
 }
 
-// fail ends the queue: nothing can be committed any more.
+// fail records the error that ended commits. From then on enqueue returns it.
 func (q *queue) fail(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,8 +194,8 @@ func (q *queue) failed() error {
 }
 
 // Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
-// commit, or Close, stores what was submitted. From then on only the callers limit how much
-// is in memory.
+// commit, or Close, stores what was submitted. After Hasten the Bounds are not applied, so
+// only the callers limit how much is in memory.
 func (db *DB) Hasten() {
 	db.queue.mu.Lock()
 	defer db.queue.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Reader reads the state of a crawl that is not running, with what its journal holds, and
-// changes nothing. Any number of processes may read at once; while one does, the crawl
-// cannot be opened to resume. Its methods are safe for concurrent use, except Close, and
-// return ErrClosed after it.
+// A Reader reads the state of a crawl that is not running, including what its journal holds.
+// It changes nothing. Any number of processes may read at once. Until Close, no process can
+// run the crawl. The methods of a Reader are safe for concurrent use, except Close; after
+// Close they return ErrClosed.
 type Reader struct{ db *DB }
 
 // OpenReader opens the state of the crawl in dir. It fails with an *InUseError if a process
@@ -41,7 +41,7 @@ func OpenReader(dir string) (*Reader, error) {
 	return &Reader{db}, nil
 }
 
-// Close releases the crawl: it can be resumed.
+// Close closes the state, so that a process can run the crawl again.
 func (r *Reader) Close() error {
 	r.db.file.closed.Store(true)
 	return r.db.file.close()
@@ -56,14 +56,14 @@ func (r *Reader) Marks() Marks { return r.db.book.marks }
 // Position is like DB.Position.
 func (r *Reader) Position() uint64 { return r.db.Position() }
 
-// Sites calls f for every site that the crawl knows, until f returns an error, which Sites
-// returns. f must not call a method of Reader.
+// Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
+// returns it. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }
 
 // Common calls f for every clock that several sites share, as Sites does.
 func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.db.Common(f) }
 
-// State returns what is known of one site; for an unknown site only its name is set.
+// State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.db.State(site) }
 
 // Fate is like DB.Fate.
@@ -86,7 +86,7 @@ func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.db.Queued(site)
 }
 
-// Get reads a value that was Put. It reports whether there is one.
+// Get is like DB.Get.
 func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.db.Get(key, value) }
 
 // Each is like DB.Each.
@@ -100,8 +100,8 @@ func (r *Reader) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error
 	return r.db.Snapshots(site)
 }
 
-// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts
-// to fetch one, in order of time. A snapshot that was put is seen after it is committed.
+// Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts to
+// fetch it, in order of time. Snapshots that are not committed yet are left out.
 func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	return func(yield func(*robots.Snapshot, error) bool) {
 		var after []byte
@@ -119,7 +119,8 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	}
 }
 
-// nextSnapshot returns the first snapshot of a site after the key after, or nil.
+// nextSnapshot returns the first snapshot of a site whose key is greater than after, and its
+// key. It returns nil if there is none.
 func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snapshot, []byte, error) {
 	prefix := lastPutKey(site)
 	c := tx.Bucket(bucketSnapshots).Cursor()

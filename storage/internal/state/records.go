@@ -15,18 +15,18 @@ type siteRecord struct {
 	Site    frontier.Site
 	Clocks  frontier.Clocks
 	Given   frontier.Fate
-	Merged  uint64 // all rows of the journal up to this one are merged here
-	Entries uint32 // how many numbers were assigned
-	Queued  int    // entries that have not ended
-	Ready   int    // of these, with kindReady
-	Waiting int    // of these, with kindWaiting
-	Again   int    // of these, entries that will be fetched again
-	Head    uint8  // lowest rank of those with kindReady, at the last merge
+	Merged  uint64 // the rows of the journal up to this number are merged for this site
+	Entries uint32 // how many numbers were assigned to entries
+	Queued  int    // number of entries that have not ended: Ready + Waiting
+	Ready   int    // number of entries with kindReady
+	Waiting int    // number of entries with kindWaiting
+	Again   int    // number of waiting entries that will be fetched again
+	Head    uint8  // lowest rank of an entry with kindReady, at the last merge
 	Spent   frontier.Spent
 }
 
-// append appends the record: site, Merged, Entries, Ready, Waiting, Again, Head, what was
-// spent (pages, bytes, time), clocks, given.
+// append appends the record: site, Merged, Entries, Ready, Waiting, Again, Head, Spent
+// (pages, bytes, time), Clocks, Given.
 func (r *siteRecord) append(b []byte) []byte {
 	b = appendString(b, string(r.Site))
 	for _, n := range [...]uint64{r.Merged, uint64(r.Entries), uint64(r.Ready), uint64(r.Waiting), uint64(r.Again), uint64(r.Head)} {
@@ -35,7 +35,7 @@ func (r *siteRecord) append(b []byte) []byte {
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
 }
 
-// value returns the record after room for the checksum, in the memory of b.
+// value returns the record after room for the checksum. It uses the memory of b.
 func (r *siteRecord) value(b []byte) []byte { return r.append(b[:checksumSize]) }
 
 func (r *siteRecord) decode(key, value []byte) error {
@@ -78,8 +78,8 @@ func (d *decoder) spent() frontier.Spent {
 	return frontier.Spent{Pages: int(d.uvarint()), Bytes: int64(d.uvarint()), Time: time.Duration(d.uvarint())}
 }
 
-// clockCodes are the clocks by number; the list only grows. A clock that is not in it is
-// encoded as 0 and a string.
+// clockCodes are the clocks by number. New clocks are added at the end, because files have
+// the numbers. A clock that is not in the list is encoded as 0 and a string.
 var clockCodes = [...]frontier.Clock{
 	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
 	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
@@ -108,7 +108,7 @@ func (d *decoder) clock() frontier.Clock {
 	return clockCodes[code]
 }
 
-// Flags of the clocks that are set.
+// Flags say which parts of the clocks follow.
 const (
 	hasGap = 1 << iota
 	hasTrouble
@@ -117,8 +117,9 @@ const (
 	hasClocks
 )
 
-// appendClocks appends flags, Due, By, Ended, TTFB, LastTTFB, Good; Gap, GapBy; Strikes,
-// Refusals, Failures; RetryAfter. Clocks that were never set are one zero byte.
+// appendClocks appends flags, Due, By, Ended, TTFB, LastTTFB, Good; with hasGap: Gap, GapBy;
+// with hasTrouble: Strikes, Refusals, Failures; with hasRetryAfter: RetryAfter. Clocks that
+// were never set are encoded as one zero byte.
 func appendClocks(b []byte, c *frontier.Clocks) []byte {
 	if *c == (frontier.Clocks{}) {
 		return append(b, 0)
@@ -175,23 +176,23 @@ func (d *decoder) clocks() (c frontier.Clocks) {
 	return c
 }
 
-// Flags of the parts of a fate.
+// Flags say which parts of a fate follow.
 const (
 	hasStatus = 1 << iota
 	hasDetail
-	hasSHA1   // the digest is in short form
-	hasDigest // the digest is a string
+	hasSHA1   // the digest is encoded as 20 bytes
+	hasDigest // the digest is encoded as a string
 	hasRules
 	hasUntil
 	hasTime
-	hasAnswer // in the journal; for other rows see places.go
+	hasAnswer // only in the journal; for rows of ended entries see places.go
 )
 
 const sha1Prefix = "sha1:"
 
-// appendFate appends a fate: code; unless that is 0, flags, and the parts that are set:
-// Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, the answer's file and
-// offset.
+// appendFate appends a fate: its code; if that is not Undecided, flags and the parts that are
+// set: Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, and the file and
+// the offset of Answer.
 func appendFate(b []byte, f *frontier.Fate) []byte {
 	b = append(b, byte(f.Code))
 	if f.Code == frontier.Undecided {
@@ -237,7 +238,8 @@ func appendFate(b []byte, f *frontier.Fate) []byte {
 	return b
 }
 
-// appendSHA1 appends the 20 bytes of a digest in the form that crawls use.
+// appendSHA1 appends the 20 bytes of a digest. It returns an error if the digest is not
+// "sha1:" and 32 digits of base 32.
 func appendSHA1(b []byte, digest string) ([]byte, error) {
 	text, ok := strings.CutPrefix(digest, sha1Prefix)
 	if !ok || len(text) != 32 {
@@ -285,10 +287,10 @@ func (d *decoder) fate() (f frontier.Fate) {
 	return f
 }
 
-// Flags of the parts of an entry.
+// Flags say which parts of an entry follow, and its properties.
 const (
-	hasVia  = 1 << iota // a URL of another site
-	hasNear             // a URL of the same site
+	hasVia  = 1 << iota // Via is a URL of another site
+	hasNear             // Via is a URL of the same site
 	hasTag
 	isHead
 	isByGet
@@ -297,11 +299,12 @@ const (
 	hasVisits
 )
 
-// appendEntry appends an entry, whose site and number are in its key: Tries, Depth, Rank
-// (1), flags, Hops, target; then the parts that are set: the URL it was found on (of the
-// same site: the length of the prefix that its target shares with the entry's, and the
-// rest), the tag, the target of the equivalent URL whose key it has (in the same form); if
-// it is fetched again its visits, and the fate of the last one.
+// appendEntry appends an entry without its site and number, which are in the key of its row:
+// Tries, Depth, Rank (1), flags, Hops, the target of URL; then the parts that are set:
+//   - Via; if it is of the same site, its target as appendNear writes it
+//   - Tag
+//   - the target of Same, as appendNear writes it
+//   - Visits, and the fate of the last visit
 func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	b = binary.AppendUvarint(b, uint64(tries))
 	b = append(binary.AppendUvarint(b, uint64(e.Depth)), e.Rank)
@@ -343,8 +346,8 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	return b
 }
 
-// appendNear appends a target: the length of the prefix that it shares with near, and the
-// rest.
+// appendNear appends the target near: the length of the prefix that it shares with target,
+// and its rest after that prefix.
 func appendNear(b []byte, target, near string) []byte {
 	same := 0
 	for same < len(near) && same < len(target) && near[same] == target[same] {
@@ -353,7 +356,7 @@ func appendNear(b []byte, target, near string) []byte {
 	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
 }
 
-// near reads the result of appendNear: the shared prefix of target, and the rest.
+// near reads the result of appendNear. It returns the shared prefix of target, and the rest.
 func (d *decoder) near(target []byte) (same, rest []byte) {
 	n := d.uvarint()
 	rest = d.lengthed()
@@ -364,8 +367,8 @@ func (d *decoder) near(target []byte) (same, rest []byte) {
 	return target[:n], rest
 }
 
-// entry reads the entry of a site, without its number. Its hops and where it was found
-// share one string.
+// entry reads an entry of a site, without its number. Hops and Via of the result share the
+// memory of one string.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()
@@ -437,7 +440,7 @@ func (d *decoder) skipEntry() {
 	}
 }
 
-// appendVisits appends First, Seen, Changes, the file and the offset of Body.
+// appendVisits appends First, Seen, Changes, and the file and the offset of Body.
 func appendVisits(b []byte, v *frontier.Visits) []byte {
 	b = binary.AppendUvarint(appendTime(b, v.First), uint64(v.Seen))
 	b = appendString(binary.AppendUvarint(b, uint64(v.Changes)), v.Body.File)
@@ -450,7 +453,7 @@ func (d *decoder) visits() *frontier.Visits {
 	return v
 }
 
-// visited returns an encoded entry with other visits, and no tries.
+// visited appends the encoded entry raw to b, with Visits replaced by v, and 0 tries.
 func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, error) {
 	d := decoder{b: raw}
 	e, err := d.entry(site)
@@ -482,8 +485,8 @@ func wasVisited(raw []byte) bool {
 	return d.byte()&hasVisits != 0
 }
 
-// retried returns an encoded entry with another number of tries; byGet says that HEAD was
-// refused meanwhile.
+// retried appends the encoded entry raw to b, with another number of tries. If byGet is set,
+// it also sets isByGet, because the server has refused HEAD.
 func retried(b, raw []byte, tries int, byGet bool) []byte {
 	d := decoder{b: raw}
 	d.uvarint()

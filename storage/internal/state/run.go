@@ -19,8 +19,8 @@ const RunFile = "run.json"
 type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
-	Control string    `json:"control,omitempty"` // where it listens, if that is not in the directory of the crawl
-	Full    bool      `json:"full,omitempty"`    // it has ended because the disk was full: see DiskFull
+	Control string    `json:"control,omitempty"` // path of its control socket, if that is not in the directory of the crawl
+	Full    bool      `json:"full,omitempty"`    // the process has ended because the disk was full: see DiskFull
 }
 
 // ReadRun returns the process that holds the crawl in dir, or that held it when it was
@@ -42,8 +42,8 @@ func ReadRun(dir string) (*Run, error) {
 	return run, nil
 }
 
-// NameControl stores where the process that holds the crawl in dir listens. Only that
-// process may call it.
+// NameControl stores the path of the control socket of the process that holds the crawl in
+// dir. Only that process may call it.
 func NameControl(dir, path string) error {
 	run, err := ReadRun(dir)
 	if err != nil {
@@ -53,7 +53,8 @@ func NameControl(dir, path string) error {
 	return writeRun(dir, *run, disk.Disk{})
 }
 
-// Holder says which process holds the crawl in dir; ok is false if none does.
+// Holder returns the process that holds the crawl in dir. ok is false if no process does. run
+// is nil if the process is not known.
 func Holder(dir string) (run *Run, ok bool) {
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {
@@ -67,9 +68,9 @@ func Holder(dir string) (run *Run, ok bool) {
 	return run, true
 }
 
-// noteFull writes to run.json that this process ends because the disk is full. The file
-// grows in place by a few bytes, for which a full disk usually has room; otherwise the run
-// is reported as killed.
+// noteFull writes to run.json that this process ends because the disk is full. The file grows
+// by a few bytes, in place: even a full disk usually has room for them. If not, the run will
+// be reported as killed.
 func noteFull(dir string) {
 	run, err := ReadRun(dir)
 	if err != nil {
@@ -111,8 +112,9 @@ func writeRun(dir string, r Run, d disk.Disk) error {
 	return os.Rename(path+".new", path)
 }
 
-// Hold keeps other processes from running the crawl in dir, until the file that it returns is
-// closed. They can read it. The error is an *InUseError, or one of the file system.
+// Hold prevents other processes from running the crawl in dir, until the caller closes the
+// returned file. Other processes can still read the crawl. The error is an *InUseError, or an
+// error of the file system.
 func Hold(dir string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {

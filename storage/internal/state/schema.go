@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// schemaVersion is the layout of the buckets below. Those from oldestLayout on are read, too:
-// what one lacks has the meaning that it had then. A run that goes on with such a crawl
-// writes schemaVersion.
+// schemaVersion is the layout of the buckets below. Layouts from oldestLayout on can be read,
+// too: what an old layout cannot express has the meaning that it had in that layout. A run
+// that continues a crawl of an old layout changes it to schemaVersion.
 const (
 	oldestLayout  = 10
 	schemaVersion = 10
@@ -24,18 +24,21 @@ const (
 // "version" and "seed" begin with a checksum of key and value (codec.go);
 // those marked * are JSON, the others are laid out in records.go and journal.go.
 var (
-	// "version" -> schemaVersion (8); "seed" -> key of the fingerprints (8);
-	// "commit" -> number of the last commit (8), of the last row that was ever in
-	// the journal (8), and its time, by the clock at that time (8); "outputs" -> *
-	// mark by name of each file that grows; "index" -> * marks of index.cdxj, and of
-	// index.part when it was made; "open" -> * true, while a process holds the crawl,
-	// or was killed; "position" -> position of the last group in Options.Log
-	// (8), if there is one; "restart" -> * time of the last open after an unclean end;
-	// "put " and a key -> *, by Put
+	// "version" -> schemaVersion (8)
+	// "seed" -> key of the fingerprints (8)
+	// "commit" -> number of the last commit (8), number of the last row that was ever
+	//   in the journal (8), time of that commit by the clock at that time (8)
+	// "outputs" -> * marks of the files that grow, by name
+	// "index" -> * mark of index.cdxj, and the mark that index.part had when
+	//   index.cdxj was made
+	// "open" -> * true, while a process holds the crawl, or after it was killed
+	// "position" -> position of the last group in Options.Log (8), if there is one
+	// "restart" -> * time of the last open after an unclean end
+	// "put " and a key -> * the value that Put stored under the key
 	bucketMeta = []byte("meta")
 
-	// row number (8) -> completions, until all of them are merged into the
-	// buckets below
+	// row number (8) -> completions, until all completions of the row are merged into
+	// the buckets below
 	bucketJournal = []byte("journal")
 
 	// site -> site number (4)
@@ -43,7 +46,7 @@ var (
 	// site number (4) -> siteRecord
 	bucketStates = []byte("states")
 
-	// The rows of a site are next to each other, so that a small one is a leaf:
+	// The rows of a site are next to each other, so that a small site is in one leaf:
 	// site number (4), one of
 	//   kindSeen, first fingerprint (8) -> block of fingerprints (blocks.go)
 	//   kindReady, rank (1), entry number (4) -> entry
@@ -51,16 +54,17 @@ var (
 	//   kindEnded, entry number (4) -> entry, fate, place of its answer (places.go)
 	bucketEntries = []byte("entries")
 
-	// entry ID (8) -> nothing: entries that were put aside (frontier.Code.Aside), which are
-	// requeued when the scope is wider
+	// entry ID (8) -> nothing: an entry that was put aside (frontier.Code.Aside), which
+	// Requeue may queue again
 	bucketAside = []byte("aside")
 
-	// name of a clock that several sites share -> due
+	// name of a clock that several sites share -> its due time
 	bucketCommon = []byte("common")
 
-	// site, or URL of a license document, 0, time of the attempt in Unix nanoseconds (8)
-	// -> * snapshotRecord; the same, 0 -> time of the last one put (8), if that is not
-	// the latest
+	// site or URL of a license document, a zero byte, time of the attempt in Unix
+	// nanoseconds (8) -> * snapshotRecord
+	// site or URL of a license document, a zero byte -> time of the snapshot that was put
+	// last (8), if that snapshot does not have the latest time
 	bucketSnapshots = []byte("snapshots")
 	// number of a WARC file with answers of ended entries (4) -> its name
 	bucketArchives = []byte("archives")
@@ -68,7 +72,7 @@ var (
 	bucketFinished = []byte("finished")
 	// SHA-1 of a payload that was archived (20) -> date and URL of its record
 	bucketPayloads = []byte("payloads")
-	// row number (8) -> payloads, until they are merged into the bucket above
+	// row number (8) -> payloads, until they are merged into bucketPayloads
 	bucketPayloadJournal = []byte("payload journal")
 	// SHA-256 of a robots.txt or license (32) -> its bytes, gzip, without a checksum
 	bucketBodies = []byte("bodies")
@@ -102,13 +106,13 @@ type siteNum uint32
 
 func (n siteNum) key() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// prefix returns the beginning of the keys of a kind.
+// prefix returns the prefix of the keys of all rows of one kind of the site.
 func (n siteNum) prefix(kind byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
 }
 
-// seenKey identifies entries by fingerprint: with a million URLs on a site, the
-// probability that any two have the same one is 3e-8.
+// seenKey returns the key of a block of fingerprints. Fingerprints identify the URLs of a
+// site: with a million URLs, the probability that any two have the same fingerprint is 3e-8.
 func seenKey(n siteNum, fp uint64) []byte {
 	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
 }
@@ -117,7 +121,8 @@ func readyKey(n siteNum, rank uint8, num uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(n.prefix(kindReady), rank), num)
 }
 
-// dueMillis rounds up: an entry must not come back before it is due.
+// dueMillis returns t in Unix milliseconds, rounded up, because an entry must not be read
+// before it is due.
 func dueMillis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 func waitingKey(n siteNum, due int64, num uint32) []byte {
@@ -128,13 +133,13 @@ func endedKey(n siteNum, num uint32) []byte {
 	return binary.BigEndian.AppendUint32(n.prefix(kindEnded), num)
 }
 
-// Parts of the keys above.
+// These functions return parts of the keys above.
 func keySite(key []byte) siteNum  { return siteNum(binary.BigEndian.Uint32(key)) }
 func readyRank(k []byte) uint8    { return k[5] }
 func waitingDue(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[5:])) }
 func lastNum(key []byte) uint32   { return binary.BigEndian.Uint32(key[len(key)-4:]) }
 
-// An entry's ID is the number of its site and its own.
+// entryID returns the ID of an entry: the number of its site, and its number in that site.
 func entryID(n siteNum, num uint32) uint64 { return uint64(n)<<32 | uint64(num) }
 
 func splitID(id uint64) (siteNum, uint32) { return siteNum(id >> 32), uint32(id) }

@@ -9,9 +9,10 @@ import (
 )
 
 // mayBeNew returns the links of a completion that may be new: those that neither the cache
-// nor the state file knows. Nine of ten are known. It runs on the submitter's goroutine,
-// many in parallel; known links need not be journaled and merged by the committer, which is
-// only one. The result is valid until the draft is reused.
+// nor the state file has. Nine of ten links are known, and need not be written to the journal
+// and merged. mayBeNew runs on the goroutines of the submitters in parallel, so it takes work
+// from the committer, which is a single goroutine. The result is valid until the draft is
+// reused.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	all := draft.news[:0]
 	for i := range c.Links {
@@ -35,12 +36,12 @@ func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 		return err
 	})
 	if err != nil {
-		return news // the commit meets the error, too
+		return news // the commit will get the same error
 	}
 	return left
 }
 
-// sift returns the links that the state file does not know. It changes news.
+// sift returns those links of news that the state file does not have. It changes news.
 func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
 	rows := tx.Bucket(bucketEntries).Cursor()
 	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
@@ -77,7 +78,8 @@ func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finge
 	return left, nil
 }
 
-// probablyNumber returns the number of a site; rarely that of another one: see numberCache.
+// probablyNumber returns the number of a site, or 0 if the site is unknown. Rarely it returns
+// the number of another site (see numberCache).
 func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err error) {
 	if n = db.numbers.number(site); n == 0 {
 		if n, err = siteNumber(tx.Bucket(bucketNames), site); n != 0 {
@@ -87,8 +89,8 @@ func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err e
 	return n, err
 }
 
-// noteSeen adds the links that were found to the cache; left are those that were not, in
-// the same order. It sets their fingerprints.
+// noteSeen adds the links in all that are not in left to the cache: those that the state file
+// has. left must be in the order of all; noteSeen sets the fingerprints in left.
 func (db *DB) noteSeen(all, left []finger) {
 	k := 0
 	for _, f := range all {

@@ -15,12 +15,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxRulesBody is the longest robots.txt that is read back, in bytes: many times the limit
-// for fetching one, in case of damage.
+// maxRulesBody is the length of the longest robots.txt that is stored and read, in bytes. It
+// is many times the limit for fetching, and limits the memory needed to read damaged data.
 const maxRulesBody = 16 << 20
 
-// A snapshotRecord is a snapshot without its body, which is stored once for all snapshots
-// with the same body, and without its copy, which is another snapshot of the site.
+// A snapshotRecord is the stored form of a snapshot. The body is stored separately, once for
+// all snapshots with the same body. Snapshot.Copy is stored as another snapshot of the site.
 type snapshotRecord struct {
 	Snapshot robots.Snapshot
 	Body     []byte    `json:",omitempty"` // key in bucketBodies
@@ -86,8 +86,8 @@ func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: licenseAt(u)})
 }
 
-// licenseAt returns the key of a license document, which is used instead of a site: its URL,
-// which differs from any site by its path.
+// licenseAt returns the key under which a license document is stored in place of a site: its
+// URL, which differs from the name of every site because it has a path.
 func licenseAt(u frontier.URL) frontier.Site { return frontier.Site(u.Key()) }
 
 func isLicense(of frontier.Site) bool {
@@ -95,7 +95,7 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf returns the name of a snapshot's document.
+// copyOf returns the name of the document of a snapshot, for error messages.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)
@@ -103,8 +103,8 @@ func copyOf(of frontier.Site) string {
 	return "robots.txt of " + string(of)
 }
 
-// putSnapshot adds the last snapshot of a site. If a clock once ran ahead, its time is not
-// the latest.
+// putSnapshot adds the last snapshot of a site. If the time of the snapshot is not the latest,
+// because the clock once ran ahead, it also stores that time under lastPutKey.
 func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	if err := addSnapshot(tx, site, s); err != nil {
 		return err
@@ -152,7 +152,7 @@ func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	return put(snapshots, snapshotKey(site, s.Fetched), raw)
 }
 
-// gunzips are unused readers, which are large.
+// gunzips are unused gzip readers. They are reused because they are large.
 var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {

@@ -33,7 +33,8 @@ type Options struct {
 	Seed uint64 // of the fingerprints of a new crawl; 0: random
 	Log  Log    // called with each group before it is committed; nil: no log
 
-	// New is called if Open finds a state without buckets; its error makes Open fail.
+	// New is called if Open finds a state without buckets. If it returns an error, Open
+	// returns that error.
 	New func() error
 
 	Limits *Limits           // nil: Usual; for tests
@@ -41,42 +42,43 @@ type Options struct {
 }
 
 // Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
-// 0 means a default that costs no speed; with smaller bounds a crawl takes less memory, and
-// longer.
+// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
+// more time.
 type Bounds struct {
 	Queue int // number of operations
-	Links int // number of links in them
-	Bytes int // size of their completions
+	Links int // number of links in these operations
+	Bytes int // size of the completions in these operations
 }
 
-// Outputs are the files that are committed together with the state. Only the committer
-// calls Flush and Finish; Close comes after them.
+// Outputs are the files that are committed together with the state. The committer calls
+// Flush and Finish; DB.Close calls Close after the committer has ended.
 type Outputs interface {
-	// Flush writes and syncs all files as of one moment.
+	// Flush writes and syncs all files, up to the marks that it returns. These are the marks
+	// at one moment.
 	Flush() (Moment, error)
 
-	// Finish is called with files that were Full and whose marks are committed.
+	// Finish is called with the names in Moment.Full after their marks were committed.
 	Finish(names []string) error
 
-	// Close finishes the files, after the last commit, and returns what the state keeps of
-	// them.
+	// Close finishes the files after the last commit. It returns the marks that the state
+	// stores.
 	Close(End) (Last, error)
 }
 
-// A Moment is the contents of the outputs on disk at one moment.
+// A Moment describes the outputs at one moment.
 type Moment struct {
-	Marks Marks    // of the files that are written
-	Full  []string // those of them that do not grow any more
+	Marks Marks    // of the files that the run writes
+	Full  []string // names of the files in Marks that do not grow any more
 }
 
 // End says how the commits of a run have ended.
 type End struct {
 	Committed Marks
-	Unknown   bool // the last commit failed, and may be on disk all the same: do not truncate
-	Failed    bool // the result of Close is not stored
+	Unknown   bool // the last commit failed, but may be on disk: do not truncate the files
+	Failed    bool // the result of Outputs.Close is not stored
 }
 
-// Last is what the state keeps of the outputs after a run.
+// Last has the marks that the state stores when a run ends.
 type Last struct {
 	Growing, Finished Marks
 	Index             IndexMarks
@@ -91,22 +93,24 @@ type Begun struct {
 	Index     IndexMarks // of the last index
 }
 
-// A DB is the state of one crawl, held by this process. Its methods are safe for concurrent
-// use, except Begin and Close. It implements frontier.Backlog and fetch.Snapshots.
+// A DB is the state of one crawl. No other process can open it until Close. Its methods are
+// safe for concurrent use, except Begin and Close. It implements frontier.Backlog and
+// fetch.Snapshots.
 //
 // Locks are taken in this order; any of them may be skipped:
 //
 //	merging       held by the committer while it changes its book, and by other
-//	              goroutines to read it
-//	reading       held to read the queue, and to let ended entries in again
+//	              goroutines to read the book
+//	reading       held (for reading) to read entries from the file, and (for writing) to
+//	              forget that entries are out
 //	file.mu       held to use bbolt, and to replace it
 //	              (bbolt's own locks)
 //	queue.mu      held to change what was put and not committed
-//	handedOut.mu  held to change which entries are handed out
+//	handedOut.mu  held to change which entries are out
 //
-// A goroutine that waits for room, in enqueue, holds none of them: the committer takes them
-// all to make room. Every wait for room ends with Hasten or Close; all other waits are for
-// one commit.
+// A goroutine must hold none of these locks while it waits for room in the queue, in
+// enqueue, because the committer takes all of them to make room. Hasten and Close end every
+// wait for room. No other wait is longer than one commit.
 type DB struct {
 	// Set by Open, then constant.
 	opts   Options
@@ -120,7 +124,7 @@ type DB struct {
 	growths frontier.Growths
 	outputs Outputs // set by Begin
 	closing chan struct{}
-	ended   chan struct{} // closed by the committer when it ends: its book may then be read
+	ended   chan struct{} // closed by the committer when it ends: then book may be read without merging
 
 	merging   sync.Mutex
 	reading   sync.RWMutex
@@ -171,7 +175,7 @@ func (db *DB) open() error {
 	return db.file.bolt.View(db.read)
 }
 
-// read loads the file, and changes nothing.
+// read loads the file. It writes nothing.
 func (db *DB) read(tx *bbolt.Tx) error {
 	if key, _ := tx.Cursor().First(); key == nil {
 		return db.first()
@@ -185,7 +189,7 @@ func (db *DB) read(tx *bbolt.Tx) error {
 	return db.replay(tx)
 }
 
-// first prepares for a state that Begin creates.
+// first sets the fields of a DB whose state Begin will create.
 func (db *DB) first() error {
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
@@ -214,7 +218,7 @@ func (db *DB) create(tx *bbolt.Tx) error {
 		putCommit(meta, lastCommit{at: db.begun.Committed}))
 }
 
-// load reads what the state stores of the crawl as a whole.
+// load reads bucketMeta.
 func (db *DB) load(tx *bbolt.Tx) (err error) {
 	if db.seed, err = checkBuckets(tx, db.file.path()); err != nil {
 		return err
@@ -241,7 +245,7 @@ func (db *DB) load(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// replay reads the journal.
+// replay reads the journals: what they hold is pending again.
 func (db *DB) replay(tx *bbolt.Tx) error {
 	p := db.book.pending
 	var err error
@@ -259,7 +263,7 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err := db.loadPayloads(tx); err != nil {
 		return err
 	}
-	p.groups = nil // no caller waits for them any more
+	p.groups = nil // no caller waits for these groups any more
 	v := db.newView(tx)
 	for _, s := range p.sites {
 		n, r, err := v.site(s.name)
@@ -274,8 +278,9 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	return nil
 }
 
-// withhold keeps Read from returning entries that have ended before they were read here. An
-// entry whose link is not merged cannot be read.
+// withhold marks the entries of a site as out that have ended although this DB has not read
+// them: they ended in an earlier run, or in an applied group. Entries that are themselves
+// pending links need no mark, because Read cannot return them yet.
 func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	if n == 0 || s.unnamed == 0 {
 		return nil
@@ -295,12 +300,12 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 // Begun returns what Open found.
 func (db *DB) Begun() Begun { return db.begun }
 
-// Marks returns the marks of the outputs at their last flush. It must not be called while
-// commits are possible: only before Begin, after Close, and in Outputs.
+// Marks returns the marks of the outputs at their last flush. It may be called only when no
+// commit changes them: before Begin, after Close, and by the methods of Outputs.
 func (db *DB) Marks() Marks { return maps.Clone(db.book.marks) }
 
-// Begin records that this process holds the crawl, with the marks of its outputs: from here
-// on a kill or a power cut is detected as an unclean end. Then it starts the committer.
+// Begin records that this process holds the crawl, and the marks of its outputs. After that
+// a kill or a power cut is detected as an unclean end. Then Begin starts the committer.
 func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.outputs = outputs
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
@@ -326,8 +331,8 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	return nil
 }
 
-// hold records that a process holds the crawl, and creates missing buckets, in one
-// transaction: after a kill the crawl has begun, or does not exist.
+// hold records that a process holds the crawl, and creates the buckets of a new state, in
+// one transaction. So after a kill the file has both, or neither.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {
@@ -338,7 +343,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 		return err
 	}
-	if db.begun.Unclean { // stored, as this run may end before its first request
+	if db.begun.Unclean { // stored now, because this run may end before its first request
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err
 		}
@@ -346,7 +351,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	return errors.Join(keepOutputs(tx, growing, finished), putJSON(meta, keyOpen, true))
 }
 
-// keepOutputs writes the marks of the outputs.
+// keepOutputs writes the marks of the outputs: those that grow, and the finished ones.
 func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 	for name, m := range finished {
 		if err := putFinished(tx, name, m); err != nil {
@@ -359,8 +364,8 @@ func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 // Abandon closes the file of a DB for which Begin was not called.
 func (db *DB) Abandon() error { return db.file.close() }
 
-// Close commits what is left, closes the outputs, and releases the directory. A second call
-// returns ErrClosed.
+// Close commits what was submitted, closes the outputs, and releases the directory. A second
+// call returns ErrClosed.
 func (db *DB) Close() error {
 	if db.file.closed.Swap(true) {
 		return ErrClosed
@@ -386,7 +391,7 @@ func (db *DB) Close() error {
 	return db.opts.Disk.SyncDir(dir)
 }
 
-// release records that the crawl is not held any more, and the final marks.
+// release stores the final marks, and records that no process holds the crawl.
 func (db *DB) release(last Last) error {
 	db.book.marks = last.Growing
 	return db.file.guarded(true, func() error {

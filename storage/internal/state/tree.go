@@ -9,9 +9,9 @@ import (
 	"os"
 )
 
-// The layout of bbolt's pages (go.etcd.io/bbolt/internal/common): a header of number,
-// flags, count of elements and count of further pages; then the elements, each with the
-// offset of its key and value from its own start.
+// The layout of bbolt's pages (go.etcd.io/bbolt/internal/common): first a header with the
+// number of the page, flags, the number of elements, and the number of continuation pages;
+// then the elements. Each element has the offset of its key and value from its own start.
 const (
 	pageHeader  = 16
 	pageElement = 16
@@ -25,27 +25,27 @@ const (
 	noFreelist = ^uint64(0)
 )
 
-// A tree checks the pages of a state file. bbolt trusts them: a page that refers to itself,
-// or beyond the end of the file, makes it read forever, or ends the process. So they are
-// checked before bbolt opens a file that may be damaged.
+// A tree checks the pages of a state file, before bbolt opens a file that may be damaged. bbolt
+// does not check them: if a page refers to itself, or beyond the end of the file, bbolt reads
+// forever, or ends the process.
 type tree struct {
 	file   io.ReaderAt
 	size   int64    // of a page, in bytes
-	pages  uint64   // that are or were in use
-	seen   []uint64 // a bit for each page that is in use, or free
+	pages  uint64   // number of pages of the file
+	seen   []uint64 // one bit for each page, set when a reference to it was found
 	todo   []branchEnd
 	leaves bool // check the leaves of the buckets, too
 }
 
-// A branchEnd is a page that a branch refers to, and the range of its keys: from low to
-// less than high.
+// A branchEnd is a page to which a branch refers. Its keys must be at least low and less than
+// high.
 type branchEnd struct {
 	page      uint64
-	low, high []byte // nil: any
+	low, high []byte // nil: no limit
 	inBucket  bool
 }
 
-// A treeError names the invalid page.
+// A treeError says which page is invalid, and why.
 type treeError struct {
 	page uint64
 	err  error
@@ -55,7 +55,8 @@ func (e *treeError) Error() string { return fmt.Sprintf("page %d: %v", e.page, e
 
 func (e *treeError) Unwrap() error { return e.err }
 
-// checkTree checks the pages of the state file at path, after preflight.
+// checkTree checks all pages of the state file at path, also the leaves. It is called after
+// preflight.
 func checkTree(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -98,7 +99,8 @@ func (t *tree) walk(h head) error {
 	return nil
 }
 
-// use records a reference to a page.
+// use records a reference to a page. It returns an error if the page does not exist, or was
+// referred to before.
 func (t *tree) use(n uint64) error {
 	if n >= t.pages {
 		return fmt.Errorf("there are %d", t.pages)
@@ -110,7 +112,8 @@ func (t *tree) use(n uint64) error {
 	return nil
 }
 
-// head reads the header of a page, and returns how many pages it has with its continuation.
+// head reads the header of a page. pages is the number of its pages, including continuation
+// pages.
 func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	if n >= t.pages {
 		return 0, 0, fmt.Errorf("there are %d", t.pages)
@@ -129,11 +132,12 @@ func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	return binary.NativeEndian.Uint16(h[8:]), more + 1, nil
 }
 
-// mostOfPage is the largest size of a page with its continuation, in bytes: far more than
-// any record takes, or the list of all page numbers.
+// mostOfPage returns the largest size of a page with its continuation, in bytes. It is far more
+// than any record takes, or the list of all page numbers.
 func (t *tree) mostOfPage() uint64 { return max(256<<20, 16*t.pages) }
 
-// page reads a page with its continuation, each only once.
+// page reads a page with its continuation pages. It returns an error if one of these pages was
+// referred to before.
 func (t *tree) page(n uint64) ([]byte, error) {
 	_, pages, err := t.head(n)
 	if err != nil {
@@ -218,7 +222,8 @@ func (t *tree) elements(b []byte, is branchEnd) error {
 	return t.follow(below)
 }
 
-// follow checks the pages that a branch refers to: all are branches, or all leaves.
+// follow adds the pages to which a branch refers to todo. All are branches, or all leaves. If
+// they are leaves that need not be checked, follow only records the references.
 func (t *tree) follow(below []branchEnd) error {
 	if len(below) == 0 {
 		return nil
@@ -243,7 +248,7 @@ func (t *tree) follow(below []branchEnd) error {
 
 var errUnsorted = errors.New("its keys are not in order")
 
-// bucket checks a bucket: its root, or its inline page.
+// bucket checks a bucket: it adds its root to todo, or checks its inline page.
 func (t *tree) bucket(value []byte) error {
 	if len(value) < 16 {
 		return errors.New("a bucket is too short")

@@ -10,8 +10,8 @@ import (
 // valuePrefix is the prefix of the keys of values in bucketMeta.
 const valuePrefix = "put "
 
-// Put stores a value of the crawl under key, as JSON. It takes effect after everything
-// submitted before it, and before everything submitted later.
+// Put stores a value of the crawl under key, as JSON. It takes effect in the order of calls:
+// after everything that was submitted before, and before everything submitted later.
 func (db *DB) Put(key string, value any) error {
 	raw, err := encode(value)
 	if err != nil {
@@ -24,8 +24,8 @@ func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: key, value: raw})
 }
 
-// Each calls f for every key that begins with prefix and that was Put and committed, with
-// the part after prefix, until f returns an error. It returns that error.
+// Each calls f for every key that was Put and committed and begins with prefix. The argument
+// of f is the part of the key after prefix. If f returns an error, Each stops and returns it.
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.file.view(func(tx *bbolt.Tx) error {
 		p := []byte(valuePrefix + prefix)
@@ -43,7 +43,8 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 	})
 }
 
-// Get reads a value that was Put and committed. It reports whether there is one.
+// Get reads the value that was Put under key and committed into value. If there is none, ok
+// is false.
 func (db *DB) Get(key string, value any) (ok bool, err error) {
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)
