@@ -13,39 +13,41 @@ import (
 // first, and find out later which of them are new, if it counts the Submit in
 // Growth.Settled only after that.
 type Backlog interface {
-	// Sites calls f for every known site, until f returns an error, and returns
-	// that error. It is called once, before the other methods.
+	// Sites calls f for every known site. If f returns an error, Sites stops and returns
+	// this error. Sites is called once, before the other methods.
 	Sites(f func(SiteState) error) error
 
-	// Common calls f, like Sites, for every clock that several sites share. It is
-	// called once, after Sites and before the other methods.
+	// Common calls f for every clock that several sites share. If f returns an error,
+	// Common stops and returns this error. Common is called once, after Sites and before
+	// the other methods.
 	Common(f func(CommonClock) error) error
 
 	// State returns the state of one site, as Sites passes it to f. For an unknown
 	// site all fields except the name are zero.
 	State(Site) (SiteState, error)
 
-	// Read fills entries with the next entries of site and returns their number. First
-	// come entries whose Due is not after now, then those without a Due, by rank and
-	// then by age; entries that are due later are not read. Read never returns an entry
-	// twice, unless a Completion in between has queued it again.
+	// Read fills entries with the next entries of site and returns their number. Entries
+	// with a Due that is not after now come first. Then come entries without a Due, by
+	// rank and then by age. Entries that are due later are not read. Read returns an entry
+	// a second time only if a Completion in between has queued the entry again.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// ReadRequisites is like Read, but returns only entries that may be requested after
-	// the limit of pages (Entry.AfterPages), and of the entries without a Due only those
-	// with RequisiteRank. waiting is the earliest Due of such entries that it has not
-	// returned, or the zero time if there are none. ReadRequisites may search all
+	// the limit of pages (Entry.AfterPages). Entries without a Due must also have
+	// RequisiteRank. waiting is the earliest Due of the entries of this kind that were not
+	// returned, or the zero time if there is no such Due. ReadRequisites may search all
 	// entries with RequisiteRank, and all entries with a Due.
 	ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error)
 
-	// Submit stores c. It does not wait until c is on disk; it may wait until enough
-	// earlier completions are. It copies what it needs of c.Links and c.Common. The
-	// completions of one site take effect in the order of the calls.
+	// Submit stores c. It does not wait until c is on disk, but if too many earlier
+	// completions are not on disk, it may wait for these. It copies what it needs of
+	// c.Links and c.Common. The completions of one site take effect in the order of the
+	// calls.
 	Submit(c Completion) error
 
 	// Grown returns the channel of growths: the sites that have entries to read, and
-	// how many Submits have settled. A Submit has settled after it has had all its
-	// effect on the results of Read.
+	// how many Submits have settled. A Submit has settled when Read returns the results
+	// that follow from all its changes.
 	Grown() <-chan Growth
 }
 
@@ -59,8 +61,9 @@ type SiteState struct {
 	Ready   bool      // Read would return an entry that need not wait
 	Head    uint8     // if Ready: the rank of the first such entry, or of one that is out
 	Waiting time.Time // earliest Due of the entries that wait; zero if none do
-	// NextAgain is the earliest Due of the unread entries of Again; zero if there are
-	// none. A backlog need not search for it after many that wait for another try.
+	// NextAgain is the earliest Due of the entries of Again that were not read, or zero if
+	// there are none. It may also be zero if many entries that wait for another try are due
+	// earlier, so that a backlog need not search all of these.
 	NextAgain time.Time
 	Spent     Spent
 	Fate      Fate // why the site was given up; zero if it was not
@@ -94,12 +97,12 @@ type Completion struct {
 	Given  Fate   // why Site is given up; zero if it is not
 	Common []CommonClock
 	Entry  Entry   // with an ID: the entry that has Fate
-	Fate   Fate    // Undecided: Entry stays out; Waiting, or with an Until: queued again, until then
-	Held   bool    // Entry is held: with Undecided from now on, otherwise since an earlier Completion
+	Fate   Fate    // Undecided: Entry has not ended; Waiting, or with an Until: Entry is queued again, and due at Until
+	Held   bool    // with Undecided: Entry is held from now on; with another Fate: it was held, and ends now
 	Links  []Entry // entries to queue, if they are new
-	// Changes make entries of any site that wait to be fetched again due earlier
-	// (Changes.Due). Entries that were read and have not ended are not changed; those of
-	// completions that have not settled need not be.
+	// Changes give an earlier Due to entries of any site that wait to be fetched again
+	// (Changes.Due). Entries that were read and have not ended are not changed. Entries of
+	// completions that have not settled may be left unchanged.
 	Changes *Changes
 }
 

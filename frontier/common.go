@@ -13,8 +13,8 @@ const (
 	kinds
 )
 
-// commons keeps the clocks of all commons of one kind: how many turns are bound to
-// each, and when the next may start. Without them, a server with a hundred sites
+// commons holds all commons of one kind. For each common it keeps how many turns are bound
+// to it, and when the next turn may start. Without commons, a server with a hundred sites
 // would get a hundred requests at once.
 type commons struct {
 	clock Clock
@@ -27,20 +27,21 @@ type commons struct {
 // A common is one address, domain or host name.
 type common struct {
 	busy    int       // turns that are bound to it: enter adds one, leave removes one
-	from    time.Time // the start or end from which free is counted
-	free    time.Time // no start before
-	next    time.Time // the first start not promised to a site
-	waiting []*site   // parked until a turn here ends; in no other queue
+	from    time.Time // the start or end of a request, from which the pause up to free counts
+	free    time.Time // no turn may start before
+	next    time.Time // the first start that no site was promised
+	waiting []*site   // parked until a turn of this common ends; these sites are in no queue
 }
 
-// A part names the common of a site, and the start that the site was promised there.
+// A part is the name of a site's common, and the start that the common has promised to the
+// site.
 type part struct {
-	name  string // empty: none
+	name  string // empty: the site has no common of this kind
 	start time.Time
 }
 
-// part returns the part of s in the commons of a kind: its last address, its domain or
-// its host.
+// part returns the part of s in the commons of a kind. Its name is the last address of s,
+// the domain or the host.
 func (f *Frontier) part(s *site, kind int) part {
 	p := part{start: s.work().starts[kind]}
 	switch {
@@ -54,7 +55,7 @@ func (f *Frontier) part(s *site, kind int) part {
 	return p
 }
 
-// promise sets the start that s was promised.
+// promise stores the start that the common of a kind has promised to s.
 func (s *site) promise(kind int, start time.Time) {
 	if s.doing != nil || !start.IsZero() {
 		s.atWork().starts[kind] = start
@@ -65,8 +66,9 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise gives own a start, now or later: the next free one, or the one promised
-// before, postponed if the pause has become longer since.
+// promise sets own.start, to now or later. If own has no start yet, it gets the next one
+// that no site was promised. If the pause of c has become longer since an earlier promise,
+// the start is postponed to c.free.
 func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	if own.start.IsZero() {
 		own.start = now
@@ -80,8 +82,8 @@ func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	}
 }
 
-// admit reports whether a site may be handed out now by its part. If not, the site is
-// parked, or has a later start.
+// admit reports whether the common of own permits a turn of s now. If not, admit either
+// parks s, because the common has its maximum of turns, or sets a later own.start.
 func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	if own.name == "" {
 		return true
@@ -96,7 +98,7 @@ func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	return !own.start.After(now)
 }
 
-// may returns a *NotYet if a turn may not be bound to the common of own now.
+// may returns a *NotYet if a turn may not be bound to the common of own now, or else nil.
 func (cs *commons) may(own *part, now time.Time) error {
 	if own.name == "" {
 		return nil
@@ -112,7 +114,8 @@ func (cs *commons) may(own *part, now time.Time) error {
 	return nil
 }
 
-// enter binds a turn after may permitted it, and returns the pause before it.
+// enter binds a turn to the common of own, and returns the pause before the turn. Before it,
+// may must have permitted the turn.
 func (cs *commons) enter(own *part) (p Pause) {
 	if own.name == "" {
 		return p
@@ -126,16 +129,16 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold permits no start before free. from is the start or the end of a request from which
-// the pause up to free is counted.
+// hold permits no start before the time free. The pause up to free counts from the time
+// from, which is the start or the end of a request.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends a binding and returns the sites that waited for its end. It returns all of them
-// and not only the first, because that may have no entry left.
+// leave ends the binding of one turn and returns all sites that waited for it. One site
+// would not be enough, because it may have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -150,8 +153,8 @@ func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets a clock that an earlier run has kept. The pause lasts at most for the gap of
-// this run. If this run has no such clock, restore does nothing.
+// restore sets a clock that an earlier run has kept. The pause ends at most one gap of this
+// run after now. If this run has no clock of this kind, restore does nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // kept by a clock that ran ahead
 		due = now.Add(cs.gap)
@@ -201,8 +204,8 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	}
 }
 
-// bind binds t to the commons of its site, after all of them permitted it. It requires
-// that mu is held.
+// bind binds t to the commons of its site. It requires that all these commons have permitted
+// the turn, and that mu is held.
 func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {

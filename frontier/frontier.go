@@ -27,31 +27,34 @@ type Options struct {
 	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
 	MaxSite     Spent         // the budget of one site; 0: no limit
 
-	// Requisites: after the limit of pages of the crawl or of a site, if no other limit is
-	// reached, the requisites of pages that have RequisiteRank are still requested.
+	// Requisites: after the limit of pages of the crawl or of a site is reached, the images,
+	// scripts and style sheets of its pages are still requested, if their rank is
+	// RequisiteRank and no other limit is reached.
 	Requisites bool
 
-	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set for a
-	// backlog in which entries wait for that. These entries are requested even after the
-	// limit of pages, like Requisites, and a site that would be given up rests for a day.
+	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set if the
+	// backlog has entries that wait to be fetched again. These entries are requested even
+	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
+	// not answer is not given up, but rests for a day.
 	Revisits bool
 
-	// Site returns the limits of a site, before the first request to it. Next and Hop call
-	// it with no lock held; it must be safe for concurrent use. Only one caller waits for
-	// it, while the other sites continue. The limits are used as long as the site is in
-	// memory. An error ends the frontier, like an error of the backlog, and loses no
-	// entry. nil: all sites have the limits given here.
+	// Site returns the limits of a site. Next and Hop call it before the first request to
+	// the site, with no lock held, so it must be safe for concurrent use. If Site is slow,
+	// only its caller waits; the other sites continue. The limits are used as long as the
+	// site is in memory. If Site returns an error, the frontier ends, as after an error of
+	// the backlog; no entry is lost. If Site is nil, all sites have the limits of Options.
 	Site func(Site) (SiteLimits, error)
 
 	ReadAhead int       // entries of a site that are kept in memory, at most 8; 0: 8
 	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
 }
 
-// belowNone reports whether d is negative and not -1, which means none: an error in a
-// calculation must not remove a pause.
+// belowNone reports whether d is negative but not -1. Only -1 means "none", so that a wrong
+// calculation with a negative result does not remove a pause.
 func belowNone(d time.Duration) bool { return d < 0 && d != -1 }
 
-// check returns an error that names the first field that must not be negative but is.
+// check returns an error that names the first field with a negative value that is not
+// permitted, or nil.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		field string
@@ -105,14 +108,14 @@ type Frontier struct {
 	// places of sites, what they wait for and the sums change together. It is not
 	// held during Read and Submit of the backlog or while a goroutine waits. Hop calls
 	// State of the backlog with mu held, so that no other goroutine adds the same site
-	// to memory meanwhile. A site that is out belongs to its turn: only that turn reads
-	// its entries and moves its clocks. Any goroutine that holds mu may change the
-	// place of a site and what is queued there.
+	// to memory at the same time. While a turn has a site, only this turn reads the
+	// site's entries and moves its clocks. Any goroutine that holds mu may change the
+	// place of a site and its stock.
 	mu sync.Mutex
 
-	// sites are those that have queued entries, are out, or have completions that the
-	// backlog has not settled; the backlog keeps the others. Only learn and Hop add a
-	// site, and only leave removes one. site.place says in which queue a site is.
+	// sites holds the sites that have queued entries, have a turn, or have completions that
+	// the backlog has not settled. All other sites are only in the backlog. Only learn and
+	// Hop add a site, and only leave removes one. site.place says in which queue a site is.
 	sites   map[Site]*site
 	commons [kinds]commons // addresses, domains and hosts, with the sites parked for them
 
@@ -159,8 +162,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if err != nil {
 		return f, err
 	}
-	// The empty completion settles after all that was submitted to the backlog
-	// before; until then the run cannot end.
+	// The empty completion settles after everything that was submitted to the backlog
+	// earlier. The run cannot end before it has settled.
 	for _, c := range append(moved, Completion{}) {
 		f.submitted()
 		if err := backlog.Submit(c); err != nil {
@@ -185,12 +188,12 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// Add queues the entries that the backlog has not seen. It may be called during
-// calls of Next: no end other than ErrLimit and ErrStopped comes before the
-// entries it has queued. After an end it queues no entries and returns the error of
-// that end, as Next does; if an end comes during a call with more than 1,000
-// entries, the first of them may have been queued. Add also returns ErrNoURL, and
-// errors of the backlog.
+// Add queues the entries that the backlog has not seen. It may be called while other
+// goroutines call Next. Until the entries are queued, the run ends only with ErrLimit,
+// ErrStopped or an error of the backlog or of Options.Site. After the end of the run Add queues no entries and returns the
+// same error as Next. If the run ends during a call with more than 1,000 entries, the
+// first of them may have been queued. Add returns ErrNoURL if an entry has no URL, and
+// the error of the backlog if it fails.
 func (f *Frontier) Add(entries ...Entry) error {
 	if err := checkEntries(entries); err != nil {
 		return err
@@ -216,10 +219,10 @@ func (f *Frontier) Add(entries ...Entry) error {
 	return nil
 }
 
-// Next waits until a site is due and returns the turn for its next entry. It fails
-// with ErrEnd, ErrUnasked, ErrPatience, ErrLimit, ErrStopped, the error of ctx, or an
-// error of the backlog or of Options.Site. After any of these except the error of ctx
-// it never returns a turn again.
+// Next waits until a site is due and returns the turn for its next entry. At the end of
+// the run it returns ErrEnd, ErrUnasked, ErrPatience, ErrLimit, ErrStopped, or an error of
+// the backlog or of Options.Site; later calls return the same error. If ctx ends first,
+// Next returns the error of ctx, and may be called again.
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -292,8 +295,9 @@ func (f *Frontier) Stop() {
 	f.fail(ErrStopped)
 }
 
-// pick returns the first site that is due and marks it as out, or returns how long
-// no site is due. It requires that mu is held.
+// pick returns the first site that is due, for a turn, and sets its place to placeOut. If no
+// site may have a turn now, pick returns a nil site and the time until it must be called
+// again. It requires that mu is held.
 func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
@@ -338,7 +342,8 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	return nil, wait, f.err
 }
 
-// admit marks s as out if everything that it shares with other sites is free.
+// admit sets the place of s to placeOut and returns true if everything that s shares with
+// other sites is free. Otherwise it returns false: s is parked, or is due later.
 func (f *Frontier) admit(s *site, now time.Time) bool {
 	wants := s.work().wants
 	if o := wants; o != nil {
@@ -365,9 +370,9 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 	return true
 }
 
-// hand returns the turn of a site that was picked, or nil if the site has no entry,
-// its own limits forbid a request, or ctx has ended since. The site is out, so no
-// other goroutine uses its entries while the backlog is read without the lock.
+// hand returns a turn for s, which pick has returned. It returns nil if s has no entry,
+// if the limits of s forbid a request, or if ctx has ended. No other goroutine can use the
+// entries of s while the backlog is read without the lock, because s is out.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
@@ -377,7 +382,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
-	shut := !s.page || f.shut(s) // a site that was picked without the right to a page gets none now
+	shut := !s.page || f.shut(s) // a site that was shut when it was picked gets no page, even if pages are allowed again
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)
@@ -407,8 +412,8 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	return t, nil
 }
 
-// read reads entries of a site that is out from the backlog. shut says that pages are
-// not permitted.
+// read reads entries of s from the backlog. s must be out. If shut is true, pages are not
+// permitted.
 func (f *Frontier) read(s *site, shut bool) error {
 	if shut {
 		return f.readRequisites(s)
@@ -416,7 +421,8 @@ func (f *Frontier) read(s *site, shut bool) error {
 	return f.readAhead(s)
 }
 
-// room returns the part of all that may be filled by a read. It requires that mu is held.
+// room returns the part of all that a read of the backlog may fill. It requires that mu is
+// held.
 func (f *Frontier) room(all []Entry) []Entry {
 	if f.ahead > mostAhead {
 		return all[:1]
@@ -424,7 +430,7 @@ func (f *Frontier) room(all []Entry) []Entry {
 	return all[:f.opts.ReadAhead]
 }
 
-// readAhead reads entries of a site that is out from the backlog. After a failure,
+// readAhead reads entries of s from the backlog. s must be out. After a failure of s,
 // entries that have not failed yet come first.
 func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
@@ -438,7 +444,7 @@ func (f *Frontier) readAhead(s *site) error {
 		}
 		w.retry = time.Time{}
 	}
-	// Set before the read: a growth during it sets it again.
+	// This is set before the read, because a growth during the read may set it to true.
 	s.more = false
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
@@ -471,8 +477,8 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 	return t
 }
 
-// release frees what t held and queues the sites that waited for it. It requires
-// that mu is held, and releases and retakes it before anything is free.
+// release frees the sites, commons and reservations of t, and queues the sites that waited
+// for them. It requires that mu is held, and may unlock and lock mu before it frees anything.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.submitLeftEnds()
 	if t.hop {
@@ -493,8 +499,8 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	f.free(t.site)
 }
 
-// released returns when another process may use what t has reserved. A host does not
-// wait for the visit time or the failing robots.txt of one of its sites.
+// released returns when another process may use the host or site that t has reserved. If
+// one site of a host waits for its visit time or for its robots.txt, the host does not.
 func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested
@@ -523,8 +529,8 @@ func (f *Frontier) fail(err error) {
 	f.kickLocked()
 }
 
-// Bounds on the entries that are read ahead: of one site, and of all sites. Above
-// mostAhead entries are read one at a time.
+// maxAhead is the largest number of entries of one site that are read ahead. If more than
+// mostAhead entries of all sites are in memory, each read is for one entry only.
 const (
 	maxAhead  = 8
 	mostAhead = 16 << 10

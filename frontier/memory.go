@@ -12,13 +12,13 @@ import (
 // Memory is a Backlog in memory: for crawls without a directory, and as a model for
 // tests of other backlogs. The zero value is empty.
 type Memory struct {
-	// mu guards the fields below: a Read sees all changes of a Submit or none. No
-	// goroutine waits with it held.
+	// mu guards the fields below, so that a Read sees either all changes of a Submit or
+	// no change. No goroutine waits while it holds mu.
 	mu      sync.Mutex
 	sites   map[Site]*memorySite // every site ever named; none is removed
 	seen    seenSet              // keys of all entries ever submitted
 	common  map[string]time.Time // due times by name; Submit only raises them
-	touched []*memorySite        // by the current Submit
+	touched []*memorySite        // the sites that the current Submit has changed
 	growths Growths
 }
 
@@ -157,7 +157,7 @@ func (m *Memory) Submit(c Completion) error {
 	return nil
 }
 
-// queue queues the links that are new, of at most maxLooks links.
+// queue queues those links that are new. links has at most maxLooks entries.
 func (m *Memory) queue(links []Entry) {
 	var room [maxLooks]look
 	looks := room[:len(links)]
@@ -199,7 +199,7 @@ func (m *Memory) touch(name Site) *memorySite {
 	return s
 }
 
-// bringForward moves the entries that are due earlier by changes.
+// bringForward gives an earlier Due to the entries whose pages were changed, see Changes.Due.
 func (m *Memory) bringForward(changes *Changes) {
 	if changes == nil {
 		return
@@ -242,7 +242,7 @@ func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	}
 }
 
-// Forget queues the entries again that were read and have not ended, as a restart does.
+// Forget queues again the entries that were read and have not ended, as after a restart.
 func (m *Memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -309,13 +309,14 @@ func (s *memorySite) summary() SiteState {
 	return st
 }
 
-// An entryHeap is a binary heap: the entry at i comes before those at 2i+1 and 2i+2. An
-// Entry is large, so it is moved once for each level, and never put into an interface.
+// An entryHeap is a binary heap: the entry at i comes before the entries at 2i+1 and 2i+2.
+// It does not use container/heap, because an Entry is large: here it is moved only once for
+// each level, and is never put into an interface.
 type entryHeap []Entry
 
-// nextAgain returns the earliest Due of the entries to fetch again, of the entry at i and
-// those below it in the heap, or most if that is earlier. A zero most means that no Due is
-// known.
+// nextAgain searches the entry at i and the entries below it in the heap, and returns the
+// earliest Due of the entries to fetch again, or the time most if most is earlier. A zero
+// most is no time.
 func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
 	switch {
 	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):

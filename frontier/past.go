@@ -11,7 +11,7 @@ import (
 // be millions of sites with a past, so it is packed. Only clocks and setClocks access its
 // clocks.
 type past struct {
-	due, ended          time.Time // of Clocks, like the fields up to by
+	due, ended          time.Time // as in Clocks, like the fields up to good
 	ttfb, lastTTFB, gap time.Duration
 
 	strikes, refusals, failures, good int32
@@ -22,8 +22,8 @@ type past struct {
 
 	by, gapBy clockCode
 	public    bool
-	earlier   bool   // ended is of an earlier run: the pause is counted from it
-	shared    bool   // many sites share this past: begun copies it before a change
+	earlier   bool   // ended is a time of an earlier run
+	shared    bool   // many sites share this past, so begun copies it before a change
 	quick     bool   // its last page was quick: see reserve
 	took      uint16 // decaying mean of the time of a visit, in milliseconds; 0: there was none in this run
 }
@@ -45,7 +45,8 @@ var clocksByCode = [...]Clock{
 
 const noCode clockCode = math.MaxUint8
 
-// coded returns the code of c, or noCode and c: a caller may use clocks of its own.
+// coded returns the code of c and NoClock. If c has no code, because it is a clock of the
+// caller, coded returns noCode and c.
 func coded(c Clock) (clockCode, Clock) {
 	if i := slices.Index(clocksByCode[:], c); i >= 0 {
 		return clockCode(i), NoClock
@@ -124,8 +125,8 @@ func (s *site) public() bool { return s.past != nil && s.past.public }
 // resting reports whether s has strikes.
 func (s *site) resting() bool { return s.past != nil && s.past.strikes > 0 }
 
-// since returns the time from which due is counted, if the last answer was in an earlier
-// run; else the zero time.
+// since returns the end of the last answer, from which the pause counts, if the answer came
+// in an earlier run. Otherwise it returns the zero time.
 func (s *site) since() time.Time {
 	if s.past == nil || !s.past.earlier {
 		return time.Time{}
@@ -182,7 +183,7 @@ func (s *site) fate() Fate {
 	return s.past.odds().given
 }
 
-// give sets why s was given up; with an Undecided fate, s is not given up.
+// give sets the fate with which s was given up. If fate is Undecided, s is not given up.
 func (s *site) give(fate Fate) {
 	if s.past == nil && fate.Code == Undecided {
 		return

@@ -11,19 +11,19 @@ type place uint8
 
 const (
 	placeIdle       place = iota // has no entry to request
-	placeWaiting                 // in the queue, by due time
-	placeReady                   // is due: in the queue by rank
+	placeWaiting                 // in the queue of sites that are not due, ordered by due time
+	placeReady                   // due, and in a queue ordered by rank
 	placeParked                  // waits for the release of an address, domain, host or site
-	placeUnsearched              // shut, and the backlog must be searched for requisites
-	placeOut                     // a Turn has it
+	placeUnsearched              // gets no more pages (see shut), and the backlog must be searched for requisites
+	placeOut                     // a Turn has it, or a search or Done, for a short time
 )
 
 // site is the state of one Site in memory. It is small, because millions of sites may
 // wait in the queue for their first turn.
 type site struct {
 	name   Site
-	past   *past       // nil: there was no request. It is newer than the backlog's state
-	doing  *work       // nil: none. See work and atWork
+	past   *past       // newer than the backlog's state; nil: there was no request
+	doing  *work       // nil: the site has no work; see work and atWork
 	limits *SiteLimits // nil if unknown, or if no site has any; only limit writes it
 	spot               // its place
 	stock              // its entries in the backlog
@@ -34,24 +34,25 @@ type site struct {
 type spot struct {
 	due   time.Time
 	index int32
-	need  uint16 // of the turns that are kept back: see reserve. Only count writes it
+	need  uint16 // see site.needs and reserve.need; only count writes it
 	place place
-	page  bool // it is out, and its entry may be a page that counts: see motion.pages
+	page  bool // the site is out, and its entry may be a page that counts: see motion.pages
 }
 
-// A stock describes the entries of a site in the backlog, by its last growth and by reads
-// since. Only learn and readAhead write it. For entries that wait, see work.
+// A stock describes the entries of a site in the backlog, as known from the last growth and
+// from later reads. Only learn and readAhead write it. For entries that wait, see work.
 type stock struct {
-	more   bool  // it may have entries to read that need not wait
+	more   bool  // the backlog may have entries to read that need not wait
 	head   uint8 // rank of the first such entry
-	queued int32 // entries that have not ended, limited by narrow
+	queued int32 // entries that have not ended, except those of work.again; limited by narrow
 }
 
 // left returns the number of entries that have not ended.
 func (s *site) left() int { return int(s.queued) + s.work().again }
 
-// waitsBy returns the clock of entries that wait until first; again is the earliest Due of
-// those to fetch again, zero if there are none.
+// waitsBy returns the clock of the entries that wait: AgainClock if the first one is an
+// entry to fetch again, or else RetryClock. first is the earliest Due of all entries, and
+// again that of the entries to fetch again, or zero if there are none.
 func waitsBy(first, again time.Time) Clock {
 	if again.IsZero() || again.After(first) {
 		return RetryClock
@@ -59,16 +60,17 @@ func waitsBy(first, again time.Time) Clock {
 	return AgainClock
 }
 
-// queues are the sites with an entry to request that are not out: each is in one of the
-// heaps, by its place and index. Only queue, unqueue, turnover and pick move them.
+// queues holds the sites that have an entry to request and are neither out nor parked. Each
+// is in one of the heaps, by its place and index. Only queue, unqueue, turnover and pick
+// move sites.
 type queues struct {
 	unsearched siteHeap  // placeUnsearched
 	waiting    siteHeap  // placeWaiting, by due time
-	ready      siteHeap  // placeReady, and quick: due, by rank
-	last       *site     // the site in waiting that is due last, if it is still there
+	ready      siteHeap  // placeReady, the quick sites, by rank
+	last       *site     // the site in waiting that is due last, if it has not left waiting
 	lastDue    time.Time // no site in waiting is due later
 
-	unsureReady siteHeap // placeReady, and not quick: due, by rank
+	unsureReady siteHeap // placeReady, the sites that are not quick, by rank
 }
 
 func newQueues() queues {
@@ -78,8 +80,8 @@ func newQueues() queues {
 	}
 }
 
-// readyOf returns the heap for s while it is ready. A site becomes quick, or slow, only
-// while it is out.
+// readyOf returns the heap in which s is while it is ready. The heap does not change while
+// s is in it, because a site becomes quick or slow only while it is out.
 func (q *queues) readyOf(s *site) *siteHeap {
 	if s.quick() {
 		return &q.ready
@@ -103,8 +105,8 @@ func (q *queues) head() *site {
 // considered.
 const fewRipe = 64
 
-// ripen moves the sites that have become due from waiting to ready. If many of all sites
-// are due, as after a start, ripenAll moves the rest at once.
+// ripen moves the sites that have become due from waiting to ready or unsureReady. If more
+// than an eighth of the waiting sites are due, as after a start, ripenAll moves the rest.
 func (q *queues) ripen(now time.Time) {
 	for n := 0; len(q.waiting.sites) > 0 && !q.waiting.sites[0].due.After(now); n++ {
 		if n >= fewRipe && n > len(q.waiting.sites)/8 {
@@ -117,7 +119,7 @@ func (q *queues) ripen(now time.Time) {
 	}
 }
 
-// ripenAll does the same as ripen, by a scan of all sites that wait.
+// ripenAll has the same result as ripen. It scans all waiting sites once.
 func (q *queues) ripenAll(now time.Time) {
 	all := q.waiting.sites
 	q.waiting.sites = all[:0]
@@ -201,7 +203,8 @@ func (s *Spent) add(t Spent) {
 }
 
 // overBudget reports whether s has used up its budget, so that it gets no more requests.
-// With Options.Requisites the pages of the budget are not counted here: see shut.
+// With Options.Requisites the limit of pages does not count here, because the site still
+// gets requests for requisites: see shut.
 func (f *Frontier) overBudget(s *site) bool {
 	most, spent := f.most(s), s.spent()
 	return !f.opts.Requisites && f.sitePagesSpent(s) ||
@@ -209,7 +212,8 @@ func (f *Frontier) overBudget(s *site) bool {
 		most.Time > 0 && spent.Time >= most.Time
 }
 
-// queue puts s into the queue for its current state. It requires that mu is held.
+// queue puts s into the queue for its current state, or into none if s has no entry to
+// request. If s is out or parked, queue does nothing. It requires that mu is held.
 func (f *Frontier) queue(s *site) {
 	if s.place == placeOut || s.place == placeParked {
 		return
@@ -246,8 +250,8 @@ func (f *Frontier) unqueue(s *site) {
 	s.place = placeIdle
 }
 
-// want notes that s waits for a turn of o, too, since its robots.txt redirects there. A nil o
-// ends that.
+// want notes that s needs a turn of o, too, because the robots.txt of s redirects to o. With
+// a nil o, s needs no other site.
 func (s *site) want(o *site) {
 	old := s.work().wants
 	if old == o {
@@ -278,10 +282,10 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// next returns the index in ahead of the next entry of a site, or -1 if that is still in
-// the backlog. shut says that pages are not permitted. While the site has strikes, entries
-// that have not failed come first: one URL that is always answered with 503 must not
-// delay the others.
+// next returns the index in ahead of the next entry of s, or -1 if ahead has no such entry.
+// If shut is true, pages are not permitted. While s has strikes, entries that have not
+// failed come first, so that one URL that is always answered with 503 does not delay the
+// others.
 func (s *site) next(shut bool) int {
 	if s.resting() {
 		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
@@ -306,10 +310,10 @@ func anyFirst(*site, *site) bool { return false }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
-// headFirst orders sites that are due: by the rank of their next entry, then by due time.
-// A site that waits for a turn of another site, too, comes before all: otherwise that other
-// site might be out each time. A promising site comes before sites without a request, so that
-// it is soon known to be quick.
+// headFirst orders sites that are due. Sites that also need a turn of another site come
+// first, because the other site might otherwise be out each time. All other sites are
+// ordered by the rank of their next entry. If the ranks are equal, promising sites come
+// first, so that they soon become quick, and then the site that was due first.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first

@@ -6,14 +6,14 @@ import (
 )
 
 // Shared holds the clocks that the crawls of a process, or of a machine, share. Each crawl
-// calls it before a request to a site that is not this machine. Its methods are quick and
-// safe for concurrent use.
+// calls Reserve before a request, except for requests to this machine itself. The methods
+// are quick and safe for concurrent use.
 type Shared interface {
-	// Reserve makes a lease of key from now to until: a reservation for one request.
-	// If key is reserved already, Reserve makes no lease, and returns the reservation
-	// that exists, and false.
+	// Reserve makes a lease of key, which is a reservation for one request, from the time
+	// now to the time until, and returns true as ok. If key is already reserved, Reserve
+	// makes no lease, and returns the existing reservation and false.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
-	// Renew extends the lease of key, which this process has reserved, to until.
+	// Renew extends the lease of key, which this process has reserved, to the time until.
 	Renew(key string, until time.Time)
 	// Release ends the lease of key, which this process has reserved, because the
 	// request has ended. The key stays reserved, as a pause, up to the time until.
@@ -26,9 +26,9 @@ type Taken struct {
 	Lease bool // a request is under way: the reservation ends after its answer, at the latest at Until
 }
 
-// defaultLease is how long a site is reserved for one request, and again while its
-// answer is read. If the process is killed, the site stays reserved for no longer than
-// this.
+// defaultLease is how long a site is reserved for one request. Each renewal while the answer
+// is read reserves it for as long again. If the process is killed, the site stays reserved
+// for at most this time.
 const defaultLease = 3 * time.Minute
 
 // renewal is the time after which a lease is renewed while an answer is read.
@@ -36,14 +36,15 @@ const renewal = 10 * time.Second
 
 // refused says that another process uses a site or its address.
 type refused struct {
-	since time.Time // the first refusal of those in a row; zero without a refusal
+	since time.Time // the first of the refusals in a row; zero: no refusal
 	until time.Time // the next attempt
 }
 
-// reserve reserves, against other processes, the host of t, or its site if that is at a
-// private address, the domain if there is a domain clock, and the address of the request.
-// Loopback addresses are not reserved, since their services belong to this machine. It
-// requires that mu is held.
+// reserve makes the reservations of t in Options.Shared: at a public address for the host
+// and the address of the request, at a private address for the site, and if there is a domain
+// clock also for the domain. It makes none for loopback addresses, because these services
+// belong to this machine. If one of the names is reserved already, reserve keeps no
+// reservation and returns a *NotYet. It requires that mu is held.
 func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	f, s := t.frontier, t.site
 	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {
@@ -110,11 +111,10 @@ func (t *Turn) release(now time.Time) {
 	t.reserved = nil
 }
 
-// refuse sets when the reservation of s is tried again, and returns that time in a *NotYet.
+// refuse sets when the reservation of s is tried again, and returns this time in a *NotYet.
 // The end of a lease is not known, because it ends when the other process has its answer.
-// So the reservation is tried again after each usual pause, but not for longer than the
-// patience. After that the site is due later than the patience, so that the run does not
-// wait for it.
+// So the reservation is tried again after each usual pause of s. After the patience has
+// passed in this way, s is due later than the patience, so that the run does not wait for s.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine
 	if r.since.IsZero() {

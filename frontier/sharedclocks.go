@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// SharedClocks is a Shared in memory: for crawls of one process. It is safe for
+// SharedClocks is a Shared in memory, for the crawls of one process. It is safe for
 // concurrent use.
 type SharedClocks struct {
 	mu    sync.Mutex // guards the fields below
@@ -16,9 +16,9 @@ type SharedClocks struct {
 // NewSharedClocks returns clocks without a reservation.
 func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
-// farthest is how far in the future a reservation may end. A later one was made by another
-// clock, as in a test in virtual time; it is ignored, so that it does not block a site for
-// years.
+// farthest is how far in the future a reservation may end. A reservation that ends later
+// was made with another clock, as in a test in virtual time. It is ignored, so that it does
+// not block a site for years.
 const farthest = 366 * 24 * time.Hour
 
 // Reserve implements Shared.

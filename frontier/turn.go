@@ -11,9 +11,9 @@ import (
 // Trouble says how a request failed, and whether the page or the site is the cause.
 type Trouble uint8
 
-// The troubles. Each uses up a try of the entry, which then waits for its next try.
-// All except PageTrouble make the site rest, too; after the rest other entries come
-// first.
+// The troubles. Each trouble uses up a try of the entry, which then waits for its next try.
+// After any trouble except PageTrouble the site rests, too; after this rest the site's
+// entries that have not failed come first.
 const (
 	NoTrouble      Trouble = iota
 	PageTrouble            // a 5xx other than 503, or an incomplete body
@@ -22,34 +22,35 @@ const (
 	SilenceTrouble         // a connection, but no answer in time
 )
 
-// MaxTries is the number of tries of an entry that fails by its own fault.
+// MaxTries is the number of tries of an entry. See maxRests for failures that may be the
+// fault of the site.
 const MaxTries = 3
 
 // maxRests is the number of tries of an entry whose last try ended with SiteTrouble
 // or ConnectTrouble, which may be the fault of the site.
 const maxRests = 6
 
-// A Turn is the only right to talk to one site. While it is out, no other Turn of
-// that site is. It makes at most one request, and exactly one call of Finish gives
-// it back. A Turn belongs to one goroutine.
+// A Turn is the right to make one request to a site. It is out from Next or Hop until
+// Finish; during this time there is no other Turn of its site. Finish must be called
+// exactly once, even without a request. A Turn belongs to one goroutine.
 type Turn struct {
 	frontier *Frontier
 	site     *site
 	entry    Entry
 	due      time.Time     // Due of the latest clock for which the turn had to wait
 	pause    Pause         // set by that clock
-	queued   time.Time     // the end of the time for which the site was queued
-	first    time.Time     // when the entry was handed out, the first time of several in a row
-	held     *site         // a site whose right came with this turn, for Hop
-	hop      bool          // made by Hop: has no entry
+	queued   time.Time     // when the site was due, as it was queued
+	first    time.Time     // when the entry was first handed out, if it was handed out several times in a row
+	held     *site         // another site that is out for this turn, so that Hop can return a turn for it
+	hop      bool          // made by Hop, so it has no entry
 	unsure   bool          // the site was not quick: see reserve
-	began    time.Time     // of a turn with an entry: when its site was picked
+	began    time.Time     // when the site was picked; zero for a turn made by Hop
 	bound    [kinds]string // names of the commons to which the turn is bound, by kind
 	reserved []string      // in Options.Shared: the host or site, and its domain
-	leased   time.Time     // when they were reserved or renewed
+	leased   time.Time     // when the names in reserved were last reserved or renewed
 	received int64         // bytes of the answer that is being read
 	finished bool
-	end      Fate         // held by Finish, for Done; Undecided: nothing is held
+	end      Fate         // the fate that Finish has left to Done; Undecided: none
 	visit    visitOutcome // of the entry
 
 	requested bool      // the Outcome had a Request
@@ -67,31 +68,32 @@ type Pause struct {
 type Outcome struct {
 	Request    *Request  // the request to the turn's site; nil moves no clock
 	Trouble    Trouble   // of Request
-	RetryAfter time.Time // by the site's Retry-After: no request before; at most a year from now
-	Gap        *Gap      // set by the robots.txt in force; nil keeps the last one
+	RetryAfter time.Time // from the Retry-After of the answer: no earlier request; at most a year from now
+	Gap        *Gap      // set by the robots.txt in force; nil: the site keeps its last Gap
 
 	Again          bool      // the entry is undecided: hand it out again when the site is due
-	ByGet          bool      // with Again: the server refuses HEAD for it; see Entry.ByGet
-	Defer          time.Time // with Again: no request to the site before
-	DeferBy        Clock     // that sets Defer; empty: RobotsClock
+	ByGet          bool      // with Again: the server refuses HEAD for the entry; see Entry.ByGet
+	Defer          time.Time // with Again: no request to the site before this time
+	DeferBy        Clock     // the clock that sets Defer; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
-	Gone           bool      // with Again: no request is possible: the name of the site does not exist, or it is not public
+	Gone           bool      // with Again: no request is possible, because the site's name does not exist or is not public
 
 	Fate Fate // without Again: the end of the entry; with a Trouble, its end after the last try
-	// Revisit is when the entry, if it ends and is not put aside, is due to be fetched again.
-	// It needs Options.Revisits; it is at most ten years from now.
+	// Revisit is when the entry is due to be fetched again, if it ends and its fate is not
+	// one of Code.Aside. A later time than ten years from now is reduced to that. Without
+	// Options.Revisits it is ignored.
 	Revisit time.Time
 	Body    Place   // with Revisit: where the answer is archived with its body
 	Changed bool    // with Revisit: the page differs from the one fetched last
 	Links   []Entry // found on the page, in scope
-	// Changes says when other pages were changed: entries that wait to be fetched again
-	// may become due earlier. nil: no changes.
+	// Changes says when other pages were changed, so that entries that wait to be fetched
+	// again may become due earlier. nil: no changes.
 	Changes *Changes
-	Hold    bool // with a Fate that ends the entry: leave its end to Turn.Done
+	Hold    bool // if the entry ends: hold it until Turn.Done
 }
 
-// A Gap is the pause between two requests that a robots.txt sets; zero if it sets
-// none.
+// A Gap is the pause between two requests that a robots.txt sets. It is zero if the
+// robots.txt sets no pause.
 type Gap struct {
 	For time.Duration
 	By  Clock
@@ -100,15 +102,16 @@ type Gap struct {
 // errFinished is returned by the methods of a Turn after Finish.
 var errFinished = errors.New("frontier: turn is already finished")
 
-// errOutcome is returned by Finish for an Outcome with neither Again nor a Fate, so
-// that the entry neither ends nor is handed out again. The turn is still out then.
+// errOutcome is returned by Finish for an Outcome with neither Again nor a Fate, which
+// would neither end the entry nor hand it out again. The turn is then still out.
 var errOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: set one of them")
 
-// NotYet is the error of a turn that cannot make its request now. Finish it with
-// Again and without a request; the frontier keeps what its site waits for.
+// NotYet is the error of a turn that cannot make its request now. Finish this turn with
+// Again and without a request. The frontier knows what the site waits for, and hands the
+// entry out again when the site is due.
 type NotYet struct {
 	By    Clock
-	Until time.Time // zero if the right is in use by another turn
+	Until time.Time // zero if the turn must wait for the end of another turn
 }
 
 func (e *NotYet) Error() string {
@@ -146,8 +149,8 @@ func (t *Turn) stamp() {
 	t.due, t.pause = c.Due, p
 }
 
-// wait sets the pause of t to p, which may count from another time than the last
-// answer, if p ends later than the pause so far.
+// wait sets the pause of t to p if p ends later than the present pause. p may start at
+// another time than the end of the last answer.
 func (t *Turn) wait(p Pause) {
 	if due := p.Since.Add(p.For); p.By != NoClock && due.After(t.due) {
 		t.due, t.pause = due, p
@@ -170,17 +173,17 @@ func (t *Turn) Due() time.Time {
 	return t.due
 }
 
-// First returns when the entry of the turn was first handed out in this run, since
-// the last other entry of its site: later requests to the site were made for this
-// entry. It is zero for a turn made by Hop.
+// First returns when the entry of the turn was first handed out in this run, or the zero
+// time for a turn made by Hop. Since First all requests to the site were for this entry: if
+// another entry of the site comes in between, First begins anew.
 func (t *Turn) First() time.Time { return t.first }
 
 // Bind binds the turn to the address of its request. It must be called before the
-// connection is made. At a public address the clocks of the address and of the host
-// name apply, which other sites may share, and the site's delay is at least
-// PublicFloor. The zero Addr is for an address that only a proxy knows: it has no
-// clock. Bind returns a *NotYet if one of these clocks, that of the registrable
-// domain or another crawl of Options.Shared does not permit the request yet.
+// connection is made. At a public address the site waits also for the clocks of the
+// address and of the host name, which other sites may share, and its delay is at least
+// PublicFloor. If only a proxy knows the address, addr is the zero Addr, which has no
+// clock. Bind returns a *NotYet if the request is not permitted yet by one of these clocks,
+// by the clock of the registrable domain, or by another crawl of Options.Shared.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -204,11 +207,12 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// Pace sets, before the request of the turn, the gap of the robots.txt in force. If another
-// crawl, or a killed run, has fetched that robots.txt, its gap may be longer than the one
-// that was known when the turn was handed out. Then the site rests for the longer gap after
-// its last answer, and also after a restart from a crash, because requests before that are
-// not known. If the rest has not ended, Pace returns a *NotYet.
+// Pace sets the gap of the robots.txt in force. It is called before the request of the turn.
+// If another crawl, or a killed run, has fetched the robots.txt, its gap may be longer than
+// the gap that was known when the turn was handed out. Then the site rests for the longer
+// gap after its last answer. It also rests for this gap after a restart from a crash,
+// because the last requests before the crash are not known. If the rest has not ended, Pace
+// returns a *NotYet. A gap that is not longer changes nothing.
 func (t *Turn) Pace(gap Gap) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -229,10 +233,10 @@ func (t *Turn) Pace(gap Gap) error {
 	return nil
 }
 
-// Hop returns a turn for another site, to which the turn's robots.txt redirects, if
-// that site is free and due. Otherwise it returns a *NotYet, or ErrExcluded. It never
-// waits: two sites that redirect to each other would wait for ever. The new turn has
-// no entry, and needs its own Finish.
+// Hop returns a turn for the site to, to which the robots.txt of the turn's site redirects.
+// If that site has another turn or is not due, Hop returns a *NotYet; if it is excluded,
+// ErrExcluded. Hop never waits, because two sites that redirect to each other would wait
+// for ever. The new turn has no entry, and needs its own Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
 	o, err := t.reach(to)
@@ -248,7 +252,7 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 		err = &NotYet{SiteClock, due}
 	}
 	if err != nil {
-		f.submitEnds(o) // Done leaves them to the turn that has the site
+		f.submitEnds(o) // while a site is out, Done leaves the ends to the turn that has it
 		f.free(o)
 		f.kickLocked()
 		return nil, err
@@ -256,9 +260,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	return f.handHop(o, now), nil
 }
 
-// Forgo says that the turn needs no other site. If Hop has refused a site, the turn's site
-// no longer waits for it. If a site came with the turn and was not passed to Hop, it is free
-// for other turns.
+// Forgo says that the turn needs no other site. If an earlier Hop returned a *NotYet, the
+// turn's site no longer waits for the site of that Hop. If that site was kept free for this
+// turn and Hop has not used it, other turns may have it.
 func (t *Turn) Forgo() {
 	f := t.frontier
 	f.mu.Lock()
@@ -275,7 +279,9 @@ func (t *Turn) Forgo() {
 	}
 }
 
-// reach marks the site to as out and returns it, if it is free and due.
+// reach sets the place of the site to to placeOut and returns the site, if it has no other
+// turn and is due. Otherwise it returns a *NotYet, ErrExcluded, errFinished or an error of
+// the backlog.
 func (t *Turn) reach(to Site) (*site, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -285,7 +291,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	}
 	now := f.now()
 	if f.sites[to] == nil {
-		// The site has no queued entries; its clocks apply nevertheless.
+		// The site is not in memory, as it has no queued entries. Its clocks in the backlog apply.
 		st, err := f.backlog.State(to)
 		if err != nil {
 			return nil, err
@@ -315,9 +321,9 @@ func (t *Turn) reach(to Site) (*site, error) {
 
 // Received counts n more bytes of the answer that the turn is reading. It returns how
 // many more bytes the budgets of the crawl and of the site permit, or math.MaxInt64 if
-// there is no budget. The answers of all turns that are out count. Finish replaces the
-// count by Request.Bytes. Received also renews the reservations of the turn in
-// Options.Shared for another Options.Lease.
+// there is no budget. The bytes that other turns are receiving also count for the budget of
+// the crawl. Finish replaces the count by Request.Bytes. Received also renews the
+// reservations of the turn in Options.Shared for another Options.Lease.
 func (t *Turn) Received(n int64) (left int64) {
 	f := t.frontier
 	f.mu.Lock()
@@ -341,11 +347,11 @@ func (t *Turn) Received(n int64) (left int64) {
 // Finish gives the turn back with its outcome. The clocks of the site move at once;
 // Finish does not wait until they and the entry's fate are on disk. It returns the
 // fate of the entry: Undecided if it will be handed out again, Waiting if it was
-// queued for another try. With Hold, Done submits any other fate: until then the
-// entry is held, and still queued in the backlog for a later process.
+// queued for another try. With Outcome.Hold, any other fate is submitted by Done; before
+// Done the entry is held, and is still queued in the backlog for a later process.
 //
-// Finish returns errFinished after the first call, errOutcome or ErrNoURL for an
-// outcome that is not valid, or an error of the backlog.
+// Every call after the first returns errFinished. Finish returns errOutcome or ErrNoURL if
+// the outcome is not valid, or an error of the backlog.
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -365,7 +371,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 		fate = t.decide(o, now)
 		f.visited(t, fate.Code != Undecided, now)
 	}
-	if fate.Code != Undecided && !fate.Waits() { // it is not handed out again
+	if fate.Code != Undecided && !fate.Waits() { // the entry is not handed out again
 		w := s.atWork()
 		w.asked, w.first = 0, time.Time{}
 	}
@@ -451,8 +457,8 @@ func (t *Turn) check(o *Outcome) error {
 	return checkEntries(o.Links)
 }
 
-// decide returns the fate of the entry, or Undecided after putting it back in front. It
-// requires that mu is held.
+// decide returns the fate of the entry. With o.Again the fate is Undecided, and decide puts
+// the entry back as the first one of its site. It requires that mu is held.
 func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	if o.Again {
 		t.entry.ByGet = t.entry.ByGet || o.ByGet
@@ -490,9 +496,10 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	return fate
 }
 
-// retryDelay returns how long a page waits after a failed try: 15 s after the first
-// and four times as long after each further one. It is at least twice the rest of the
-// site after the failure, so that one page causes at most half of the waiting time.
+// retryDelay returns how long a page waits after a failed try: 15 s after the first try,
+// and four times as long after each further try, up to maxRetryDelay. The delay is at least
+// twice the rest of the site after the failure, so that a single page causes at most half of
+// the site's waiting time.
 func retryDelay(tries int, rest time.Duration) time.Duration {
 	return min(max(15*time.Second<<(2*max(0, tries-1)), 2*rest), maxRetryDelay)
 }
@@ -500,8 +507,8 @@ func retryDelay(tries int, rest time.Duration) time.Duration {
 // maxRetryDelay is the longest delay of a retry. The site itself may wait longer.
 const maxRetryDelay = 24 * time.Hour
 
-// giveUp returns the fate of a site that is given up for this run, or the zero Fate.
-// With Options.Revisits the site rests for deadRest instead.
+// giveUp returns the fate of the site if the site is given up for this run, or else the zero
+// Fate. With Options.Revisits no site is given up; the site rests for deadRest instead.
 func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	switch {
 	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:
