@@ -86,9 +86,9 @@ func (r Refusal) String() string {
 	return string(r.Reason) + ": " + r.Detail
 }
 
-// A Filter says whether URLs may enter a crawl, as its last run decides, but without what
-// only a run remembers: the number of links, and the settings of sites that are functions.
-// Its methods must not be called concurrently.
+// A Filter says whether URLs may enter a crawl, by the settings of its last run. It does
+// not know what only a running crawl knows: how many links were seen, and the results of
+// Options.Site. Its methods must not be called concurrently.
 type Filter struct {
 	opts   Options
 	admits admission

@@ -25,19 +25,19 @@ import (
 //	}
 //
 // parse is called as a Handler is: in the visit, several at a time, pages of one site one
-// after the other; a page is valid until parse returns. Rows are kept only if it returns
+// after the other; a page is valid until parse returns. Rows are kept only if parse returns
 // nil or ErrStop. ErrRetry has the same meaning as for a Handler. Any other error, or a
 // panic, ends the loop with that error; the page has not ended, and the next run fetches it
 // again. The body of the loop runs on the goroutine of the caller. It may call methods of
 // c, such as Add.
 //
 // With Options.Dir no row is lost: each one is delivered at least once, whenever the
-// process is killed. After a page is parsed, its links are queued and its site continues;
-// but the page has not ended before the body has finished with the batch that has its last
-// row. If the process ends before that, the next run fetches and parses the page again, and
-// delivers all its rows again: the body must tolerate duplicates. If the body leaves the
-// loop by break, return or a panic, the current batch is not acknowledged, and the crawl
-// stops as after Crawler.Stop; so return err loses nothing.
+// process is killed. After a page is parsed, its links are queued and its site continues.
+// But the page ends only when the body has finished with the batch that has its last row.
+// If the process ends earlier, the next run fetches and parses the page again, and delivers
+// all its rows again, so the body must tolerate duplicates. If the body leaves the loop by
+// break, return or a panic, the current batch is not acknowledged, and the crawl stops as
+// after Crawler.Stop; so return err loses nothing.
 //
 // A batch may have more rows than there are running visits, and the rows of a page may be
 // in several batches. A batch of less than n rows is delivered when its first row has
@@ -46,10 +46,11 @@ import (
 // visits wait, too. n = 0 means 1. The figures of a run count a page as fetched after
 // parse, whether its rows were delivered or not.
 //
-// An error that ends the crawl, as Run returns it, is the last pair, with a nil batch; it
-// is ErrRan if c was run before, and an *OptionError for a negative n or a nil parse: then
-// c was not run. No batch is delivered after ctx has ended, nor after an error. After an
-// end by a limit or Crawler.Stop, the parsed rows are delivered first.
+// If the crawl ends with an error, the last pair has that error and a nil batch. It is the
+// error that Run returns, such as ErrRan if c was run before. For a negative n or a nil
+// parse it is an *OptionError, and c is not run. No batch is delivered after ctx has ended,
+// nor after an error. After an end by a limit or Crawler.Stop, the parsed rows are
+// delivered first.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
@@ -73,8 +74,8 @@ func Batches[T any](
 
 // Pages runs c, and yields each page: a crawl as a loop. It behaves like Batches with one
 // page as a row; a page is valid until the body ends. URLs that the body follows are queued
-// when it ends: all of them, or none after a kill. The page's own links are queued before
-// that, under the page's tag.
+// when the body ends; after a kill all of them are queued, or none. The page's own links
+// are queued earlier, before the body gets the page, under the page's tag.
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
@@ -117,7 +118,7 @@ type batcher[T any] struct {
 type parsed struct {
 	page *Page // nil: not kept
 	turn *frontier.Turn
-	rows int       // that were not taken yet
+	rows int       // number of its rows that the loop has not taken yet
 	came time.Time // when they were parsed
 }
 
@@ -172,7 +173,7 @@ func (t *batcher[T]) put(p parsed, rows []T) {
 }
 
 // ended is called by the run when no visit is running any more. It returns when the loop
-// has taken all rows; after an error at once.
+// has taken all rows. If err is not nil, it drops the rows that are left.
 func (t *batcher[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -264,7 +265,8 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 			coming = t.crawler.frontier.Stats().Held
 		}
 		t.mu.Lock()
-		// All other held entries are about to be put.
+		// With t.wait < 0 an incomplete batch is delivered at once. Otherwise it is when
+		// the crawl rests and every held page has put its rows.
 		late := t.wait < 0 || resting && coming <= len(t.pages)
 		rest := time.Duration(frontier.Forever)
 		var idle <-chan struct{}

@@ -120,11 +120,11 @@ func (c *Crawler) running() bool {
 // ErrRan is returned by a second call of Run.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until nothing is left, or nothing falls due within the patience, a limit is
-// reached, or Stop is called; then it returns nil: site failures are reported in the
-// summary, not returned. Summary says how the run ended, and Left what is not fetched. If
-// ctx ends, running requests are cancelled and Run returns the cause. In every case queued
-// URLs stay queued in Options.Dir.
+// Run crawls until nothing is left, nothing falls due within the patience, a limit is
+// reached, or Stop is called. Then it returns nil, even if sites have failed: the summary
+// reports that. Summary says how the run ended, and Left what is not fetched. If ctx ends,
+// running requests are cancelled and Run returns the cause. In every case queued URLs stay
+// queued in Options.Dir.
 //
 // Any other error ends the crawl: an error of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError
@@ -140,7 +140,8 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if ran {
 		return ErrRan
 	}
-	// Before open: a function of the options that open calls may end the goroutine.
+	// Deferred before open is called, because a function of the options that open calls may
+	// end the goroutine.
 	defer func() { err = distinct(err, c.close()) }()
 	if err := c.open(h); err != nil {
 		return err
@@ -368,8 +369,9 @@ func (c *Crawler) close() error {
 	return c.db.Close()
 }
 
-// An IdentityError says that a crawl was begun under another name. Its robots.txt verdicts,
-// and what site owners were told, would no longer hold.
+// An IdentityError says that a crawl was begun under another Identity. Such a crawl is not
+// resumed, because robots.txt was read for the old name, and site owners know the crawl by
+// it.
 type IdentityError struct {
 	Dir       string
 	Was, Want Identity
@@ -381,7 +383,7 @@ func (e *IdentityError) Error() string {
 }
 
 // admit refuses to resume a crawl of another identity, or a previous crawl that is running
-// or missing. Nothing was written yet.
+// or missing. It is called before anything is written.
 func (c *Crawler) admit(was storage.Values) error {
 	var old asked
 	known, err := was.Get(keyAsked, &old)
@@ -434,8 +436,8 @@ func (c *Crawler) resume() error {
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
-	// The line comes first: a run that goes on after a kill finds the settings of this one,
-	// and does not write it again.
+	// The line is written before the settings are stored. If a kill came in between in the
+	// other order, the next run would find no difference and never write the line.
 	if err := c.logStart(start); err != nil {
 		return err
 	}
@@ -445,8 +447,9 @@ func (c *Crawler) resume() error {
 	return c.begun(start)
 }
 
-// widen adds the URLs at which redirects of seeds ended to the scope, and requeues entries
-// that were put aside and are in scope now.
+// widen adds the URLs at which redirects of seeds ended to the scope, and requeues the
+// entries that were put aside as out of scope and are in scope now. It returns their
+// number.
 func (c *Crawler) widen() (requeued int, err error) {
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {

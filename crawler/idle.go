@@ -8,11 +8,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Idle reports whether Run would send no request and change nothing but its own records of
-// the run: the last run ended because nothing was left, with the same settings, and knows
-// all seeds. Then Summary returns what Run would end with, and a program may skip Run:
-// every file of the crawl stays unchanged. Idle changes nothing, and returns false if
-// something cannot be read: Run reports the error. It must be called before Run.
+// Idle reports whether Run would send no request and only record that it ran. That is so if
+// the last run had the same settings, knew all seeds, and ended because nothing was left.
+// If Idle returns true, Summary returns the Summary that Run would have, and a program may
+// skip Run, so that every file of the crawl stays unchanged. Idle changes nothing, and
+// returns false if something cannot be read: Run reports the error. It must be called
+// before Run.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
 	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {

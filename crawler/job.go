@@ -42,16 +42,17 @@ type Job struct {
 	slots       slots        // of the running visits
 }
 
-// JobDeps are the dependencies that a Job borrows, since they outlive it or are shared. The
-// zero value is a job that stores nothing.
+// JobDeps are the dependencies that a Job borrows, because they outlive it or are shared.
+// With the zero value a Job stores nothing.
 type JobDeps struct {
 	// Snapshots stores the robots.txt of every site; nil: in memory.
 	Snapshots fetch.Snapshots
 
 	// DB returns the storage of a site's visits: the log, the answers, the pages, as
-	// Options.Output says, and the roots of the scope. It must be open during a visit, and
-	// always be the same for one site. It is called once by every visit, concurrently, and
-	// once for a site with settings of its own. nil: no storage.
+	// Options.Output says, and the roots of the scope. The returned storage must be open
+	// during the visit, and always be the same for one site. DB is called concurrently:
+	// once by every visit, and once more for a site with settings of its own. nil: no
+	// storage.
 	DB func(frontier.Site) *storage.DB
 
 	// Stop is called when the handler returns ErrStop, before that visit gives its turn
@@ -61,10 +62,10 @@ type JobDeps struct {
 	ownSites bool // DB keeps settings of sites from an earlier run
 }
 
-// NewJob checks the options and adds their seeds to the scope. The caller queues the seeds
-// and enforces the limits: only the options about a single visit have an effect. SiteLimits
-// returns those of single sites; with Revisit the frontier needs frontier.Options.Revisits.
-// The error is an *OptionError.
+// NewJob checks the options and adds their seeds to the scope. Only the options about a
+// single visit have an effect. The caller queues the seeds and enforces the limits;
+// SiteLimits returns the limits of a single site. With Options.Revisit the caller must set
+// frontier.Options.Revisits. The error is an *OptionError.
 func NewJob(opts Options, h Handler, rooms JobDeps) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt returns the same for a given time, and an end if the run has one by then.
+// heldAt is held for a given time. end is the End of the run, or "" if it has not ended.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":

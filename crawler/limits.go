@@ -25,14 +25,15 @@ type Limits struct {
 
 	Concurrency int // visits at once, no more than Options.Concurrency; 0: as many
 
-	Open bool // instead of ending, or when Pages or Bytes are used up, the run waits for Add or Allow; Stop and Time end it
+	Open bool // when nothing is left, or Pages or Bytes are used up, the run does not end but waits for Add or Allow; only Stop and Time end it
 }
 
 func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put sets the limits of a frontier that has at most this many visits.
+// put returns a function that sets the limits of a frontier. Without a limit for
+// Concurrency, the given number of visits is the maximum.
 func (l *Limits) put(visits int) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		*f = frontier.Limits{
@@ -111,7 +112,8 @@ func (c *Crawler) limitTexts(l Limits) map[string]string {
 	return texts
 }
 
-// differences returns the old and new values of those that differ; "" if all are the same.
+// differences returns the old and new values of the limits that differ, or "" if all are
+// the same.
 func differences(was, is map[string]string) string {
 	var all []string
 	for _, name := range limitNames {
@@ -122,9 +124,9 @@ func differences(was, is map[string]string) string {
 	return strings.Join(all, "; ")
 }
 
-// ErrEnded is returned by methods that change a run, such as Add and Allow, when the run
-// has ended or is ending: nothing has changed. A crawl in a directory is resumed by another
-// run.
+// ErrEnded is returned by methods that change a run, such as Add and Allow, if the run has
+// ended or is ending. Nothing is changed then. To resume a crawl in a directory, begin
+// another run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
 
 // tooLate wraps an error of a frontier that has ended.
@@ -144,15 +146,15 @@ func (c *Crawler) Limits() Limits {
 	return c.limits
 }
 
-// Allow changes the limits: change is called with those in force, and no other change
-// happens meanwhile; it must not call c. Allow may be called at any time, from any
-// goroutine, also from a Handler. The new limits apply from the next visit on: a limit
-// below what the crawl has used already ends the run. They apply to this run only: the next
-// one begins with its Options.
+// Allow changes the limits. It calls change with the limits in force, and no other change
+// happens meanwhile; the function must not call methods of c. Allow may be called at any
+// time, from any goroutine, also from a Handler. The new limits apply from the next visit
+// on: a limit below what the crawl has used already ends the run. They apply to this run
+// only: the next run begins with the limits of its Options.
 //
-// If the error is nil the run does not end by a limit that was lifted. The error is
-// ErrEnded if it already has, and an *OptionError for a limit that is not valid; nothing is
-// changed then.
+// If the error is nil, the run does not end by a limit that was lifted. If the run has
+// ended already, the error is ErrEnded; for an invalid limit it is an *OptionError. If
+// there is an error, nothing is changed.
 func (c *Crawler) Allow(change func(*Limits)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 )
 
 // findings are the links that a worker has found on one page. Their memory is reused for
-// the next one.
+// the next page.
 type findings struct {
 	seen    map[string]struct{} // keys
-	leads   map[string]struct{} // keys of links that are not wanted: they may be wanted as requisites
+	leads   map[string]struct{} // keys of links that are not wanted as links; the same URL may still be wanted as a requisite
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
 
-// maxFindings is how many entries the memory is kept for.
+// maxFindings is the largest number of links of a page after which clear keeps the memory.
 const maxFindings = 1024
 
 func newFindings() *findings {
@@ -45,7 +45,8 @@ func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	return entries, err
 }
 
-// wantedOf calls tell for each link that is not wanted.
+// wantedOf is next without the recovery from panics. It calls tell for each link that is
+// not wanted.
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
@@ -86,7 +87,8 @@ type sorting struct {
 	last  verdict
 }
 
-// A verdict is the decision on the last link: the next one is often to the same site.
+// A verdict is the decision on the last link. It is kept because the next link is often to
+// the same site.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
@@ -172,7 +174,8 @@ func (s *sorting) add(l *extract.Link) {
 	}
 }
 
-// unwanted is admission.unwanted for a link of the page.
+// unwanted is admission.unwanted for a link of the page. If the decision depends on the
+// site only, it is reused while links have the same site and hop.
 func (s *sorting) unwanted(e *frontier.Entry) Reason {
 	if !s.job.bySite {
 		return s.job.admits.unwanted(e)
@@ -205,8 +208,9 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	return why
 }
 
-// deeper returns false for relative URLs that pages with the same body name in their own
-// directories, such as version/ with a refresh to index.html.
+// deeper reports whether the path of u has more segments than that of the second URL. Links
+// of pages with the same body to their own directories are not deeper, such as those to
+// index.html.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)
@@ -218,15 +222,15 @@ func deeper(u, than frontier.URL) bool {
 const maxEmbeds = 4
 
 // shows reports whether the requisites of p belong to the crawl. A framed document is
-// fetched with its requisites, but not with its own frames: these may be pages that every
-// page shows.
+// fetched with its requisites, but without its own frames, because these may be pages that
+// every page shows.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < maxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
 }
 
-// framed reports whether a link of p is to a framed document that is not a page of the
-// crawl by itself: then it is fetched as a requisite.
+// framed reports whether a link of p is to a framed document that the crawl does not fetch
+// as a page. Such a document is fetched as a requisite.
 func (j *Job) framed(p *Page, l *extract.Link) bool {
 	if !j.opts.Requisites || !p.shows() {
 		return false

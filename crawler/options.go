@@ -41,24 +41,26 @@ type Options struct {
 	Keep   // what is written
 	Hooks  // what the program is called for
 
-	// OptOut returns why a URL is never requested, nor a robots.txt for it; "" if it may
-	// be. It takes precedence over everything else. It must be quick and safe for
-	// concurrent use. nil: nothing is excluded. OptOutList.Why is one.
+	// OptOut returns why a URL must never be requested, or "" if it may be requested. For a
+	// refused URL not even robots.txt is requested. It takes precedence over everything
+	// else. It must be quick and safe for concurrent use. nil: nothing is excluded.
+	// OptOutList.Why is such a function.
 	OptOut func(frontier.URL) (why string)
 
-	// Site returns the settings of one site. It is called in the worker, before the first
-	// request to the site and for links to it, without a lock: only one visit waits for it.
-	// It must be safe for concurrent use and should return the same each time: its results
-	// are cached. Settings that are not valid (*OptionError), and a panic, end the crawl
-	// without loss. SitesByHost makes such a function. nil: all sites have the same
-	// settings.
+	// Site returns the settings of one site. It is called during a visit, before the first
+	// request to the site and for links to it. Only that visit waits for it, since no lock
+	// is held. It must be safe for concurrent use. It should return the same each time,
+	// because its results are cached. Settings that are not valid (*OptionError), and a
+	// panic, end the crawl without loss. SitesByHost makes such a function. nil: all sites
+	// have the same settings.
 	Site func(frontier.Site) SiteOptions
 
-	// Revisit decides when a page is fetched again: then the crawl does not end by itself.
-	// URLs that failed or were refused are also requested again, and so are sitemaps; URLs
-	// put aside are not. A page counts once for limits. A later run without Revisit fetches
-	// what is due by then, and no page again after that. Next is called by visits, several
-	// at once; a panic ends the crawl without loss. nil: each page is fetched once.
+	// Revisit decides when a page is fetched again. With a policy the crawl does not end by
+	// itself. URLs that failed or were refused are also requested again, and so are
+	// sitemaps; URLs put aside are not. A page counts once for limits. A later run without
+	// Revisit fetches once more the pages that are already due, and then no page again.
+	// Next is called by visits, several at once; a panic ends the crawl without loss. nil:
+	// each page is fetched once.
 	Revisit revisit.Policy
 
 	proxyName string   // text of Proxy, if it was set from text
@@ -79,15 +81,16 @@ type Follow struct {
 	FollowNoFollow bool     // follow links that are marked nofollow
 	FollowTraps    bool     // follow links that have the pattern of an endless space
 
-	// Same returns one URL for all URLs equivalent to its argument: among equivalent URLs the first
-	// that is found is requested, as it is written, and judged by robots.txt as that. Use
-	// it to deduplicate without changing the URL that is requested. It is called for the
-	// same URLs as Rewrite, after it. It must return the same for the same URL, and return
-	// its own results unchanged; a result on another site is ignored. It must be quick and
-	// safe for concurrent use. The target of a redirect is requested even if it is
-	// equivalent to the page, or the page would be lost. In a resumed crawl it applies to
-	// URLs found from then on: a page that was requested under another rule may be
-	// requested once more.
+	// Same returns one URL for all URLs equivalent to its argument. Of equivalent URLs only
+	// the first that is found is requested. It is requested as it is written, and
+	// robots.txt is applied to that form. Use it to deduplicate without changing the URL
+	// that is requested. It is called for the same URLs as Rewrite, after it. It must
+	// return the same for the same URL, and return its own results unchanged; a result on
+	// another site is ignored. It must be quick and safe for concurrent use. The target of
+	// a redirect is requested even if it is equivalent to the page, since otherwise the
+	// page would be lost. In a resumed crawl a changed Same applies only to URLs that are
+	// found from then on, so a page that was requested under the old rule may be requested
+	// once more.
 	Same func(frontier.URL) frontier.URL // such as StripIndex, SortQuery, StripTracking, or several Together; nil: only URLs that differ in escapes are equivalent
 
 	// CleanParam makes links equivalent that differ only in parameters which a Clean-param
@@ -95,14 +98,15 @@ type Follow struct {
 	// robots.txt of another site is not known when a link to it is found.
 	CleanParam bool
 
-	// Links is called for each link that is about to be queued, except seeds and redirects:
-	// it may refuse it, give it a rank and a tag, and request it with HEAD. It runs in the
-	// visit of the page, one call after another for a site, concurrently for several; and
-	// in the goroutine of a loop of Pages, for URLs that its body follows, while the site
-	// continues. Rewrite is called before that, for seeds, redirects, sitemaps and URLs of
-	// Page.Follow, too, and before the URL is looked up; the zero URL refuses it. It must return
-	// the same for the same URL, and return its own results unchanged. Both must be quick;
-	// a panic of one ends the crawl without loss.
+	// Links is called for each link that is about to be queued, except seeds and redirects.
+	// It may set the rank, the tag and the method HEAD in l; if it returns false, the link
+	// is not queued. It runs in the visit of the page, one call after another for a site,
+	// concurrently for several; and in the goroutine of a loop of Pages, for URLs that its
+	// body follows, while the site continues. Rewrite is called before Links, and also for
+	// seeds, redirects, sitemaps and URLs of Page.Follow. The crawl uses its result in
+	// place of the URL; if the result is the zero URL, the URL is refused. Rewrite must
+	// return the same for the same URL, and return its own results unchanged. Both
+	// functions must be quick; a panic in either ends the crawl without loss.
 	Links   func(p *Page, l *Link) bool     // nil: all are queued
 	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
 }
@@ -170,8 +174,8 @@ type Hooks struct {
 	Logger  *slog.Logger       // nil: slog.Default()
 }
 
-// bounds limit what waits in memory, in storage, fetcher and frontier: 0 means the default.
-// Tests set them, to reach each.
+// bounds limit what the storage, the fetcher and the frontier keep in memory. 0 means the
+// default. Tests set small bounds, so that they are reached.
 type bounds struct {
 	storage            storage.Bounds
 	syncDelay          time.Duration // simulates a slow disk

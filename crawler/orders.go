@@ -98,8 +98,8 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	return o, c.frontier != nil
 }
 
-// write records an order, unless the directory of the crawl is closed: then it has changed
-// nothing.
+// write records an order. If the directory of the crawl is closed, the order has changed
+// nothing, and write returns ErrEnded.
 func (c *Crawler) write(o Order) error {
 	c.gate.RLock() // so that it is not closed meanwhile
 	defer c.gate.RUnlock()
@@ -130,8 +130,8 @@ func (c *Crawler) note(o Order) error {
 	return err
 }
 
-// keepOrders reads the orders of earlier runs in force, the oldest first, without those
-// that this run lifts, which it records.
+// keepOrders reads the orders of earlier runs that are in force, the oldest first. It
+// leaves out the orders that this run lifts, and records that they are lifted.
 func (c *Crawler) keepOrders() error {
 	all, err := readOrders(c.opts.Dir, c.db)
 	if err != nil {

@@ -37,8 +37,8 @@ type Page struct {
 	sha1       string           // of Body, see digest
 	payload    string           // digest of the body with its content coding; empty if it was not needed
 	textDigest string           // computed on demand
-	below      int              // number of pages with its body that were found below the first one, including this one
-	kept       *storage.Capture // source of Body, if the server says that nothing has changed; nil: the server sent Body
+	below      int              // number of pages with the same body below the directory of the first such page, including this one
+	kept       *storage.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
 	change     ChangeClass
 	content
 	statements
@@ -79,8 +79,8 @@ type statements struct {
 // wishes are the requests of the handler.
 type wishes struct {
 	followed []frontier.URL
-	tags     map[string]string    // by key, of URLs that were followed under a tag; nil: none
-	held     func(*frontier.Turn) // set by a handler that ends the page itself, after the turn is back; nil: Finish ends it
+	tags     map[string]string    // tags of the URLs that were followed under a tag, by URL key; nil: none
+	held     func(*frontier.Turn) // set by a handler that ends the page itself; called after the turn was given back; nil: Finish ends the page
 }
 
 // newPage makes a page in the memory of p, which is new or unused.
@@ -118,8 +118,8 @@ func (p *Page) digest() string {
 	return p.sha1
 }
 
-// typeOf returns the media type of a body: that of the header, or else a guess from its
-// bytes.
+// typeOf returns the media type of a body from its header. If the header has none, typeOf
+// guesses from the first bytes of the body.
 func typeOf(h http.Header, body []byte) string {
 	said := fetch.ParseMediaType(h["Content-Type"]).Type
 	if said == "" && len(body) > 0 {
@@ -176,10 +176,10 @@ func (p *Page) Text() []byte {
 // Title returns the title of an HTML page, white space folded.
 func (p *Page) Title() string { return p.html.Title }
 
-// Canonical returns the URL that the page declares for itself: link rel=canonical of its head
-// or of its header (RFC 6596), relative to its base. It is zero if the page declares none, or
-// several that differ, as search engines ignore these, too. The owner may have written any URL
-// there.
+// Canonical returns the URL that the page declares for itself: link rel=canonical of its
+// head or of its header (RFC 6596), relative to its base. It is zero if the page declares
+// none, or several that differ (search engines ignore those, too). It may be any URL, also
+// one on another site.
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
 // OpenGraphURL returns the URL for sharing the page: the first og:url of its meta elements
@@ -189,8 +189,8 @@ func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 // Links returns the links of an HTML page that was fetched with a 2xx status, including
 // those that are not followed, and at most extract.MaxLinks. It includes requisites, with
 // frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link has its visible
-// text, extract.Link.Text: if neither Options.Links nor OutputLinks needs that, the first
-// call reads the page once more.
+// text, extract.Link.Text: if neither Options.Links nor OutputLinks needs the text, the
+// first call of Links reads the page once more.
 func (p *Page) Links() []extract.Link {
 	if p.read && !p.how.text {
 		p.how.text = true

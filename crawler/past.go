@@ -31,7 +31,7 @@ type remembered struct {
 	plain  map[string]bool // URLs whose copy was unusable: they are requested without a condition
 }
 
-// maxComparing is how many archived bodies are compared at once.
+// maxComparing is how many archived bodies are in memory for comparison at once.
 const maxComparing = 2
 
 // remember opens the memory, with the previous crawl if the options name one.
@@ -143,8 +143,8 @@ func fromFuture(c *storage.Capture) bool {
 }
 
 // stored returns the answer that a 304 refers to; nil if x is not a 304 to a conditional
-// request. again says that the stored answer cannot be used: the page must be requested
-// once more, without a condition. An error ends the crawl.
+// request. If again is true, the stored answer cannot be used, and the page must be
+// requested once more, without a condition. An error ends the crawl.
 func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
 	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
 		return nil, false, nil
@@ -168,8 +168,8 @@ func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 	return answer, false, nil
 }
 
-// sameCopy reports whether a 304 is about the stored copy: not if both have strong
-// validators that differ (RFC 9111, section 4.3.4).
+// sameCopy reports whether a 304 is about the stored copy. It returns false if both have
+// strong validators and these differ (RFC 9111, section 4.3.4).
 func sameCopy(kept, by http.Header) bool {
 	a, b := kept.Get("ETag"), by.Get("ETag")
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
@@ -232,9 +232,10 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	}
 }
 
-// takeText copies the stored digest of the text of a page whose bytes are the same, and are
-// read in the same way. For that it reads the body of the previous crawl that the archive
-// will refer to, which is read anyway: store reports its errors.
+// takeText copies the stored text digest of a page whose bytes are unchanged, if they are
+// also read with the same Content-Type. If the archive will refer to the body of the
+// previous crawl, takeText first checks that this body can be read; if not, it copies
+// nothing, and store reports the error.
 func (j *Job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
@@ -251,7 +252,7 @@ func (j *Job) takeText(p *Page, r *recollection) {
 func since(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
-		return "" // the previous fetch may be older than that
+		return "" // only the last failure is known: an earlier visit may have fetched the page
 	case last.Code != frontier.Fetched:
 		return ChangeNew
 	case last.Status/100 != 2:

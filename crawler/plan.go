@@ -22,8 +22,8 @@ type SitePlan struct {
 	Site  frontier.Site
 	Seeds []SeedPlan
 
-	// Rules is the robots.txt of the site, or the error of fetching it; nil if it was not
-	// requested: Problem says why.
+	// Rules is the robots.txt of the site, or the error of fetching it. If robots.txt was
+	// not requested, Rules is nil and Problem says why.
 	Rules   *robots.Snapshot
 	Problem string
 
@@ -33,16 +33,16 @@ type SitePlan struct {
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is the verdict of robots.txt on a seed: robots.Defer if it is not known, or if
-// the seed is never requested: OptOut says why.
+// A SeedPlan is the verdict of robots.txt on a seed. It is robots.Defer if robots.txt is
+// not known, or if the seed is never requested; OptOut says why it is not.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
 	OptOut  string // as Options.OptOut; empty: it may be requested
 }
 
-// Least returns the least time for this many pages of the site and its robots.txt: each
-// waits for the pause after the one before.
+// Least returns the least time in which the robots.txt and the given number of pages of the
+// site can be requested, with the pause between two requests.
 func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
 
 // Allowed returns how many seeds robots.txt allows.

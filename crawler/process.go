@@ -91,8 +91,8 @@ func (b Build) Digest() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess adds this process to the record of the run before. All of it is one value:
-// writing several would wait for several commits.
+// withProcess adds this process to the processes of earlier runs. All are stored as one
+// value, because several values would have to wait for several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()
@@ -127,8 +127,7 @@ func (a *asked) ended(last *keptStatus) []Process {
 
 // Processes returns the last thousand processes that worked on a crawl, the oldest first;
 // before is how many there were before them. Versions that recorded no processes are
-// missing. builds are their builds, by Process.Build, except builds followed by more than
-// nineteen others.
+// missing. builds are their builds, by Process.Build; only the last twenty builds are kept.
 func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus

@@ -16,15 +16,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is how many pages a rescan remembers whose body is archived under another
-// URL.
+// maxRepeated is how many pages with a body in another record a rescan remembers.
 const maxRepeated = 100_000
 
 // A rescan reads the links of archived pages again.
 type rescan struct {
 	c      *Crawler
 	found  *findings
-	answer *archivedAnswer // waits for its metadata record
+	answer *archivedAnswer // the last answer; its metadata record has not been read yet
 	bodies map[string][]frontier.Entry
 	second bool          // second pass: read bodies only
 	lost   int           // number of pages beyond maxRepeated
@@ -39,8 +38,8 @@ type archivedAnswer struct {
 }
 
 // rescan queues URLs that the pages of the archive link to, that are wanted now, and that
-// were never queued. It ends early, without an error, when the crawl is stopped: then, and
-// after a kill, the next run begins it again.
+// were never queued. If the crawl is stopped, it returns early without an error. After a
+// stop or a kill the next run begins the rescan again.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
@@ -62,7 +61,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		if r.second || len(r.bodies) == 0 {
 			break
 		}
-		r.second = true // the bodies of these revisits come before them
+		r.second = true // in the first pass the bodies of these revisit records came before the records
 	}
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
@@ -156,8 +155,9 @@ func (r *rescan) record(rec *warc.Record) error {
 	return nil
 }
 
-// before returns the answer in an earlier crawl that a revisit record refers to; nil if it
-// is not there, or cannot be read: then this archive is searched.
+// before returns the answer in an earlier crawl that a revisit record refers to. If the
+// answer is not there, or cannot be read, it returns nil, and the archive of this crawl is
+// searched.
 func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	if r.past == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Together combines several functions for Options.Same, or Options.Rewrite: each is called
-// with the result of the one before, repeatedly until none changes it. The zero URL ends
-// it.
+// Together combines several functions for Options.Same, or Options.Rewrite. Each is called
+// with the result of the one before, again and again until no function changes the URL. If
+// a function returns the zero URL, that is the result.
 func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) frontier.URL {
 	return func(u frontier.URL) frontier.URL {
 		for range mostRounds {
@@ -28,7 +28,7 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds limits rules that never agree.
+// mostRounds is how often Together calls functions that undo each other's changes.
 const mostRounds = 16
 
 // SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.
@@ -138,9 +138,9 @@ func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 }
 
 // samePage sets the URL to which e, found on the page of s, is equivalent. It returns false
-// if that is the page itself. But the target of a redirect must be requested, or the page
-// would be lost: such an entry is kept apart. Of two URLs that redirect to each other
-// neither is requested again.
+// if e is equivalent to the page itself. But the target of a redirect must be requested
+// even then, since otherwise the page would be lost; such an entry is marked as Apart. Of
+// two URLs that redirect to each other neither is requested again.
 func (s *sorting) samePage(e *frontier.Entry) bool {
 	o, p := &s.job.opts, s.page
 	clean := p.clean

@@ -23,8 +23,8 @@ func (e *SeedError) Unwrap() error { return e.Err }
 
 // ReadSeeds reads a seed file: a URL on each line, with an optional tag after a tab; blank
 // lines and lines that begin with # are ignored. A host without a scheme means https.
-// Invalid lines are returned in bad; err is that of r. name is the file's, for these
-// errors.
+// Invalid lines are returned in bad, and an error of r in err. Both name the file by the
+// argument name.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
 	in := bufio.NewReaderSize(r, maxLine+1) // plus the newline
 	for n := 1; ; n++ {
@@ -107,10 +107,10 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 // again. Add blocks only if the disk is slow.
 //
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end.
-// After that the error is ErrEnded, and nothing is queued, except that of more than a
-// thousand seeds the first may be. The error for an invalid seed, and for a public one if the
-// contact cannot be reached, is an *OptionError, and nothing is queued; any other error ends
-// the run.
+// If the run has ended, the error is ErrEnded and nothing is queued; only of more than a
+// thousand seeds the first may be queued. For an invalid seed, or a public seed if the
+// contact cannot be reached, the error is an *OptionError and nothing is queued. Any other
+// error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
@@ -156,8 +156,8 @@ func (c *Crawler) plant(entries []frontier.Entry) error {
 	return c.frontier.Add(entries...)
 }
 
-// begin queues the seeds. A stop takes effect after that: the seeds are stored even if the
-// run requests none of them.
+// begin queues the seeds. A stop takes effect only after they are queued, so the seeds are
+// stored even if the run requests none of them.
 func (c *Crawler) begin() error {
 	err := c.frontier.Add(c.seeds...)
 	c.mu.Lock()

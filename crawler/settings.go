@@ -63,8 +63,8 @@ const (
 	ThisRun   Effect = "applies to one run only, and is not compared"
 )
 
-// Settings returns the options that have a text form, bound to o: Set on one changes o. For
-// the zero Options they have the defaults.
+// Settings returns the options that have a text form. They are bound to o: Setting.Set
+// changes o. For the zero Options their values are the defaults.
 func (o *Options) Settings() []Setting {
 	return []Setting{
 		{Name: "scope", Field: "Scope", Group: GroupScope, Larger: Wider, Resume: SortsURLs, Value: scopes(&o.Scope),
@@ -212,7 +212,8 @@ func (s Setting) Compare(was, is string) Way {
 	return Tighter
 }
 
-// width is larger for values with more requests to sites. No limit and no pause are +Inf.
+// width returns a number that is larger if the value allows more requests to sites. For no
+// limit and for no pause it is +Inf. It returns false if the value has no such number.
 func (s Setting) width(text string) (float64, bool) {
 	m, ok := s.Value.(interface{ measure(string) (float64, error) })
 	if !ok {

@@ -14,7 +14,7 @@ var process = frontier.NewSharedClocks()
 // tests: two crawls of one site are then twice as fast.
 var NoShared frontier.Shared = apart{}
 
-// apart is a Shared in which nothing is ever taken.
+// apart is a Shared that never makes a crawl wait for another.
 type apart struct{}
 
 func (apart) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok bool) {

@@ -13,11 +13,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Signals returns the statements about the use of the page: of the robots.txt that allowed
-// it, of the tdmrep.json of its site and the licenses that robots.txt names if the purpose
-// of the crawl has these requested, of its header, of its meta elements, and of licenses in
-// it. They are statements of the owner and not permissions of a law: a use without a
-// statement is unknown.
+// Signals returns the statements about the use of the page. They come from the robots.txt
+// that allowed it, from its header and meta elements, and from licenses in the page. If the
+// purpose of the crawl requires it, they also come from the tdmrep.json of the site and
+// from the licenses that robots.txt names. They are statements of the owner and not
+// permissions of a law: a use without a statement is unknown.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
 		return p.signals
@@ -72,7 +72,8 @@ func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, polic
 	return all, s.Licenses, s.Policies
 }
 
-// said returns a statement with its source, and its time if that is not asked.
+// said returns a statement with its source. If robots.txt was copied at another time than
+// asked, the text has that time.
 func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	text := one.String()
 	if one.Line > 0 && !s.Copied.Equal(asked) {
@@ -101,10 +102,10 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	return fields
 }
 
-// decline removes everything of a page whose header or meta elements refuse the purpose of
-// the crawl, or require a license to be bought, except that it exists, and why it is not
-// kept: no body, no title, no digest and no links. The target of a redirect is not part of
-// a page, and is judged by itself.
+// decline acts on a page whose owner refuses the purpose of the crawl in the header or the
+// meta elements, or requires a license to be bought. Of such a page it keeps only that it
+// exists and why it is not kept, but no body, title, digest or links. The target of a
+// redirect is not part of a page, and is judged by itself.
 func (j *Job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
@@ -159,9 +160,9 @@ func (j *Job) lookAtUse(res *fetch.Result) {
 	}
 }
 
-// licenseWanted returns that the answer is only for holders of a license (RSL 1.0, Crawler
-// Authorization Protocol), and where its terms are, if that is stated; empty if it is not.
-// A crawl buys no license.
+// licenseWanted returns a text if the answer is only for holders of a license (RSL 1.0,
+// Crawler Authorization Protocol), with the place of the terms if that is stated. Otherwise
+// it returns "". A crawl buys no license.
 func (p *Page) licenseWanted() string {
 	if p.Status != http.StatusUnauthorized && p.Status != http.StatusPaymentRequired {
 		return ""
@@ -182,8 +183,9 @@ func (p *Page) licenseWanted() string {
 	return text
 }
 
-// declined reports whether an answer must not be archived: p, or one without a page that is
-// requested again. If its body was cut, the elements before the cut count.
+// declined reports whether an answer must not be archived. The answer is that of p, or one
+// that made no page and is requested again. If the body was cut, the elements before the
+// cut count.
 func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:

@@ -16,8 +16,8 @@ import (
 // URLs stay excluded.
 
 // Pause stops new visits; running visits are finished, and all clocks continue, also that
-// of the whole run. A paused run ends only by Stop or its time. Another run begins without
-// the pause. The error is ErrEnded, an *OptionError for a reason that is too long, or that
+// of the whole run. A paused run ends only by Stop or its time. The next run does not begin
+// paused. The error is ErrEnded, an *OptionError for a reason that is too long, or an error
 // of the disk.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
@@ -34,10 +34,10 @@ func (c *Crawler) Resume(reason string) error {
 // robots.txt, or of a site that needs rest, still apply. After Slow has returned no visit
 // begins earlier; running ones continue.
 //
-// It applies to the crawl: another run in Options.Dir keeps to it, also after a kill, once
-// it is committed, until Options.Lift revokes it. The error is a *frontier.FasterError if a
-// longer pause applies already, an *OptionError for an invalid site or pause, or one of
-// those of Pause.
+// The longer pause applies to the whole crawl: once it is committed, later runs in
+// Options.Dir keep it, also after a kill, until Options.Lift revokes it. The error is a
+// *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid
+// site or pause, or an error as Pause returns it.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := whom(of)
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 // reason, which is required. Running visits are finished; after that not even robots.txt is
 // requested.
 //
-// It applies to the crawl, as Slow does. The error is an *OptionError for an invalid site
-// and for an empty reason, or one of those of Pause.
+// The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for
+// an invalid site or an empty reason, or an error as Pause returns it.
 func (c *Crawler) Exclude(of, reason string) error {
 	of, err := whom(of)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Endless spaces of URLs have patterns. Each bound is far above what sites of documents
-// have.
+// Bounds for the patterns of endless spaces of URLs. Each is far above what a site with
+// ordinary documents has.
 const (
 	maxSegments  = 32      // of a path
 	maxRounds    = 3       // of the same segments in a row
@@ -38,20 +38,22 @@ type Trap struct {
 	URLs    int
 }
 
-// traps refuses links by what they share with others. Its memory is bounded, and belongs to
-// one run: what was forgotten is counted anew.
+// traps refuses links whose URLs have the pattern of an endless space. Its memory is
+// bounded and lasts for one run; if an entry had to be forgotten, its count begins again at
+// zero.
 type traps struct {
 	mu     sync.Mutex // guards all fields; only links with a pattern or a query take it
 	spaces map[uint64][]uint64
 	found  map[Trap]int // with URLs 0
 }
 
-// A finder describes a page on which links are found, for the search for traps: endless
-// paths grow from page to page, so that on most pages the paths of links need no check.
+// A finder describes the page on which links are found. It is used to skip checks: endless
+// paths grow from page to page, so the paths of links need no check if the path of their
+// page is ordinary.
 type finder struct {
-	grown       bool // its path is long, or begins to repeat itself
+	grown       bool // the path of the page is long, or begins to repeat itself
 	year, month int  // in its URL
-	dated       bool // it has them
+	dated       bool // year and month are set
 	far         int  // the first year that counts as far from now
 }
 
@@ -118,8 +120,8 @@ func (t *traps) list() []Trap {
 	return all
 }
 
-// endlessPath finds too many segments, and repeated ones: a relative link to a directory
-// that is resolved within it.
+// endlessPath returns the pattern of a path with too many or repeated segments, or "".
+// Segments repeat if a directory has a relative link to itself.
 func endlessPath(path string) string {
 	if strings.Count(path, "/") > maxSegments {
 		return fmt.Sprintf("the path has more than %d segments", maxSegments)
@@ -175,8 +177,9 @@ func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
 
-// endlessCalendar finds a month that was linked by a neighbouring one, far from now, or
-// after many others: links from month to month never end.
+// endlessCalendar returns the pattern of a calendar whose links from month to month never
+// end, or "". The month of the link must be at most one away from that of its page, and far
+// in the future or one of too many.
 func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
@@ -226,8 +229,8 @@ func month(text string) (year, month, at int) {
 	return 0, 0, -1
 }
 
-// A number outside these bounds is not a date: question 79010203, or part 1 of standard
-// 9075. Only its size distinguishes a date without dashes from a number.
+// A number outside these bounds is not a date, such as question 79010203, or standard
+// 9075-1. Only its size tells a date without dashes from another number.
 const (
 	lastYear  = "2200"
 	firstDate = "1900"
@@ -261,8 +264,8 @@ var sessionNames = map[string]bool{
 // something.
 const minSession = 12
 
-// endlessQuery finds a repeated parameter, session ids, and filters combined in every way
-// and order.
+// endlessQuery returns the pattern of a query, or "": a repeated parameter, ever new
+// session ids, or filters combined in every way and order.
 func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
@@ -272,7 +275,7 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 			return t.session(site, path+"?"+strings.ToLower(name), value)
 		}
 		if first && !named {
-			name = "" // it is a value: the name of a page of a wiki, or a thread
+			name = "" // not a name but a value, such as the page of a wiki or a thread
 		}
 		first = false
 		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
@@ -309,7 +312,8 @@ func (t *traps) session(site frontier.Site, path, id string) string {
 	return ""
 }
 
-// many reports whether more than most values of a path were seen.
+// many reports whether value is new and the given number of other values of the path were
+// seen before. If it returns false, it remembers value.
 func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
 	t.mu.Lock()

@@ -13,11 +13,12 @@ import (
 // Visit performs one turn: it fetches, stores, calls the handler, and gives the turn back.
 // It makes at most one request and always finishes the turn, also if the handler panics or
 // ends its goroutine. Any number of visits may run concurrently; a visit lasts as long as
-// the request and the handler, and ends early with ctx: then the entry stays queued.
+// the request and the handler. If ctx ends, the visit ends early and the entry stays
+// queued.
 //
-// Site and page failures are not returned. An error ends the crawl: that of ctx, or of the
-// disk, or a *PanicError of a function in the options; no further turn should be handed out
-// then.
+// Site and page failures are not returned. A returned error ends the crawl, and no further
+// turn should be handed out. It is the error of ctx, an error of the disk, or a *PanicError
+// of a function in the options.
 func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
@@ -68,9 +69,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	return j.visitPage(ctx, turn, slot, &res, answer, &before)
 }
 
-// settleAnswer returns the answer from which a page is made: that of the server, or, if
-// that says that nothing has changed, the stored one. If that cannot be used, there is no
-// page, and its entry is offered again. An error ends the crawl.
+// settleAnswer returns the answer from which a page is made. It is the server's answer, or
+// the stored one if the server says that nothing has changed. If the stored answer cannot
+// be used, it returns nil, and the entry is offered again. An error ends the crawl.
 func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
 	u := turn.Entry().URL
 	answer, again, err := j.stored(ctx, before, res.Page)
@@ -107,8 +108,9 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	if j.digests {
 		res.Outcome.Fate.Digest = page.digest()
 	}
-	// A handler that panics, hangs or ends its goroutine must not cost the record of the
-	// request, nor the pause after it.
+	// The request is recorded before the handler is called, and the turn is finished even
+	// if the handler panics or ends its goroutine, so that the pause after the request is
+	// kept.
 	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
 	decided := false
 	defer func() {
@@ -163,8 +165,9 @@ func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 // page.
 const longHandled = 5 * time.Minute
 
-// notice logs that the program takes long: its site waits meanwhile, and so does a worker.
-// Call done when it is finished.
+// notice logs a warning if the program is busy with a page for longer than longHandled,
+// since the site and a worker wait meanwhile. The caller calls done when the program has
+// finished.
 func (j *Job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
@@ -208,8 +211,8 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 	return safely("OnError", func() { j.opts.OnError(page, err) })
 }
 
-// narrowedSince returns why an entry that was queued by an earlier run is no longer in
-// scope.
+// narrowedSince returns why an entry that an earlier run queued is no longer in scope, or
+// "" if it still is.
 func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
 	if j.deps.DB == nil || e.FromSeed() {
 		return "", nil
