@@ -4,9 +4,9 @@ import "time"
 
 // Changes are the times of change of pages, from a sitemap or a feed.
 type Changes struct {
-	Told  time.Time     // when the list was read: the list makes no entry due before
+	Told  time.Time     // when the sitemap or feed was read; no entry becomes due before this time
 	Least time.Duration // the least time between the last end of an entry and its new Due
-	Pages []Change      // of several for one entry the latest counts
+	Pages []Change      // if several are for the same entry, the latest counts
 }
 
 // A Change is the time of the last change of an entry's page.
@@ -16,9 +16,10 @@ type Change struct {
 	Time time.Time
 }
 
-// Due returns when an entry is due because its page was changed. ok is false if the change
-// has no effect: if the entry does not wait to be fetched again, was fetched after the
-// change, or is already due by then. So each change counts once.
+// Due returns when e is due because its page was changed at the time changed. If the change
+// has no effect, ok is false: if e does not wait to be fetched again, was fetched after the
+// change, or is due no later than the returned time without the change. So each change
+// counts once.
 func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
 	if !e.Again() || !changed.After(e.Visits.Last.Time) {
 		return time.Time{}, false

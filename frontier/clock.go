@@ -19,13 +19,13 @@ const (
 	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
 	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
 	FailuresClock   Clock = "failures"     // several failures in a row: 5xx, cut bodies
-	RobotsClock     Clock = "robots"       // robots.txt cannot be requested again earlier
+	RobotsClock     Clock = "robots"       // robots.txt failed; the next attempt is later
 	IPClock         Clock = "ip"           // other sites of the same address
 	HostClock       Clock = "host"         // other services of the same host name
 	DomainClock     Clock = "domain"       // other sites of the same registrable domain
 	MachineClock    Clock = "machine"      // another process of this machine uses the site, or its address
 	SiteClock       Clock = "site"         // the site that robots.txt redirects to
-	RestartClock    Clock = "restart"      // the delay, after an unclean end
+	RestartClock    Clock = "restart"      // the delay, counted from a restart after a crash
 	RetryClock      Clock = "retry"        // the next entry is a retry
 	AgainClock      Clock = "again"        // the next entry is one to fetch again
 )
@@ -44,15 +44,16 @@ const (
 )
 
 // Clocks is the politeness state of one site. A crawl keeps it on disk, so that a
-// restart is as polite as a run without one. The zero value is a site without a
-// request. move sets Due after a request; everything else can only raise it.
+// restart is as polite as a run without a restart. The zero value is for a site without a
+// request. After each request the method move sets Due. All other methods can only make Due
+// later.
 type Clocks struct {
-	Due      time.Time     // no request before
-	By       Clock         // the clock that set Due: the latest
+	Due      time.Time     // no request before this time
+	By       Clock         // the clock with the latest time, which set Due
 	Ended    time.Time     // end of the last response; zero if there was no request
 	TTFB     time.Duration // decaying mean of the time to first byte
 	LastTTFB time.Duration
-	Gap      time.Duration // between two requests, by robots.txt
+	Gap      time.Duration // least pause between two requests, set by robots.txt
 	GapBy    Clock
 	Strikes  int  // failures of the site (not of a page), halved after good answers
 	Refusals int  // requests without any answer in a row
@@ -124,8 +125,8 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	c.Due, c.By = c.rest(site, own, trouble)
 }
 
-// rest returns when the next request is permitted after one that ended with trouble,
-// counted from the end of the response, and the clock that sets it.
+// rest returns when the next request is permitted if the last one ended with trouble, and the
+// clock that sets this time. The time counts from the end of the response.
 func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
 	gap, by := c.steady(own)
 	rest := Clocks{Due: c.Ended.Add(gap), By: by}
@@ -133,16 +134,16 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 	case trouble == NoTrouble:
 	case trouble != PageTrouble:
 		rest.raise(c.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
-	case c.Failures > 1: // the first may be the page's own
+	case c.Failures > 1: // the page alone may be the cause of the first failure
 		rest.raise(c.Ended.Add(min(backOff(site, c.Failures-1), lastFailures)), FailuresClock)
 	}
 	rest.raise(c.RetryAfter, RetryAfterClock)
 	return rest.Due, rest.By
 }
 
-// rested returns the end of the rest after the last request, without the clocks of
-// robots.txt. Whether the last trouble was that of the page or of the site is not kept:
-// the longer rest counts.
+// rested returns the end of the rest after the last request, without RobotsClock and
+// VisitTimeClock. c does not say whether the page or the site caused the last trouble, so
+// rested returns the longer rest.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	due, _ := c.rest(site, own, PageTrouble)
 	if c.Failures > 0 && c.Strikes > 0 {
@@ -151,7 +152,7 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 		}
 	}
 	if c.By == OwnClock && c.Due.After(due) {
-		due = c.Due // by an earlier, longer delay
+		due = c.Due // set by an earlier run with a longer delay
 	}
 	return due
 }
@@ -163,8 +164,8 @@ func (c *Clocks) raise(t time.Time, by Clock) {
 	}
 }
 
-// asked returns the pause before the next request: from the end of the last response
-// to Due.
+// asked returns the pause before the next request, from the end of the last response to Due.
+// It returns 0 if there was no request.
 func (c *Clocks) asked() time.Duration {
 	if c.Ended.IsZero() || c.Due.IsZero() {
 		return 0

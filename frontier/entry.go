@@ -30,8 +30,8 @@ type Entry struct {
 	Tag    string    // the tag of the seed from which it was found
 	Depth  int       // number of L hops
 	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
-	Same   URL       // the URL of the page that it is treated as; zero: its own. See Key
-	Apart  bool      // it is never treated as another page. See Key
+	Same   URL       // the URL of the page as which the entry is treated; zero: URL. See Key
+	Apart  bool      // the entry is never treated as another page. See Key
 	Head   bool      // only its header is needed: it is requested with HEAD (RFC 9110, section 9.3.2)
 	ByGet  bool      // with Head: its server refuses HEAD, so it is requested with GET
 	Tries  int       // failed attempts so far
@@ -40,10 +40,10 @@ type Entry struct {
 	ID     uint64    // the backlog's number for it within its site; zero until it was read
 }
 
-// Key returns the key that identifies the entry in a backlog: that of Same, if it is of the
-// same site, or else of URL. Only entries with Apart and the same URL have a key with Apart:
-// if a page redirects to a URL that is treated as the page itself, that URL still has to be
-// requested.
+// Key returns the key that identifies the entry in a backlog. It is the key of Same, if Same
+// is set and has the site of URL, or else the key of URL. With Apart, the key is equal only to
+// that of another entry with Apart and the same URL. Apart is for a page that redirects to a
+// URL that is treated as the page itself, because this URL still has to be requested.
 func (e *Entry) Key() string {
 	switch {
 	case e.Apart:
@@ -103,8 +103,8 @@ func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 // FromSeed reports whether e is a seed or was reached from one only by redirects.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
-// RequisiteRank is the rank of requisites: they come before the pages that are found on
-// their page, and after the seeds queued before them.
+// RequisiteRank is the rank of requisites. They come before the pages that are found on the
+// same page, and after the seeds that were queued earlier.
 const RequisiteRank = 0
 
 // RankOf returns the rank of an entry by its depth: entries near a seed come first.

@@ -32,8 +32,8 @@ func (c Code) String() string {
 	return "unknown fate"
 }
 
-// Aside reports whether an entry with this fate is only put aside: it is queued again
-// after the scope or the list that excluded it has changed.
+// Aside reports whether an entry with this fate is only put aside. An entry that is put aside
+// is queued again after the scope, or the list that excluded it, has changed.
 func (c Code) Aside() bool { return c == OutOfScope || c == OptedOut }
 
 // A Fate says how an entry, or a whole site, ended.

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// recall adds the sites of the backlog that have entries left or still rest. If a long pause
-// had to be moved because a clock was wrong, recall returns a completion that saves it:
-// otherwise each run that is shorter than the pause would move it again.
+// recall adds the sites of the backlog that have entries left or still rest. If a clock was
+// wrong, so that a pause of more than a minute was moved, recall returns a completion that
+// saves the moved pause. Otherwise each run that is shorter than the pause would move it
+// again.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
@@ -44,8 +45,8 @@ func (f *Frontier) restore() error {
 	})
 }
 
-// absorbGrown absorbs a growth of the backlog, unless a leader does: during an Add of many
-// entries the merged growth would become large.
+// absorbGrown absorbs a growth of the backlog, if there is no leader to do so. Without it the
+// merged growth would become large during an Add of many entries.
 func (f *Frontier) absorbGrown() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,8 +75,8 @@ func (f *Frontier) newSite(name Site) *site {
 	return s
 }
 
-// unasked returns the past of all sites without a request and with the usual pause: nil,
-// unless they rest after a restart from a crash.
+// unasked returns the past that all sites without a request and with the usual pause share.
+// It is nil, unless these sites rest after a restart from a crash.
 func unasked(opts *Options) *past {
 	if opts.Restarted.IsZero() {
 		return nil
@@ -102,8 +103,8 @@ func (f *Frontier) restart(s *site) {
 	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 
-// holdHost makes the other services of a host wait for the rest after the last answer of
-// s, even if that was in an earlier run.
+// holdHost makes all sites of the host of s wait for the end of the rest of s after its last
+// answer, even if this answer came in an earlier run.
 func (f *Frontier) holdHost(s *site) {
 	if !s.public() {
 		return
@@ -128,8 +129,8 @@ func (f *Frontier) absorb(g Growth) {
 	f.kickLocked()
 }
 
-// leave removes a site without queued entries from memory, if the backlog has its
-// current clocks.
+// leave removes a site from memory, if no entry is queued, nothing else needs the site, and
+// the backlog has the site's current clocks.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
 	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.wantedBy > 0 || s.given() {
@@ -145,8 +146,8 @@ func (f *Frontier) leave(st SiteState) {
 	}
 }
 
-// learn applies the backlog's state of a site. If the site is in memory, only its queue
-// is updated: its clocks in memory are newer.
+// learn applies the backlog's state of a site. If the site is already in memory, its clocks
+// there are newer, so learn updates only what is known of its entries.
 func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {

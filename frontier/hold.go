@@ -32,12 +32,12 @@ func (t *Turn) Held() bool {
 	return t.end.Code != Undecided
 }
 
-// Done ends the entry that Finish has held, with the fate that Finish returned, and
-// queues links that were found on the page since. After a kill the backlog has both or
-// neither. Done may be called from any goroutine, also after an end of the frontier, and
-// waits no longer than Finish does. If another turn has the site, the end is submitted
-// when that turn is given back. Done returns errNotHeld, ErrNoURL, or an error of the
-// backlog.
+// Done ends the entry that Finish has held, with the fate that Finish returned, and queues
+// links that were found on the page after Finish. After a kill the backlog has either both
+// the end and the links, or neither. Done may be called from any goroutine, even after the
+// end of the run, and waits no longer than Finish does. If another turn has the site, the
+// end is submitted when that turn is finished. Done returns errNotHeld if no entry is held,
+// ErrNoURL if a link has no URL, or an error of the backlog.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (t *Turn) Done(links ...Entry) error {
 	if s.place == placeOut {
 		return nil // the run cannot end before that turn does
 	}
-	// No other goroutine may submit completions of the site meanwhile: its clocks would
-	// go back.
+	// No other goroutine may submit completions of the site at the same time, because a
+	// later completion with earlier clocks would reset the clocks.
 	f.take(s)
 	f.closing++
 	err := f.submitEnds(s)
@@ -66,9 +66,8 @@ func (t *Turn) Done(links ...Entry) error {
 	return err
 }
 
-// Idle returns a channel that receives a value when only held entries are left, so that
-// no other turn comes before a call of Done. All receivers share one value, which may be
-// stale.
+// Idle returns a channel that gets a value when only held entries are left. Then no turn is
+// handed out before a call of Done. Only one receiver gets the value, and it may be stale.
 func (f *Frontier) Idle() <-chan struct{} { return f.idle }
 
 // tellIdle sends on idle if only held entries are left. It requires that mu is held.
@@ -92,8 +91,8 @@ func (t *Turn) hold(fate Fate) {
 	}
 }
 
-// submitEnds submits the ends of s after Done. The site is out, and belongs to the
-// caller. It requires that mu is held, and releases and retakes it.
+// submitEnds submits the ends that calls of Done have left to s. It requires that the caller
+// has the site, which is out, and that mu is held. It unlocks and locks mu for each end.
 func (f *Frontier) submitEnds(s *site) error {
 	for len(s.work().ends) > 0 {
 		w := s.atWork()
@@ -127,7 +126,7 @@ func (f *Frontier) submitEnds(s *site) error {
 }
 
 // submitLeftEnds submits the ends that Done has left to the sites of t. It requires that mu is
-// held, and releases and retakes it.
+// held, and may unlock and lock it.
 func (t *Turn) submitLeftEnds() {
 	for again := true; again; {
 		again = false

@@ -2,17 +2,18 @@ package frontier
 
 import "time"
 
-// The functions of this file convert times from an earlier run. They were read from a
-// wall clock that may have been wrong then, or may be wrong now; so the pauses count,
-// not the dates.
+// The functions of this file convert times that were stored by an earlier run. The wall clock
+// may have been wrong in that run, or may be wrong now. So the lengths of the pauses count,
+// and not the dates.
 //
 // Within a run no conversion is needed: durations between times of this process are
 // measured by its monotonic clock, which no correction of the wall clock moves. live
 // adds a monotonic reading to other times.
 
 const (
-	// longSleep is the time since the last answer of a site from which the clock is
-	// taken to be wrong: the last pause of the site then counts from now.
+	// longSleep is the longest credible time since the last answer of a site. If more time
+	// seems to have passed, the clock was wrong, and the last pause of the site counts from
+	// now.
 	longSleep = 365 * 24 * time.Hour
 	// maxPause is the longest pause that a server can cause.
 	maxPause = 365 * 24 * time.Hour
@@ -30,7 +31,8 @@ func live(t, now time.Time) time.Time {
 // moved.
 func (c *Clocks) meet(now time.Time) (moved bool) {
 	if c.Ended.IsZero() {
-		// There was no request: the causes of waiting will set the clocks again.
+		// There was no request. If the site still has a reason to wait, it will set the
+		// clocks again.
 		c.Due, c.By, c.RetryAfter = time.Time{}, NoClock, time.Time{}
 		return false
 	}
@@ -45,9 +47,9 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 	return moved
 }
 
-// meetEntry converts the earliest Due of the entries that wait. Entries wait at most
-// maxRetryDelay, or maxRevisit to be fetched again. A later Due was set by a clock that
-// was fast: that entry is due now.
+// meetEntry converts the earliest Due of the entries that wait. An entry waits at most
+// maxRetryDelay for another try, or at most maxRevisit to be fetched again. A later Due was
+// set by a clock that was fast, so meetEntry returns now for it.
 func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	most := maxRetryDelay
 	if f.opts.Revisits {

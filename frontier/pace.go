@@ -17,7 +17,7 @@ type Limits struct {
 	Pages    int           // of the whole crawl; 0: no limit. See Options.Requisites
 	Bytes    int64         // of answers of the whole crawl; 0: no limit
 	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
-	Turns    int           // out at once, not counting those made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
+	Turns    int           // out at once, except turns made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
 	Patience time.Duration // the run ends if nothing falls due within it; 0: 2 min, -1: none, Forever: only if nothing waits
 	Paused   bool          // no turn is handed out; turns that are out continue, and clocks run
 	Open     bool          // the run does not end: without work, or at a limit, it waits for Add, Allow or Stop
@@ -44,17 +44,17 @@ type pace struct {
 	limits  Limits        // only set writes it
 	limiter *rate.Limiter // of limits.Rate; nil for no limit
 	credit  int           // tokens of limiter paid for turns that made no request; 0 without a limiter
-	closed  bool          // pages are not requested any more, only requisites are; only turnover writes it
+	closed  bool          // the limit of pages is reached, so only entries that are AfterPages are requested; only turnover writes it
 }
 
 // Allow calls change with the limits in force and puts the changed limits in force. No
-// other change is made in between. The changed limits count from the next turn on. A limit
-// may be below what was spent, or below the number of turns that are out: then it is
-// reached at once. change must not call the frontier.
+// other call of Allow changes the limits in between. The changed limits count from the next
+// turn on. If a limit is below what was spent, or below the number of turns that are out, it
+// is reached at once. change must not call the frontier.
 //
-// After an end Allow changes nothing and returns the error of that end, as Next does.
-// It returns an error, too, if a limit is negative. If it returns nil, the run has not
-// ended by the limits before the change.
+// After the end of the run Allow changes nothing and returns the same error as Next. If a
+// limit is negative, Allow changes nothing and returns an error. If Allow returns nil, the
+// run did not end because of the earlier limits.
 func (f *Frontier) Allow(change func(*Limits)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,11 +92,12 @@ func (p *pace) set(l Limits, now time.Time) {
 	}
 }
 
-// full returns whether a limit forbids another turn for now, and whether the limit of pages
-// or of bytes is used up. used counts what has ended; full also counts the pages that held
-// entries and the turns that are out may still bring, and the bytes that those turns have
-// received. With Options.Requisites the limit of pages is never used up, and once
-// f.closed is set it forbids no turn, because then shut lets the sites request no pages.
+// full returns two results. used says that the limit of pages or of bytes is used up by
+// entries that have ended. full says that a limit forbids another turn at present: besides
+// used it counts the pages that may still come from held entries and from turns that are
+// out, and the bytes that these turns have received. With Options.Requisites the limit of
+// pages is never used up. Once f.closed is set, this limit also forbids no turn, because
+// shut then keeps the sites from requesting pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
@@ -105,13 +106,13 @@ func (f *Frontier) full() (full, used bool) {
 	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
-// impatient reports whether no site waits, or the first one that does is due only after the
-// patience. wait is the time until it is due.
+// impatient reports whether no site is waiting, or the first waiting site is due only after
+// the patience. wait is the time until this site is due.
 func (f *Frontier) impatient(wait time.Duration) bool {
 	return len(f.waiting.sites) == 0 || wait > f.limits.patience()
 }
 
-// throttle returns how long the rate of all requests forbids the next one.
+// throttle returns how long the rate limit forbids the next request, or 0.
 func (f *Frontier) throttle(now time.Time) time.Duration {
 	if f.limiter == nil || f.credit > 0 {
 		return 0

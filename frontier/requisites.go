@@ -6,17 +6,17 @@ import (
 )
 
 // After the limit of pages of a crawl or a site is reached, the requisites of the last
-// pages are still requested. The site is shut then: it gets no requests for other entries.
-// The backlog is searched for requisites without a turn, so that no clock delays the
-// finding that there are none. A site without requisites leaves the queue until the backlog
-// reports new entries of it, or pages are allowed again.
+// pages are still requested. A site that gets no requests for other pages is called shut.
+// The backlog of a shut site is searched for requisites without a turn, so that no clock
+// delays the search. If there are no requisites, the site leaves the queue, until the backlog
+// reports new entries of the site, or pages are allowed again.
 
 // requisites says which requisites the backlog has for a site, by the last search. learn resets
 // it.
 type requisites struct {
 	searched bool      // all entries that are ready were read
-	first    time.Time // if searched: the earliest Due of those that wait; zero if none do
-	kept     time.Time // the same, as stored in the backlog
+	first    time.Time // if searched: the earliest Due of the entries that wait; zero if none waits
+	kept     time.Time // first as it is stored in the backlog, before meetEntry
 }
 
 // pagesSpent reports whether the limit of pages of the whole crawl is reached, counting
@@ -97,7 +97,7 @@ func (f *Frontier) search(s *site) {
 	f.readRequisites(s) // its error ends the frontier
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.submitEnds(s) // Done leaves them to the goroutine that has the site
+	f.submitEnds(s) // while a site is out, Done leaves the ends to the goroutine that has it
 	f.closing--
 	f.free(s)
 	f.kickLocked()
@@ -109,8 +109,9 @@ func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
-// readRequisites reads entries that are AfterPages from the backlog, of a site that is out.
-// Entries that wait are left there while others may come first.
+// readRequisites reads entries of s that are AfterPages from the backlog. s must be out. While
+// s has strikes and the backlog may have requisites that need not wait, readRequisites reads
+// no entries that wait.
 func (f *Frontier) readRequisites(s *site) error {
 	now := f.now()
 	f.mu.Lock()
@@ -120,7 +121,7 @@ func (f *Frontier) readRequisites(s *site) error {
 	} else if w.requisites.searched && !w.requisites.first.After(now) && w.requisites.kept.After(now) {
 		waiting = w.requisites.kept
 	}
-	// Set before the read: a growth during it resets it.
+	// This is set before the read, because a growth during the read may reset it.
 	w.requisites = requisites{searched: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])

@@ -10,7 +10,7 @@ import "strings"
 type Resolver struct {
 	base   URL
 	path   int // length of base without its query
-	folder int // of its site and directory
+	folder int // length of the site and directory of base
 	texts  texts
 }
 
@@ -59,7 +59,8 @@ type texts struct {
 	expected int // bytes expected and not written yet
 }
 
-// maxPiece is the size of a piece, in bytes: what a kept string may keep of others.
+// maxPiece is the size of a piece, in bytes. A string that is kept keeps its whole piece in
+// memory.
 const maxPiece = 4 << 10
 
 // room makes room for a string of n bytes, or returns false if it is so long that it needs
@@ -106,9 +107,9 @@ func (t *texts) join(parts ...string) string {
 	return to.String()[start:]
 }
 
-// resolvePlain resolves a reference that only has to be appended, as most have: to the
-// first keep bytes of u, which are its site, its directory or its path. ok is false for
-// other references. It reads ref once.
+// resolvePlain resolves a reference whose text only has to be appended to the site, the
+// directory or the path of u, as for most references. The result is the first keep bytes of
+// u, and then rest. For other references ok is false. resolvePlain reads ref once.
 func resolvePlain[T []byte | string](u URL, ref T) (keep int, rest T, ok bool) {
 	own := len(ref) > u.site && string(ref[:u.site]) == u.text[:u.site] && ref[u.site] == '/'
 	if own {
@@ -117,7 +118,7 @@ func resolvePlain[T []byte | string](u URL, ref T) (keep int, rest T, ok bool) {
 		return 0, rest, false
 	}
 	end, query := len(ref), -1
-	rooted := false // a slash was seen: a colon ends no scheme
+	rooted := false // a slash was seen, so a later colon does not end a scheme
 scan:
 	for i := 0; i < len(ref); i++ {
 		switch refBytes[ref[i]] {

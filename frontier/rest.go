@@ -6,9 +6,9 @@ import "time"
 // each of them increases activity.
 type motion struct {
 	out      int    // turns handed out by Next and not finished
-	pages    int    // of these, those with site.page: they may end with a page that counts
+	pages    int    // turns of out with site.page, which may end with a page that counts
 	hops     int    // turns made by Hop and not finished
-	closing  int    // sites that Done or look has, not counted above
+	closing  int    // sites that are out for Done or for a search, without a turn
 	pending  int    // submits that have not settled yet
 	reading  int64  // bytes of the answers of turns that are out, counted by Received
 	activity uint64 // number of starts; it never falls
@@ -25,7 +25,8 @@ func (f *Frontier) mayBePage(s *site) {
 	}
 }
 
-// isNoPage ends the count of mayBePage: the turn brings no page, or its page was counted.
+// isNoPage takes back the count of mayBePage, after the turn has ended or its entry is known
+// to be no page.
 func (f *Frontier) isNoPage(s *site) {
 	if !s.page {
 		return
@@ -53,12 +54,12 @@ func (m *motion) still() bool { return m.out == 0 && m.closing == 0 && m.pending
 //
 // If two calls of Rest return the same Activity, and the frontier was at rest both times,
 // nothing has happened in between. A crawl on several frontiers, which send each other
-// links, can find its end so: if all frontiers are at rest, then no message is in transit,
-// and then all are at rest with the same Activity as before, nothing will happen before the
-// earliest NextDue.
+// links, can find its end in three steps. First it sees that all frontiers are at rest, then
+// that no message is in transit, and then that all frontiers are at rest with the same
+// Activity as in the first step. After that nothing happens before the earliest NextDue.
 type Rest struct {
 	Out      int       // turns that are out, including those made by Hop
-	Pending  int       // submits to the backlog that have not settled: their links may be new
+	Pending  int       // submits to the backlog that have not settled, so that new entries may follow
 	Held     int       // held entries, whose Done was not called
 	Activity uint64    // increases with each turn, each Add and each growth of the backlog
 	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if no site has one

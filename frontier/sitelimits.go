@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// The limits of a single site come from Options.Site. That function is the caller's code and
-// may be slow or wrong, so it is called without mu, while the site is out. Before the first
-// call for a site its least pause is that of all sites, and it has no budget, because its own
-// budget may be larger than Options.MaxSite.
+// The limits of a single site come from Options.Site. This function is the caller's code and
+// may be slow or wrong, so it is called without mu, while the site is out. Before the call,
+// the site has the least pause of all sites. It has no budget yet, because its own budget may
+// be larger than Options.MaxSite.
 
 // SiteLimits are the limits of one site. A site with the zero value has those of Options.
 type SiteLimits struct {
 	Delay time.Duration // least pause, after the end of a response, if it is longer than Options.Delay; at most a year
-	Max   Spent         // replaces Options.MaxSite, field by field; 0: as there, negative: no limit
+	Max   Spent         // replaces Options.MaxSite, field by field; 0: that of Options.MaxSite, negative: no limit
 }
 
 // usualLimits are the limits of all sites that have none of their own.
@@ -51,8 +51,8 @@ func instead[T ~int | ~int64](own, usual T) T {
 	return own
 }
 
-// limit gets the limits of s from Options.Site, if they are not known. It requires that s is
-// out, by the caller, and that mu is not held.
+// limit gets the limits of s from Options.Site, if they are not known. It requires that the
+// caller has s, which is out, and that mu is not held.
 func (f *Frontier) limit(s *site) error {
 	if f.opts.Site == nil {
 		return nil
@@ -79,9 +79,9 @@ func (f *Frontier) limit(s *site) error {
 	return nil
 }
 
-// restAnew makes s rest for the pause that it has now. The rest is counted anew, from the last
-// answer, even if that was in an earlier run, and from a restart after a crash. It requires
-// that mu is held.
+// restAnew makes s rest for its present pause after the pause has become longer. The pause
+// counts from the last answer, even if this came in an earlier run, and from a restart after
+// a crash. restAnew requires that mu is held.
 func (f *Frontier) restAnew(s *site) {
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))

@@ -12,8 +12,8 @@ type Politeness struct {
 
 // totals are sums over all sites, including those that only the backlog has.
 type totals struct {
-	entries  int   // entries that have not ended, except again: the sum of site.queued; learn writes it
-	again    int   // entries to fetch again: the sum of site.again; learn writes it
+	entries  int   // entries that have not ended, except again; the sum of site.queued; learn writes it
+	again    int   // entries to fetch again; the sum of work.again; learn writes it
 	done     int   // entries that have ended, including those of earlier runs
 	ahead    int   // entries in work.ahead of all sites
 	drained  int   // sites that had a request and are no longer in sites
@@ -62,11 +62,11 @@ type SiteStatus struct {
 	Shut   bool // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
 
 	Gap      time.Duration // between two requests, if it answers as before
-	Parked   bool          // it waits for the end of another turn: of its address, domain or host, or of a site that it needs
-	Excluded string        // why Exclude ended its requests; empty: they were not ended
+	Parked   bool          // it waits for the end of another turn, which uses its address, domain or host, or a site that it needs
+	Excluded string        // why the site was excluded, as given to Exclude; empty: it is not excluded
 
 	// NextAgain is the earliest Due of the entries of Again that are not being fetched, or
-	// zero. The site itself may rest for longer.
+	// the zero time if there are none. The site itself may be due later.
 	NextAgain time.Time
 }
 
@@ -76,9 +76,9 @@ func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 // somePage is the number of sites that are read under one lock.
 const somePage = 256
 
-// Each calls fn for every site in memory, in no order, until fn returns false.
-// The crawl continues during the calls: if fn is slow, a status may be old, and sites
-// that are added or removed meanwhile may be missed.
+// Each calls fn for every site in memory, in no order, until fn returns false. The crawl
+// continues during the calls. So if fn is slow, a status may be old, and sites that are added
+// or removed during the calls may be missed.
 func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	var page [somePage]SiteStatus
 	n := 0
@@ -138,7 +138,8 @@ func (s *site) nextAgain() time.Time {
 	return next
 }
 
-// Longest returns the queued site that is due last, if it is due after now.
+// Longest returns the status of the queued site that is due last, and true. If no queued
+// site is due after now, it returns false.
 func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +147,7 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 		return SiteStatus{}, false
 	}
 	if !f.lastWaits() {
-		// It has left the queue before its time: find the site that is last now.
+		// f.last has left the queue before it was due, so find the site that is now last.
 		f.last, f.lastDue = nil, time.Time{}
 		n := 0
 		for _, s := range f.sites {

@@ -38,14 +38,14 @@ var (
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
 
-// Slow makes the least pause of a site longer: of is a Site, a host name for all
-// sites of that host, or empty for all sites. The pause counts from the end of the last
-// response, also if that was before the call. After Slow returns, no turn is handed
-// out before the end of the pause; turns that are out are not affected. The pause lasts
-// as long as the frontier.
+// Slow sets a longer least pause for some sites. The first parameter is a Site, a host name
+// for all sites of this host, or "" for all sites. The pause counts from the end of a site's
+// last response, even if this was before the call. After Slow returns, no turn is handed out
+// before the pause has ended; turns that are out are not affected. The least pause is in
+// force as long as the frontier exists.
 //
-// Slow returns a *FasterError if the pause is shorter than the one in force, and after
-// an end the error of that end, as Next does: it changes nothing then.
+// If delay is shorter than the pause in force, Slow returns a *FasterError. After the end of
+// the run it returns the same error as Next. In both cases it changes nothing.
 func (f *Frontier) Slow(of string, delay time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,13 +65,13 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 	return nil
 }
 
-// Exclude ends the requests to a site: of is a Site, or a host name for all sites of
-// that host. Its entries stay queued, and new ones are queued, but no more turns are
-// handed out for it, not even for its robots.txt. Turns that are out are not affected.
-// The exclusion lasts as long as the frontier.
+// Exclude ends the requests to a site or a host. The first parameter is a Site, or a host
+// name for all sites of this host. Queued entries stay queued, and new entries are queued,
+// but no more turns are handed out, not even for robots.txt. Turns that are out are not
+// affected. The exclusion is in force as long as the frontier exists.
 //
-// Exclude returns errNoPlace, or after an end the error of that end, as Next does: it
-// changes nothing then.
+// If a parameter is empty, Exclude returns errNoPlace. After the end of the run it returns
+// the same error as Next. In both cases it changes nothing.
 func (f *Frontier) Exclude(of, why string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,14 +93,15 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer applies a change to the sites in memory that of names, and queues them again. A
-// site that comes into memory later gets the change then. It requires that mu is held, and
-// releases and retakes it at times if there are many sites.
+// steer applies a change to the named sites that are in memory, and queues them again. Its
+// parameter is that of Slow or Exclude. learn applies the change to sites that come into
+// memory later. steer requires that mu is held. If there are many sites, it unlocks and locks
+// mu several times.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
 		if of == "" || string(name) == of || name.Host() == of {
-			if s.place != placeOut { // free does it for a site that is out
+			if s.place != placeOut { // for a site that is out, free calls slow
 				f.slow(s)
 			}
 			f.queue(s)
@@ -133,7 +134,8 @@ func (f *Frontier) exclusion(name Site) string {
 	return f.excluded[string(name)]
 }
 
-// least returns the pause that Slow has set for of, which is on host, or 0.
+// least returns the pause that Slow has set for the site or host of the first parameter, or
+// 0. host is the host name of this site.
 func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }

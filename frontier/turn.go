@@ -54,7 +54,7 @@ type Turn struct {
 	visit    visitOutcome // of the entry
 
 	requested bool      // the Outcome had a Request
-	rested    time.Time // the end of the rest after the request, without the clocks of robots.txt
+	rested    time.Time // the end of the rest after the request, before Outcome.Defer applies
 }
 
 // A Pause is the pause before the request of a turn.

@@ -20,7 +20,7 @@ var (
 	errTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
 )
 
-// A URLError reports a string that is not a URL that can be crawled, and why.
+// A URLError reports a string that cannot be crawled as a URL, and why.
 type URLError struct {
 	Raw string
 	Err error
@@ -175,8 +175,8 @@ func (u URL) Key() string {
 	return key
 }
 
-// isKey reports whether a target is in normal form because it has no character that is
-// changed there.
+// isKey reports whether a target is in normal form already, because it has no character of
+// keyChanged.
 func isKey(target string) bool {
 	for i := range len(target) {
 		if keyChanged[target[i]] {
@@ -353,7 +353,8 @@ func newByteSet(special string) (set byteSet) {
 }
 
 // The path and the special-query percent-encode sets (WHATWG URL, section 1.3).
-// A "#" in a query is part of a character of the document's encoding.
+// A "#" in a query is a byte of a character in the document's encoding, because the fragment
+// was removed before.
 var (
 	pathEscaped  = newByteSet("\"<>^`{}")
 	queryEscaped = newByteSet("\"#<>'")

@@ -8,16 +8,16 @@ import "time"
 // maxRevisit is the longest time for which an entry waits to be fetched again.
 const maxRevisit = 10 * 365 * 24 * time.Hour
 
-// deadRest is, with Options.Revisits, the rest of a site that would otherwise be given up:
-// it may answer tomorrow.
+// deadRest is the rest of a site that is not given up because of Options.Revisits. The site
+// may answer tomorrow.
 const deadRest = 24 * time.Hour
 
 // Visits is the history of an entry that ended before, and was queued again. It is
 // immutable.
 type Visits struct {
 	First   time.Time // the first end of the entry
-	Seen    int       // visits since that checked for a change
-	Changes int       // of these, visits that found a change
+	Seen    int       // later visits that checked for a change
+	Changes int       // the visits of Seen that found a change
 	Last    Fate      // the last end
 	Body    Place     // where the last answer is archived with its body; zero: nowhere
 }
@@ -57,9 +57,9 @@ func (e Entry) after(fate Fate, o visitOutcome) Entry {
 // its site is reached: it is a requisite, or was fetched before.
 func (e Entry) AfterPages() bool { return e.Requisite() || e.Visits != nil }
 
-// Again reports whether e had ended, and waits to be fetched again. It is false for an entry
-// whose new fetch has failed, which waits for another try, and for one that was put aside
-// and queued again, which does not wait: these count as queued.
+// Again reports whether e had ended, and waits to be fetched again. It is false if the new
+// fetch has failed and e waits for another try, and also if e was put aside and is queued
+// again, because it then does not wait. Both kinds of entries count as queued.
 func (e Entry) Again() bool { return e.Visits != nil && e.Tries == 0 && !e.Due.IsZero() }
 
 // Ends reports whether an entry with this fate leaves the queue. It is false for Waiting, and

@@ -15,8 +15,8 @@ type keeper struct {
 	led    bool          // there is a leader; Next sets it, only wait resets it. Followers must not read Grown
 }
 
-// wait returns when there may be work. Only the leader waits for the timer and the
-// backlog's growths, so that not all workers wake for each.
+// wait returns when there may be work, or when ctx ends. Only the leader waits for the timer
+// and the backlog's growths, so that a growth does not wake all workers.
 func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	var grown <-chan Growth
 	var due <-chan time.Time
@@ -47,8 +47,8 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	}
 }
 
-// more reports whether another goroutine should be woken: for a turn that is ready, or to
-// lead.
+// more reports whether another goroutine should be woken, because a site is ready for a turn
+// or there is no leader.
 func (f *Frontier) more() bool {
 	return !f.led || len(f.unsearched.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }

@@ -3,27 +3,27 @@ package frontier
 import "time"
 
 // A work holds the state that few sites have at a time: sites that are out, that wait for
-// another turn, or whose entries wait for a retry or to be fetched again. Other sites have
-// none, to save memory.
+// another turn, or whose entries wait for a retry or to be fetched again. All other sites
+// have no work, to save memory.
 type work struct {
 	retry      time.Time // the earliest Due of the waiting entries
 	kept       time.Time // the same, as stored in the backlog
 	requisites requisites
 
 	again   int       // entries to fetch again
-	revisit time.Time // the earliest Due of those, as stored in the backlog
+	revisit time.Time // the earliest Due of the entries to fetch again, as stored in the backlog
 
 	ahead []Entry // entries that were read and not handed out, in order; see next
 
 	heldPages int       // see holding
-	ends      []heldEnd // of Done while the site was out: the goroutine that has it submits them
+	ends      []heldEnd // the ends of Done calls while the site was out; the goroutine that has the site submits them
 
 	asked uint64    // the entry that was handed out last, if it may be handed out again
-	first time.Time // when asked was handed out, the first time of several in a row
+	first time.Time // when asked was first handed out, if it was handed out several times in a row
 
 	starts   [kinds]time.Time // promised starts: see part
-	machine  refused          // by another process
-	wants    *site            // to which its robots.txt redirects; only want sets it
+	machine  refused          // the refusals because of another process
+	wants    *site            // the site to which its robots.txt redirects; only want sets it
 	wantedBy int              // sites that want this one
 	wanted   []*site          // parked until this site is released
 }
