@@ -296,7 +296,7 @@ func (c *Crawler) open(h Handler) error {
 		frontier.Backlog
 		queue
 	}
-	rooms := JobDeps{Stop: c.Stop}
+	deps := JobDeps{Stop: c.Stop}
 	var err error
 	var restarted time.Time
 	if o.Dir != "" {
@@ -308,14 +308,14 @@ func (c *Crawler) open(h Handler) error {
 			return err
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
-		rooms.Snapshots, rooms.DB = db, func(frontier.Site) *storage.DB { return db }
-		if rooms.ownSites, err = keepsSites(db); err != nil {
+		deps.Snapshots, deps.DB = db, func(frontier.Site) *storage.DB { return db }
+		if deps.ownSites, err = keepsSites(db); err != nil {
 			return err
 		}
 	} else {
 		backlog = frontier.NewMemory()
 	}
-	if c.visits, err = newJob(c.opts, h, rooms); err != nil {
+	if c.visits, err = newJob(c.opts, h, deps); err != nil {
 		return err
 	}
 	if c.db == nil {

@@ -66,31 +66,31 @@ type JobDeps struct {
 // single visit have an effect. The caller queues the seeds and enforces the limits;
 // SiteLimits returns the limits of a single site. With Options.Revisit the caller must set
 // frontier.Options.Revisits. The error is an *OptionError.
-func NewJob(opts Options, h Handler, rooms JobDeps) (*Job, error) {
+func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
 		return nil, err
 	}
-	return newJob(opts, h, rooms)
+	return newJob(opts, h, deps)
 }
 
 // newJob requires options that are prepared.
-func newJob(o Options, h Handler, rooms JobDeps) (*Job, error) {
+func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 	j := &Job{
-		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: rooms,
+		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,
 		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
 	j.admits = admission{&j.opts, j.sites}
-	if rooms.ownSites {
-		j.sites.db = rooms.DB
+	if deps.ownSites {
+		j.sites.db = deps.DB
 	}
 	wire := fetch.Options{
 		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
-		Network: o.Network, Snapshots: rooms.Snapshots, RootCAs: o.RootCAs,
+		Network: o.Network, Snapshots: deps.Snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
 		Bodies: fetch.Bodies{
-			MaxSize: o.MaxSize, KeepWire: rooms.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
+			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
 			Lend: h == nil, // a handler may keep its page
 		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
