@@ -247,6 +247,10 @@ func reads(on io.ReadWriter, bodiless bool, size int) (told string) {
 	if err := c.Send(nil); err != nil {
 		return " " + err.Error()
 	}
+	// How a body comes in pieces depends on the size of the buffer, and a buffer from the
+	// pool may have grown in another exchange.
+	fresh := make([]byte, bufferSize)
+	c.buf = &fresh
 	resp, err := c.Receive(bodiless)
 	if err != nil {
 		return ""
