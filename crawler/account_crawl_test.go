@@ -29,24 +29,24 @@ func accountOf(t *testing.T, dir string) *account.Account {
 	return a
 }
 
-// standings returns the standings of the URLs of a site, in the order in which they were
+// codes returns the codes of the URLs of a site, in the order in which they were
 // found.
-func standings(t *testing.T, a *account.Account, site frontier.Site) (all []string) {
+func codes(t *testing.T, a *account.Account, site frontier.Site) (all []string) {
 	t.Helper()
 	for l, err := range a.List(site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Contains(account.Standings(), l.Standing) {
-			t.Errorf("%s has the standing %q, which is unknown", l.URL, l.Standing)
+		if !slices.Contains(frontier.Fates(), l.Code) {
+			t.Errorf("%s has the code %q, which is unknown", l.URL, l.Code)
 		}
-		all = append(all, fmt.Sprintf("%s %s %s", l.URL.Target(), l.Standing, l.Reason))
+		all = append(all, fmt.Sprintf("%s %s %s", l.URL.Target(), l.Code, l.Reason))
 	}
 	return all
 }
 
 // The budget, the limits and the defaults are those of the last run.
-func TestStandingsDependOnTheSettingsOfTheLastRun(t *testing.T) {
+func TestCodesDependOnTheSettingsOfTheLastRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
 		want   string
@@ -66,13 +66,13 @@ func TestStandingsDependOnTheSettingsOfTheLastRun(t *testing.T) {
 					c.change(o)
 				}, "http://a.example/")
 				a := accountOf(t, dir)
-				if got := standings(t, a, "http://a.example"); len(got) == 0 || got[len(got)-1] != c.want {
+				if got := codes(t, a, "http://a.example"); len(got) == 0 || got[len(got)-1] != c.want {
 					t.Errorf("%q, want %q as the last", got, c.want)
 				}
 				if s, ok := a.Stored(); !ok || s.Options.Identity.Token == "" {
 					t.Errorf("%+v, %v", s, ok)
 				}
-				if got := standings(t, a, "http://none.example"); got != nil {
+				if got := codes(t, a, "http://none.example"); got != nil {
 					t.Errorf("a site that is not known has %q", got)
 				}
 			})
@@ -106,14 +106,14 @@ func TestARunningCrawlGivesAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, err := a.Explain(u)
-	if err != nil || x.Standing != account.StandsQueued || way(x) != "seed http://a.example/" {
+	if err != nil || x.Code != frontier.Queued || way(x) != "seed http://a.example/" {
 		t.Errorf("%+v, %v", x, err)
 	}
-	if got := standings(t, a, u.Site()); !slices.Equal(got, []string{"/ queued "}) {
+	if got := codes(t, a, u.Site()); !slices.Equal(got, []string{"/ queued "}) {
 		t.Errorf("%q", got)
 	}
 	other, _ := frontier.ParseURL("http://b.example/")
-	if x, err := a.Explain(other); err != nil || x.Known || x.Standing != account.StandsUnknown {
+	if x, err := a.Explain(other); err != nil || x.Known || x.Code != frontier.Unknown {
 		t.Errorf("no run has begun: %+v, %v", x, err)
 	}
 }

@@ -30,7 +30,7 @@ func ExampleAccount_Explain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(x.Standing, x.Reason)
+	fmt.Println(x.Code, x.Reason)
 	for _, step := range x.Found {
 		fmt.Println("found by way of", step.URL)
 	}

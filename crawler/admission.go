@@ -14,28 +14,28 @@ type admission struct {
 }
 
 // unwanted returns why an entry that was found does not enter the frontier; "" if it does.
-func (a *admission) unwanted(e *frontier.Entry) Reason {
+func (a *admission) unwanted(e *frontier.Entry) frontier.Code {
 	reason := a.unwantedAnywhere(e)
-	if reason == "" && a.sites.of(e.URL.Site()).Exclude {
-		return SkipOptOut
+	if reason == frontier.Undecided && a.sites.of(e.URL.Site()).Exclude {
+		return frontier.OptedOut
 	}
 	return reason
 }
 
 // unwantedAnywhere is unwanted without the check of excluded sites.
-func (a *admission) unwantedAnywhere(e *frontier.Entry) Reason {
+func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 	switch {
 	case a.opts.OptOut != nil && a.opts.OptOut(e.URL) != "":
-		return SkipOptOut
+		return frontier.OptedOut
 	case e.Redirects() > frontier.MaxRedirects:
-		return SkipRedirects
+		return frontier.TooManyRedirects
 	case e.FromSeed():
 		// Redirects of a seed are followed to any host that is not excluded: the host of
 		// the seed is often not the one that is meant.
 		if a.excluded(e) {
-			return SkipFilter
+			return frontier.Filtered
 		}
-		return ""
+		return frontier.Undecided
 	}
 	return a.narrowed(e)
 }
@@ -45,45 +45,45 @@ func (a *admission) excluded(e *frontier.Entry) bool {
 }
 
 // narrowed returns why e is not in scope; "" if it is.
-func (a *admission) narrowed(e *frontier.Entry) Reason {
+func (a *admission) narrowed(e *frontier.Entry) frontier.Code {
 	o := a.opts
 	switch {
 	case o.Depth > 0 && e.Depth > o.Depth:
-		return SkipDepth
+		return frontier.TooDeep
 	case a.excluded(e):
-		return SkipFilter
+		return frontier.Filtered
 	}
 	if e.Hops != "" && e.Hops[len(e.Hops)-1] != byte(frontier.HopLink) && !e.Page() {
 		switch {
 		case e.Sitemap() && (o.Sitemaps == SitemapsNone || nested(e) > maxNested):
-			return SkipDepth
+			return frontier.TooDeep
 		case o.Requisites && e.Requisite() || named(e):
 			// Outside the scope, but needed to show the page or to read the sitemap.
-			return ""
+			return frontier.Undecided
 		}
 	}
 	switch {
 	case !o.Scope.Contains(*e):
-		return SkipScope
+		return frontier.OutOfScope
 	case o.Include != nil && !o.Include.MatchString(e.URL.String()):
-		return SkipFilter
+		return frontier.Filtered
 	case !a.sites.contains(e):
-		return SkipScope
+		return frontier.OutOfScope
 	}
-	return ""
+	return frontier.Undecided
 }
 
 // A Refusal says why a URL does not enter the crawl. Reason is empty if it may.
 type Refusal struct {
-	Reason Reason
+	Code   frontier.Code
 	Detail string // the setting, with its value; rel, pattern of a trap, line of the opt-out list ...
 }
 
 func (r Refusal) String() string {
 	if r.Detail == "" {
-		return string(r.Reason)
+		return r.Code.String()
 	}
-	return string(r.Reason) + ": " + r.Detail
+	return r.Code.String() + ": " + r.Detail
 }
 
 // A Filter says whether URLs may enter a crawl, by the settings of its last run. It does
@@ -123,21 +123,21 @@ func (f *Filter) Scope() Scope { return f.opts.Scope }
 func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
 	o := &f.opts
 	err = safely("OptOut or Scope", func() {
-		if r.Reason = f.admits.unwanted(e); r.Reason == SkipOptOut {
+		if r.Code = f.admits.unwanted(e); r.Code == frontier.OptedOut {
 			r.Detail = o.OptOut(e.URL)
 		}
 	})
 	switch {
-	case r.Reason == SkipScope:
+	case r.Code == frontier.OutOfScope:
 		r.Detail = "scope " + scopeName(o.Scope)
-	case r.Reason == SkipDepth:
+	case r.Code == frontier.TooDeep:
 		r.Detail = "depth " + o.setting("depth").String()
-	case r.Reason == SkipFilter && f.admits.excluded(e):
+	case r.Code == frontier.Filtered && f.admits.excluded(e):
 		r.Detail = "exclude " + o.Exclude.String()
-	case r.Reason == SkipFilter:
+	case r.Code == frontier.Filtered:
 		r.Detail = "include " + o.Include.String()
 	}
-	if r.Reason != "" || err != nil || o.FollowTraps || e.Redirects() > 0 {
+	if r.Code != frontier.Undecided || err != nil || o.FollowTraps || e.Redirects() > 0 {
 		return r, err
 	}
 	from := finder{grown: true}
@@ -145,7 +145,7 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 		from = newFinder(*on, f.now)
 	}
 	if pattern := f.traps.judge(e, &from); pattern != "" {
-		r = Refusal{SkipTrap, pattern}
+		r = Refusal{frontier.Trap, pattern}
 	}
 	return r, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/storage"
@@ -85,7 +86,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 }
 
 // A URL that was refused or has failed is requested again. A URL that was fetched once has the
-// standing fetched, and the time when it is due again.
+// code fetched, and the time when it is due again.
 func TestFailedURLsAreRequestedAgain(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		site := e.web.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n")
@@ -101,12 +102,12 @@ func TestFailedURLsAreRequestedAgain(t *testing.T) {
 		e.expect("/", "0 200 new, 7 200 not-modified")
 		e.expect("/no", "7 200 new")
 		e.expect("/broken", "7 200 new")
-		if n := e.sum.SkippedURLs; n[crawler.SkipRobots] != 1 || n[crawler.SkipFailed] != 1 {
+		if n := e.sum.SkippedURLs; n[frontier.RobotsDisallowed] != 1 || n[frontier.Failed] != 1 {
 			t.Errorf("%v", n)
 		}
 		for target, l := range listedIn(t, e.dir) {
-			if left := time.Until(l.Again); l.Standing != account.StandsFetched || left < 3*days || left > 5*days || !l.Again.Equal(l.Fate.Until) {
-				t.Errorf("%s: %s, again after %v", target, l.Standing, left)
+			if left := time.Until(l.Again); l.Code != frontier.Fetched || left < 3*days || left > 5*days || !l.Again.Equal(l.Fate.Until) {
+				t.Errorf("%s: %s, again after %v", target, l.Code, left)
 			}
 		}
 	})
@@ -190,8 +191,8 @@ func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 			t.Errorf("%s, /2 was requested as %s", e.sum.End, shelf.requests("/2"))
 		}
 		for target, l := range listedIn(t, e.dir) {
-			if l.Standing != account.StandsFetched || !l.Again.IsZero() {
-				t.Errorf("%s: %s, again at %v", target, l.Standing, l.Again)
+			if l.Code != frontier.Fetched || !l.Again.IsZero() {
+				t.Errorf("%s: %s, again at %v", target, l.Code, l.Again)
 			}
 		}
 	})

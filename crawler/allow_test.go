@@ -193,7 +193,7 @@ func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 			if err := c.Run(t.Context(), nil); err != nil {
 				t.Error(err)
 			}
-			if sum := c.Summary(); sum.Pages != pages || sum.Left[crawler.SkipWaits] != 1-pages {
+			if sum := c.Summary(); sum.Pages != pages || sum.Left[frontier.Waiting] != 1-pages {
 				t.Errorf("patience %v: %s", patience, sum)
 			}
 		})
@@ -236,7 +236,7 @@ func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if sum := c.Summary(); sum.Pages != 3 || sum.Left[crawler.SkipQueued] < 2 {
+		if sum := c.Summary(); sum.Pages != 3 || sum.Left[frontier.Queued] < 2 {
 			t.Errorf("%s", sum)
 		}
 		opts.Limit = 0

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -30,7 +31,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 		dir := t.TempDir()
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, 48*time.Hour }, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/cut", "http://a.example/half")
-		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.SkippedURLs[crawler.SkipFailed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
+		if n := w.Fetched("http://a.example/cut"); n != 3 || sum.SkippedURLs[frontier.Failed] != 0 || sum.Errors["truncated"] != 2 || sum.Status[200] != 5 {
 			t.Errorf("requested %d times, skipped %v, failed %v, answers %v", n, sum.SkippedURLs, sum.Errors, sum.Status)
 		}
 		w.AssertPolite()

@@ -82,7 +82,7 @@ func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 		"OnSkip, of a link": func(o *crawler.Options, bug func()) { o.OnSkip = func(crawler.Skip) { bug() } },
 		"OnSkip, of what is left": func(o *crawler.Options, bug func()) {
 			o.Limit, o.OnSkip = 1, func(s crawler.Skip) {
-				if s.Reason == crawler.SkipLimit {
+				if s.Code == frontier.LimitReached {
 					bug()
 				}
 			}

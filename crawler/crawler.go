@@ -467,7 +467,7 @@ func (c *Crawler) widen() (requeued int, err error) {
 	}
 	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
 		if panicked == nil {
-			panicked = safely("Scope", func() { wanted = c.visits.admits.unwanted(&e) == "" })
+			panicked = safely("Scope", func() { wanted = c.visits.admits.unwanted(&e) == frontier.Undecided })
 		}
 		return wanted
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 type contextT = context.Context
@@ -66,7 +67,7 @@ func TestCrawlFollowsLinksPolitely(t *testing.T) {
 		w.AssertFetched("http://a.example/robots.txt", "http://a.example/", "http://a.example/about")
 		w.AssertNeverFetched("http://a.example/private/x", "http://b.example/")
 		w.AssertDelay("", time.Second)
-		if sum.SkippedURLs[crawler.SkipRobots] != 1 || sum.SkippedLinks[crawler.SkipScope] != 1 || sum.End != crawler.EndDone {
+		if sum.SkippedURLs[frontier.RobotsDisallowed] != 1 || sum.SkippedLinks[frontier.OutOfScope] != 1 || sum.End != crawler.EndDone {
 			t.Errorf("summary: %+v", sum)
 		}
 	})

@@ -39,7 +39,7 @@ func TestRefusalsByTheThousandAreEachRefusedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Run(context.Background(), nil)
-	if err != nil || c.Summary().SkippedURLs[crawler.SkipRobots] != 20000 {
+	if err != nil || c.Summary().SkippedURLs[frontier.RobotsDisallowed] != 20000 {
 		t.Errorf("%v, %v", err, c.Summary().SkippedURLs)
 	}
 }

@@ -167,7 +167,7 @@ func (e *endless) expect(target, visits string) {
 	}
 }
 
-// listedIn returns the standings of the URLs of a crawl, by target.
+// listedIn returns the codes of the URLs of a crawl, by target.
 func listedIn(t *testing.T, dir string) map[string]account.Listed {
 	t.Helper()
 	r, err := storage.OpenReader(dir)

@@ -54,11 +54,11 @@ func ExampleCrawler_Left() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(s.URL.Target(), s.Reason)
+		fmt.Println(s.URL.Target(), s.Code)
 	}
 	// Output:
-	// /2 limit reached
-	// /cellar limit reached
+	// /2 limit
+	// /cellar limit
 }
 
 // ReadSeeds reads the seeds of a file, and reports invalid lines by number.

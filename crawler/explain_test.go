@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 )
 
-// explained returns the directory of a crawl with URLs of many standings.
+// explained returns the directory of a crawl with URLs of many codes.
 func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -77,25 +77,25 @@ func TestAnEntryIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
 		for _, c := range []struct {
-			url      string
-			standing account.Standing
-			reason   string
-			way      string
-			tries    string
-			rule     string // the rule that decides, the one that it overrides, the nearest one
+			url    string
+			code   frontier.Code
+			reason string
+			way    string
+			tries  string
+			rule   string // the rule that decides, the one that it overrides, the nearest one
 		}{
-			{"http://a.example/", account.StandsFetched, "status 200", "seed http://a.example/", "200", "||"},
-			{"HTTP://A.example:80/a#top", account.StandsFetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
-			{"http://a.example/private/x", account.StandsRefused, "line 5: Disallow: /private/", "L http://a.example/private/x, seed http://a.example/", "-9998",
+			{"http://a.example/", frontier.Fetched, "status 200", "seed http://a.example/", "200", "||"},
+			{"HTTP://A.example:80/a#top", frontier.Fetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
+			{"http://a.example/private/x", frontier.RobotsDisallowed, "line 5: Disallow: /private/", "L http://a.example/private/x, seed http://a.example/", "-9998",
 				"Disallow: /private/||Allow: /private/open/"},
-			{"http://a.example/private/open/y", account.StandsFetched, "status 200", "L http://a.example/private/open/y, L http://a.example/a, seed http://a.example/", "200",
+			{"http://a.example/private/open/y", frontier.Fetched, "status 200", "L http://a.example/private/open/y, L http://a.example/a, seed http://a.example/", "200",
 				"Allow: /private/open/|Disallow: /private/|"},
-			{"http://a.example/target?x=1", account.StandsFetched, "status 200", "R http://a.example/target?x=1, L http://a.example/moved, seed http://a.example/", "200", "||"},
-			{"http://a.example/flaky", account.StandsFetched, "status 200", "L http://a.example/flaky, seed http://a.example/", "500 502 200", "||"},
+			{"http://a.example/target?x=1", frontier.Fetched, "status 200", "R http://a.example/target?x=1, L http://a.example/moved, seed http://a.example/", "200", "||"},
+			{"http://a.example/flaky", frontier.Fetched, "status 200", "L http://a.example/flaky, seed http://a.example/", "500 502 200", "||"},
 		} {
 			x := explain(t, a, c.url)
-			if !x.Known || x.Standing != c.standing || x.Reason != c.reason || way(x) != c.way || x.Lost != "" {
-				t.Errorf("%s: known %v, %s (%s), by %s %s\nwant %s (%s), by %s", c.url, x.Known, x.Standing, x.Reason, way(x), x.Lost, c.standing, c.reason, c.way)
+			if !x.Known || x.Code != c.code || x.Reason != c.reason || way(x) != c.way || x.Lost != "" {
+				t.Errorf("%s: known %v, %s (%s), by %s %s\nwant %s (%s), by %s", c.url, x.Known, x.Code, x.Reason, way(x), x.Lost, c.code, c.reason, c.way)
 			}
 			var tries []string
 			for _, try := range x.Tries {
@@ -114,7 +114,7 @@ func TestAnEntryIsExplained(t *testing.T) {
 			if got := r.Verdict.Rule.String() + "|" + r.Against.String() + "|" + r.Nearest.String(); got != c.rule {
 				t.Errorf("%s: by %s, want %s", c.url, got, c.rule)
 			}
-			if (x.Fate.Answer.File != "") != (c.standing == account.StandsFetched) || x.Fate.Time.IsZero() || !x.Site.Known {
+			if (x.Fate.Answer.File != "") != (c.code == frontier.Fetched) || x.Fate.Time.IsZero() || !x.Site.Known {
 				t.Errorf("%s: archived at %+v, ended at %v, %+v", c.url, x.Fate.Answer, x.Fate.Time, x.Site)
 			}
 		}
@@ -152,14 +152,14 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 			for _, c := range []struct {
 				url, from, reason, without string // without: the same without links.jsonl
 			}{
-				{"http://b.example/out", "http://a.example/", "out of scope: scope host", "out of scope: scope host"},
+				{"http://b.example/out", "http://a.example/", "outside: scope host", "outside: scope host"},
 				{"http://a.example/skipped", "http://a.example/", "nofollow: rel=ugc nofollow", ""},
-				{"http://a.example/secret/1", "http://a.example/", "filtered: exclude /secret/", "filtered: exclude /secret/"},
-				{"http://a.example/a/b/c", "http://a.example/a/b", "too deep: depth 2", ""},
-				{"http://a.example/i.png", "http://a.example/", "no link: requisites none", ""},
+				{"http://a.example/secret/1", "http://a.example/", "filter: exclude /secret/", "filter: exclude /secret/"},
+				{"http://a.example/a/b/c", "http://a.example/a/b", "depth: depth 2", ""},
+				{"http://a.example/i.png", "http://a.example/", "requisite: requisites none", ""},
 				{"http://a.example/unlinked", "", "", ""},
 				{"http://a.example/d/d/d/d/", "", "trap: the path repeats /d", "trap: the path repeats /d"},
-				{"http://never.example/", "", "opted out: list:3", "opted out: list:3"},
+				{"http://never.example/", "", "optout: list:3", "optout: list:3"},
 			} {
 				x := explain(t, a, c.url)
 				from, want := "", c.reason
@@ -169,12 +169,14 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 				if !kept {
 					want, c.from = c.without, ""
 				}
-				standing := account.StandsOut
-				if want == "" {
-					standing = account.StandsUnknown
+				code := frontier.Unknown
+				if word, _, _ := strings.Cut(want, ": "); word != "" {
+					if err := code.UnmarshalText([]byte(word)); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if x.Known || x.Standing != standing || x.Reason != want || from != c.from || x.Tries != nil || x.Found != nil {
-					t.Errorf("%s: %s (%s), found on %q, known %v\nwant %s (%s) on %q", c.url, x.Standing, x.Reason, from, x.Known, standing, want, c.from)
+				if x.Known || x.Code != code || x.Reason != want || from != c.from || x.Tries != nil || x.Found != nil {
+					t.Errorf("%s: %s (%s), found on %q, known %v\nwant %s (%s) on %q", c.url, x.Code, x.Reason, from, x.Known, code, want, c.from)
 				}
 				if x.HasLinks != true {
 					t.Errorf("%s: the run kept links", c.url)
@@ -199,11 +201,11 @@ func TestRefusedLinksAreListed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf("%s on %s: %s", l.To, l.From, l.Reason))
+			got = append(got, fmt.Sprintf("%s on %s: %s", l.To, l.From, l.Code))
 		}
 		want := []string{
-			"http://b.example/out on http://a.example/: out of scope", "http://a.example/skipped on http://a.example/: nofollow",
-			"http://a.example/secret/1 on http://a.example/: filtered", "http://a.example/i.png on http://a.example/: no link", "http://a.example/a/b/c on http://a.example/a/b: too deep",
+			"http://b.example/out on http://a.example/: outside", "http://a.example/skipped on http://a.example/: nofollow",
+			"http://a.example/secret/1 on http://a.example/: filter", "http://a.example/i.png on http://a.example/: requisite", "http://a.example/a/b/c on http://a.example/a/b: depth",
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q\nwant %q", got, want)
@@ -245,8 +247,8 @@ func TestAnUnknownScopeExcludesNothing(t *testing.T) {
 			o.Output = nil
 		}))
 		x := explain(t, a, "http://b.example/out")
-		if x.Standing != account.StandsUnknown || len(x.Untold) != 1 || x.Untold[0].Setting != "scope" || x.HasLinks {
-			t.Errorf("%s (%s), untold %v, links %v", x.Standing, x.Reason, x.Untold, x.HasLinks)
+		if x.Code != frontier.Unknown || len(x.Untold) != 1 || x.Untold[0].Setting != "scope" || x.HasLinks {
+			t.Errorf("%s (%s), untold %v, links %v", x.Code, x.Reason, x.Untold, x.HasLinks)
 		}
 	})
 }
@@ -266,8 +268,8 @@ func TestURLsPutAsideAreExplained(t *testing.T) {
 			}, "http://a.example/")
 		}
 		x := explain(t, accountOf(t, dir), "http://a.example/a")
-		if want := (crawler.Refusal{Reason: crawler.SkipFilter, Detail: "exclude ^http://a.example/a"}); x.Standing != account.StandsScope || x.Refusal != want {
-			t.Errorf("%s, %+v, want %+v", x.Standing, x.Refusal, want)
+		if want := (crawler.Refusal{Code: frontier.Filtered, Detail: "exclude ^http://a.example/a"}); x.Code != frontier.ScopeNarrowed || x.Refusal != want {
+			t.Errorf("%s, %+v, want %+v", x.Code, x.Refusal, want)
 		}
 	})
 }
@@ -280,8 +282,8 @@ func TestQueuedURLsAreExplained(t *testing.T) {
 			o.Delay, o.Patience = time.Hour, time.Minute
 		}))
 		x := explain(t, a, "http://a.example/")
-		if x.Standing != account.StandsWaiting || x.Clock != frontier.OwnClock || !x.Until.After(time.Now()) || x.Ahead != 0 || x.Robots == nil {
-			t.Errorf("%s for %s until %v, %d ahead", x.Standing, x.Clock, x.Until, x.Ahead)
+		if x.Code != frontier.Waiting || x.Clock != frontier.OwnClock || !x.Until.After(time.Now()) || x.Ahead != 0 || x.Robots == nil {
+			t.Errorf("%s for %s until %v, %d ahead", x.Code, x.Clock, x.Until, x.Ahead)
 		}
 	})
 }

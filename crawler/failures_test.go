@@ -68,7 +68,7 @@ func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
 		if !errors.Is(err, syscall.EMFILE) || strings.Count(err.Error(), "\n") != 0 {
 			t.Errorf("Run: %v", err)
 		}
-		if sum.Requests != 2 || sum.Left[crawler.SkipQueued] != 5 {
+		if sum.Requests != 2 || sum.Left[frontier.Queued] != 5 {
 			t.Errorf("%+v; left %v", sum.Counts, sum.Left)
 		}
 		pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, seeds...)

@@ -23,7 +23,7 @@ func TestTheBodyOfPagesFollows(t *testing.T) {
 		run := func(leave string) (got []string) {
 			c := newCrawl(t, w, func(o *crawler.Options) {
 				o.Dir = dir
-				o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.String()+" "+string(s.Reason)) }
+				o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.String()+" "+s.Code.String()) }
 			}, "http://a.example/\tstart")
 			for p, err := range c.Pages(t.Context()) {
 				if err != nil {
@@ -53,7 +53,7 @@ func TestTheBodyOfPagesFollows(t *testing.T) {
 		if got := run(""); !slices.Equal(got, []string{"/followed mine", "/later mine"}) {
 			t.Errorf("the second run has %q", got)
 		}
-		if want := []string{"http://b.example/ out of scope", "http://a.example/no robots disallowed"}; !slices.Equal(skipped, want) {
+		if want := []string{"http://b.example/ outside", "http://a.example/no refused"}; !slices.Equal(skipped, want) {
 			t.Errorf("skipped %q, want %q", skipped, want)
 		}
 		w.AssertPolite()
@@ -102,7 +102,7 @@ func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 		w.Site("http://a.example").Page("/x/x/", "").Page("/item", "")
 		var skipped []string
 		c := newCrawl(t, w, func(o *crawler.Options) {
-			o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.Target()+" "+string(s.Reason)) }
+			o.OnSkip = func(s crawler.Skip) { skipped = append(skipped, s.URL.Target()+" "+s.Code.String()) }
 			o.Rewrite = crawler.StripTracking
 			o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
 				l.Tag += " seen"
@@ -124,7 +124,7 @@ func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 		if want := []string{"/x/x/ ", "/item mine seen"}; !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if want := []string{"/refused refused by the program", "/x/x/x/ trap"}; !slices.Equal(skipped, want) {
+		if want := []string{"/refused program", "/x/x/x/ trap"}; !slices.Equal(skipped, want) {
 			t.Errorf("skipped %q, want %q", skipped, want)
 		}
 		if traps := c.Summary().Traps; len(traps) != 1 || traps[0].URLs != 1 {

@@ -78,7 +78,7 @@ func TestFormsOfSeeds(t *testing.T) {
 		var got []string
 		for s, err := range c.Left() {
 			got = append(got, s.URL.String())
-			if err != nil || s.Reason != crawler.SkipQueued {
+			if err != nil || s.Code != frontier.Queued {
 				t.Errorf("%q: %+v, %v", test.line, s, err)
 			}
 		}

@@ -68,11 +68,11 @@ func TestLinksAreRankedAndTagged(t *testing.T) {
 					s.Page(p, fmt.Sprintf(`<a href="%s1">x</a><a href="%[1]s2">x</a><a href="http://b.example/">x</a>`, p))
 					s.Page(p+"1", "").Page(p+"2", "")
 				}
-				skipped := map[crawler.Reason]int{}
+				skipped := map[frontier.Code]int{}
 				got := order(t, w, func(o *crawler.Options) {
-					o.Links, o.OnSkip = test.links, func(s crawler.Skip) { skipped[s.Reason]++ }
+					o.Links, o.OnSkip = test.links, func(s crawler.Skip) { skipped[s.Code]++ }
 				}, "http://a.example/")
-				if strings.Join(got, " ") != test.want || (skipped[crawler.SkipHook] == 4) != (name == "refused") {
+				if strings.Join(got, " ") != test.want || (skipped[frontier.RefusedByProgram] == 4) != (name == "refused") {
 					t.Errorf("%q, want %q; %v", got, test.want, skipped)
 				}
 				w.AssertPolite()

@@ -199,7 +199,7 @@ func (h *hostile) options() crawler.Options {
 		return !h.refused(url)
 	}
 	o.OnSkip = func(s crawler.Skip) {
-		if s.Reason == crawler.SkipFailed {
+		if s.Code == frontier.Failed {
 			h.mu.Lock()
 			h.skipped[s.URL.String()] = true
 			h.mu.Unlock()

@@ -29,7 +29,7 @@ func (c *Crawler) Left() iter.Seq2[Skip, error] {
 		q, done, err := c.openQueue()
 		if err == nil {
 			var all bool
-			if all, err = c.left(q, func(Reason) bool { return true }, yield); !all {
+			if all, err = c.left(q, func(frontier.Code) bool { return true }, yield); !all {
 				done()
 				return
 			}
@@ -57,13 +57,13 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 
 // left yields what is left in q for some reasons. It reports whether yield returned true
 // each time.
-func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) bool) (all bool, err error) {
+func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
 			continue // all of it waits to be fetched again, and need not be read
 		}
 		why := c.held(st)
-		if !some(why.Reason) {
+		if !some(why.Code) {
 			continue
 		}
 		for e, err := range q.Queued(st.Site) {
@@ -75,7 +75,7 @@ func (c *Crawler) left(q queue, some func(Reason) bool, yield func(Skip, error) 
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via
-			if s.Reason == SkipWaits && e.Due.After(s.Until) {
+			if s.Code == frontier.Waiting && e.Due.After(s.Until) {
 				s.Until, s.Detail = e.Due, string(frontier.RetryClock)
 			}
 			if !yield(s, nil) {
@@ -113,19 +113,19 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
-		return Skip{Reason: SkipExcluded, Detail: st.Excluded}
+		return Skip{Code: frontier.Excluded, Detail: st.Excluded}
 	case st.Given.Code == frontier.RobotsUnreachable:
-		return Skip{Reason: SkipRobotsUnreachable, Detail: st.Given.Detail}
+		return Skip{Code: frontier.RobotsUnreachable, Detail: st.Given.Detail}
 	case st.Given.Code != frontier.Undecided:
-		return Skip{Reason: SkipSiteDead, Detail: st.Given.Detail}
+		return Skip{Code: frontier.SiteDead, Detail: st.Given.Detail}
 	case st.Over, st.Shut:
-		return Skip{Reason: SkipBudget}
+		return Skip{Code: frontier.BudgetSpent}
 	case end == EndLimit:
-		return Skip{Reason: SkipLimit}
+		return Skip{Code: frontier.LimitReached}
 	case end == EndPatience || st.Due.After(now.Add(patience)):
-		return Skip{Reason: SkipWaits, Detail: string(st.By), Until: st.Due}
+		return Skip{Code: frontier.Waiting, Detail: string(st.By), Until: st.Due}
 	}
-	return Skip{Reason: SkipQueued}
+	return Skip{Code: frontier.Queued}
 }
 
 // skipLeft calls OnSkip for the URLs that this run does not fetch any more, except those
@@ -135,7 +135,7 @@ func (c *Crawler) skipLeft() error {
 		return nil
 	}
 	var panicked error
-	_, err := c.left(c.queue, func(r Reason) bool { return r != SkipQueued }, func(s Skip, _ error) bool {
+	_, err := c.left(c.queue, func(r frontier.Code) bool { return r != frontier.Queued }, func(s Skip, _ error) bool {
 		panicked = safely("OnSkip", func() { c.opts.OnSkip(s) })
 		return panicked == nil
 	})

@@ -26,37 +26,37 @@ func TestEveryURLHasAFate(t *testing.T) {
 		change func(*crawltest.Site, *crawler.Options)
 		after  func(*crawler.Crawler) // called by the handler
 		end    crawler.End
-		left   map[crawler.Reason]int
+		left   map[frontier.Code]int
 		quiet  bool // OnSkip is not called for what is left
 		tries  bool // each waiting page waits for a retry of its own
 	}{
 		{name: "nothing is left", change: func(*crawltest.Site, *crawler.Options) {}, end: crawler.EndDone},
 		{name: "budget", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 2 },
-			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipBudget: 4}},
+			end: crawler.EndUnasked, left: map[frontier.Code]int{frontier.BudgetSpent: 4}},
 		{name: "limit", change: func(_ *crawltest.Site, o *crawler.Options) { o.Limit = 2 },
-			end: crawler.EndLimit, left: map[crawler.Reason]int{crawler.SkipLimit: 4}},
+			end: crawler.EndLimit, left: map[frontier.Code]int{frontier.LimitReached: 4}},
 		{name: "bytes", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxBytes = 1 },
-			end: crawler.EndLimit, left: map[crawler.Reason]int{crawler.SkipLimit: 1}},
-		{name: "site dead", change: func(s *crawltest.Site, o *crawler.Options) { s.Down(true); o.Patience = 24 * time.Hour },
-			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipRobotsUnreachable: 1}},
+			end: crawler.EndLimit, left: map[frontier.Code]int{frontier.LimitReached: 1}},
+		{name: "dead", change: func(s *crawltest.Site, o *crawler.Options) { s.Down(true); o.Patience = 24 * time.Hour },
+			end: crawler.EndUnasked, left: map[frontier.Code]int{frontier.RobotsUnreachable: 1}},
 		{name: "no such host", change: func(_ *crawltest.Site, o *crawler.Options) { o.Seeds = []string{"http://10.0.0.1/"} },
-			end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipSiteDead: 1}},
+			end: crawler.EndUnasked, left: map[frontier.Code]int{frontier.SiteDead: 1}},
 		{name: "robots.txt fails", change: func(s *crawltest.Site, o *crawler.Options) {
 			s.Func("/robots.txt", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) })
 			o.Patience = time.Hour
-		}, end: crawler.EndUnasked, left: map[crawler.Reason]int{crawler.SkipRobotsUnreachable: 1}},
+		}, end: crawler.EndUnasked, left: map[frontier.Code]int{frontier.RobotsUnreachable: 1}},
 		{name: "patience", change: func(s *crawltest.Site, o *crawler.Options) { s.Robots("User-agent: *\nCrawl-delay: 400") },
-			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}},
+			end: crawler.EndPatience, left: map[frontier.Code]int{frontier.Waiting: 1}},
 		{name: "a page waits for another try", change: func(s *crawltest.Site, o *crawler.Options) { s.Status("/1", 500); o.Patience = 5 * time.Second },
-			end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 1}, tries: true},
+			end: crawler.EndPatience, left: map[frontier.Code]int{frontier.Waiting: 1}, tries: true},
 		{name: "pages wait for other tries", change: func(s *crawltest.Site, o *crawler.Options) {
 			s.Status("/1", 500).Status("/3", 500)
 			o.Patience = 5 * time.Second
-		}, end: crawler.EndPatience, left: map[crawler.Reason]int{crawler.SkipWaits: 2}, tries: true},
+		}, end: crawler.EndPatience, left: map[frontier.Code]int{frontier.Waiting: 2}, tries: true},
 		{name: "stopped after a budget was spent", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 1 }, after: stop,
-			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipBudget: 5}},
+			end: crawler.EndStopped, left: map[frontier.Code]int{frontier.BudgetSpent: 5}},
 		{name: "stopped", change: func(*crawltest.Site, *crawler.Options) {}, after: stop,
-			end: crawler.EndStopped, left: map[crawler.Reason]int{crawler.SkipQueued: 5}, quiet: true},
+			end: crawler.EndStopped, left: map[frontier.Code]int{frontier.Queued: 5}, quiet: true},
 	} {
 		for _, dir := range []string{"", t.TempDir()} {
 			t.Run(fmt.Sprintf("%s, on disk %t", test.name, dir != ""), func(t *testing.T) {
@@ -69,28 +69,28 @@ func TestEveryURLHasAFate(t *testing.T) {
 					}
 					s.Page("/", html)
 					var mu sync.Mutex
-					fates := map[string]crawler.Reason{} // by URL
-					skips := map[crawler.Reason]int{}
-					tell := func(url string, r crawler.Reason) {
+					fates := map[string]frontier.Code{} // by URL
+					skips := map[frontier.Code]int{}
+					tell := func(url string, r frontier.Code) {
 						mu.Lock()
 						defer mu.Unlock()
 						if old, twice := fates[url]; twice {
 							t.Errorf("%s: %q and %q", url, old, r)
 						}
 						fates[url] = r
-						if r != "" {
+						if r != frontier.Undecided {
 							skips[r]++
 						}
 					}
 					o := crawler.Options{Identity: testIdentity, Seeds: []string{host}, Wire: crawler.Wire{Network: w}, Dir: dir,
-						Hooks: crawler.Hooks{OnSkip: func(s crawler.Skip) { tell(s.URL.String(), s.Reason) }}}
+						Hooks: crawler.Hooks{OnSkip: func(s crawler.Skip) { tell(s.URL.String(), s.Code) }}}
 					test.change(s, &o)
 					c, err := crawler.New(o)
 					if err != nil {
 						t.Fatal(err)
 					}
 					err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-						tell(p.URL.String(), "")
+						tell(p.URL.String(), frontier.Undecided)
 						if test.after != nil {
 							test.after(c)
 						}
@@ -100,26 +100,26 @@ func TestEveryURLHasAFate(t *testing.T) {
 					if err != nil || sum.End != test.end || !maps.Equal(sum.Left, test.left) {
 						t.Errorf("Run: %v; ended %q, left %v; want %q, %v", err, sum.End, sum.Left, test.end, test.left)
 					}
-					listed := map[crawler.Reason]int{}
+					listed := map[frontier.Code]int{}
 					untils := map[time.Time]bool{}
 					for s, err := range c.Left() {
 						if err != nil {
 							t.Fatal(err)
 						}
-						listed[s.Reason]++
-						if s.Reason == crawler.SkipWaits && (s.Detail == "" || !s.Until.After(time.Now())) {
+						listed[s.Code]++
+						if s.Code == frontier.Waiting && (s.Detail == "" || !s.Until.After(time.Now())) {
 							t.Errorf("%s waits for %q, until %v", s.URL, s.Detail, s.Until)
 						}
-						if s.Reason == crawler.SkipWaits && test.tries {
+						if s.Code == frontier.Waiting && test.tries {
 							if s.Detail != string(frontier.RetryClock) || untils[s.Until] {
 								t.Errorf("%s waits for %q, until %v, as another page does", s.URL, s.Detail, s.Until)
 							}
 							untils[s.Until] = true
 						}
 						if test.quiet {
-							tell(s.URL.String(), s.Reason)
-						} else if fates[s.URL.String()] != s.Reason {
-							t.Errorf("%s: OnSkip said %q, Left %q", s.URL, fates[s.URL.String()], s.Reason)
+							tell(s.URL.String(), s.Code)
+						} else if fates[s.URL.String()] != s.Code {
+							t.Errorf("%s: OnSkip said %q, Left %q", s.URL, fates[s.URL.String()], s.Code)
 						}
 					}
 					if !maps.Equal(listed, test.left) || !maps.Equal(skips, test.left) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // A limit of pages does not count requisites.
@@ -63,7 +64,7 @@ func TestTheEndOfTheTimeCancelsBodies(t *testing.T) {
 		for range 2 {
 			began := time.Now()
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.MaxTime, o.Timeout, o.Dir = 5*time.Second, time.Hour, dir }, "http://a.example/")
-			if took := time.Since(began); took < 15*time.Second || took > 16*time.Second || sum.End != crawler.EndTime || sum.Left[crawler.SkipQueued] != 1 || sum.Errors["stopped"] != 1 {
+			if took := time.Since(began); took < 15*time.Second || took > 16*time.Second || sum.End != crawler.EndTime || sum.Left[frontier.Queued] != 1 || sum.Errors["stopped"] != 1 {
 				t.Errorf("ended %q after %v, left %v, errors %v", sum.End, took, sum.Left, sum.Errors)
 			}
 		}
@@ -80,11 +81,11 @@ func TestSummariesSayWhy(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", `<a href="http://b.example/">x</a>`)
 		_, sum := crawl(t, w, nil, "http://a.example/")
-		if want := "done: 1 answered in this run, 1 of them pages; links not followed, out of scope: 1"; sum.String() != want {
+		if want := "done: 1 answered in this run, 1 of them pages; links not followed, outside: 1"; sum.String() != want {
 			t.Errorf("%s", sum)
 		}
 		_, sum = crawl(t, w, nil, "http://none.example/")
-		if text := sum.String(); sum.Fetched != 0 || !regexp.MustCompile(`^unasked: 0 answered .*; 1 left: site dead; http://none.example: dns`).MatchString(text) {
+		if text := sum.String(); sum.Fetched != 0 || !regexp.MustCompile(`^unasked: 0 answered .*; 1 left: dead; http://none.example: dns`).MatchString(text) {
 			t.Errorf("%+v: %s", sum.End, text)
 		}
 	})

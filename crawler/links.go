@@ -92,7 +92,7 @@ type sorting struct {
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
-	reason Reason
+	reason frontier.Code
 }
 
 func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
@@ -130,7 +130,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
 		known := len(s.marked)
 		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // each once a page, as in add
-			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipNoFollow, Detail: l.Where})
+			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Code: frontier.NoFollow, Detail: l.Where})
 		}
 		return false
 	}
@@ -141,7 +141,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
-		s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Reason: SkipHook, Detail: "Rewrite"})
+		s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Code: frontier.RefusedByProgram, Detail: "Rewrite"})
 		return
 	}
 	key := u.Key()
@@ -160,15 +160,15 @@ func (s *sorting) add(l *extract.Link) {
 	if tag, tagged := s.tags[key]; tagged {
 		e.Tag = tag
 	}
-	if reason := s.unwanted(e); reason != "" {
+	if reason := s.unwanted(e); reason != frontier.Undecided {
 		if j.opts.Requisites && l.Hop == frontier.HopLink {
 			s.leads[key] = struct{}{}
 		}
-		s.onSkip(Skip{URL: u, Via: e.Via, Reason: reason})
+		s.onSkip(Skip{URL: u, Via: e.Via, Code: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
-		s.onSkip(Skip{URL: u, Via: e.Via, Reason: SkipTrap, Detail: why})
+		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.Trap, Detail: why})
 	} else if !j.opts.takes(s.page, l, e) {
-		s.onSkip(Skip{URL: u, Via: e.Via, Reason: SkipHook, Detail: "Links"})
+		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.RefusedByProgram, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
 	}
@@ -176,7 +176,7 @@ func (s *sorting) add(l *extract.Link) {
 
 // unwanted is admission.unwanted for a link of the page. If the decision depends on the
 // site only, it is reused while links have the same site and hop.
-func (s *sorting) unwanted(e *frontier.Entry) Reason {
+func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	if !s.job.bySite {
 		return s.job.admits.unwanted(e)
 	}
@@ -242,7 +242,7 @@ func (j *Job) framed(p *Page, l *extract.Link) bool {
 	}
 	e := p.Entry.Found(l.URL, frontier.HopLink)
 	e.Tag = p.tagOf(l.URL.Key())
-	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.admits.unwanted(&e) != ""
+	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.admits.unwanted(&e) != frontier.Undecided
 }
 
 // follows reports whether the links of p are followed.

@@ -246,7 +246,7 @@ func fateStatus(f frontier.Fate) int {
 		return crawllog.RobotsUnreachable
 	case frontier.SiteDead:
 		return crawllog.ConnectFailed
-	case frontier.OutOfScope:
+	case frontier.ScopeNarrowed:
 		return crawllog.OutOfScope
 	case frontier.UseRefused:
 		return crawllog.UseRefused

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // maze is a site of ten pages, with four endless spaces: one page under ever longer paths,
@@ -74,7 +75,7 @@ func TestAMazeIsNotEntered(t *testing.T) {
 			if !follow && real != 9 {
 				t.Errorf("%d of 9 pages", real)
 			}
-			if follow != (len(pages) == 1500) || follow != (len(sum.Traps) == 0) || follow != (sum.SkippedLinks[crawler.SkipTrap] == 0) {
+			if follow != (len(pages) == 1500) || follow != (len(sum.Traps) == 0) || follow != (sum.SkippedLinks[frontier.Trap] == 0) {
 				t.Errorf("%d pages, %v, %v", len(pages), sum.Traps, sum.SkippedLinks)
 			}
 		})

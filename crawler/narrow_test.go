@@ -14,6 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -82,7 +83,7 @@ func TestURLsPutAsideComeBack(t *testing.T) {
 					t.Errorf("the first start: %+v", start)
 				}
 				sum, start := run(narrow.change)
-				if n := sum.SkippedURLs[crawler.SkipNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
+				if n := sum.SkippedURLs[frontier.ScopeNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
 					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
 				}
 				if want := (crawler.Change{Setting: "limit", Was: "2", Is: "none", Way: crawler.Wider, Effect: crawler.FromNowOn}); len(start.Changes) != 2 ||

@@ -49,7 +49,7 @@ func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
 				var last crawler.Summary
 				for range 5 {
 					_, last = crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{} }, seeds...)
-					fetched, failed = fetched+last.Pages, failed+last.SkippedURLs[crawler.SkipFailed]
+					fetched, failed = fetched+last.Pages, failed+last.SkippedURLs[frontier.Failed]
 					time.Sleep(time.Hour)
 				}
 				if fetched != 99 {

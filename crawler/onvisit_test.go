@@ -34,7 +34,7 @@ func TestVisitsAreReported(t *testing.T) {
 		want := []string{
 			"http://a.example/ fetched, http://a.example/ 200 in 2s and 2s, robots false, 20 bytes, <nil>",
 			"http://a.example/ undecided, http://a.example/robots.txt 200 in 2s and 2s, robots true, 27 bytes, <nil>",
-			"http://a.example/no robots disallowed",
+			"http://a.example/no refused",
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("told\n%q, want\n%q", told, want)

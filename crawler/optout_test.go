@@ -117,7 +117,7 @@ func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 			}
 		}
 		w.AssertNeverFetched("http://led.example/")
-		if n := w.Dials("out.example"); n != 0 || sum.SkippedLinks[crawler.SkipOptOut] != 4 || sum.SkippedURLs[crawler.SkipOptOut] != 1 {
+		if n := w.Dials("out.example"); n != 0 || sum.SkippedLinks[frontier.OptedOut] != 4 || sum.SkippedURLs[frontier.OptedOut] != 1 {
 			t.Errorf("%d connections, links %v, URLs %v", n, sum.SkippedLinks, sum.SkippedURLs)
 		}
 		if l := logOf(t, dir)["/seed"]; l == nil || l.Status != crawllog.OptedOut || !l.Start.IsZero() || !slices.Equal(l.Annotations, []string{"optout:list:1:%20out.example"}) {
@@ -149,7 +149,7 @@ func TestOptedOutURLsArePutAside(t *testing.T) {
 		}
 		run(1, "b.example")
 		before := len(w.Log())
-		if sum := run(0, "example"); len(w.Log()) != before || sum.SkippedURLs[crawler.SkipOptOut] == 0 || len(sum.Left) != 0 || sum.End != crawler.EndDone {
+		if sum := run(0, "example"); len(w.Log()) != before || sum.SkippedURLs[frontier.OptedOut] == 0 || len(sum.Left) != 0 || sum.End != crawler.EndDone {
 			t.Errorf("%d requests; %v", len(w.Log())-before, sum)
 		}
 		run(0, "")

@@ -292,7 +292,7 @@ func TestTriesOfAPage(t *testing.T) {
 			}
 			s.Page("/", links)
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 48 * time.Hour }, "http://a.example/")
-			if n := w.Fetched("http://a.example/bad"); n != want || sum.SkippedURLs[crawler.SkipFailed] != 1 {
+			if n := w.Fetched("http://a.example/bad"); n != want || sum.SkippedURLs[frontier.Failed] != 1 {
 				t.Errorf("%d: requested %d times, want %d; %v", status, n, want, sum.SkippedURLs)
 			}
 		})

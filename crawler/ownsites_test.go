@@ -51,12 +51,12 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			}
 			return a, r
 		}
-		standings := func(a *account.Account, site frontier.Site) (all string) {
+		codes := func(a *account.Account, site frontier.Site) (all string) {
 			for l, err := range a.List(site) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				all += fmt.Sprintf("%s %s, ", l.Standing, l.Reason)
+				all += fmt.Sprintf("%s %s, ", l.Code, l.Reason)
 			}
 			return all
 		}
@@ -97,14 +97,14 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 		if !robotsOf(a, forbidden+"/1") {
 			t.Error("the account of a site whose robots.txt is forbidden ignores its setting")
 		}
-		if got := standings(a, small); got != "fetched status 200, fetched status 200, budget max-host-pages 2, " {
+		if got := codes(a, small); got != "fetched status 200, fetched status 200, budget max-host-pages 2, " {
 			t.Errorf("%s: %s", small, got)
 		}
-		if got := standings(a, wide); got != "fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 404, " {
+		if got := codes(a, wide); got != "fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 200, fetched status 404, " {
 			t.Errorf("%s: %s", wide, got)
 		}
 		r.Close()
-		if s, err := crawler.ReadStatus(dir); err != nil || fmt.Sprint(s.Left) != "map[site budget spent:2]" {
+		if s, err := crawler.ReadStatus(dir); err != nil || fmt.Sprint(s.Left) != "map[budget:2]" {
 			t.Errorf("status: %v, %v", s.Left, err)
 		}
 		if r, err := report.Dir(dir, report.Options{Temp: t.TempDir()}); err != nil || len(r.Left.Rows) != 2 || r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 2max-host-pages 4" && r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 4max-host-pages 2" {

@@ -149,7 +149,7 @@ func TestTheLineOfARequest(t *testing.T) {
 		}
 	}
 	for code, want := range map[frontier.Code]int{
-		frontier.RobotsDisallowed: -9998, frontier.RobotsUnreachable: -61, frontier.SiteDead: -2, frontier.OutOfScope: -5000, frontier.Failed: -5, frontier.UseRefused: -5002, frontier.OptedOut: -5001,
+		frontier.RobotsDisallowed: -9998, frontier.RobotsUnreachable: -61, frontier.SiteDead: -2, frontier.ScopeNarrowed: -5000, frontier.Failed: -5, frontier.UseRefused: -5002, frontier.OptedOut: -5001,
 	} {
 		if got := fateStatus(frontier.Fate{Code: code}); got != want {
 			t.Errorf("%v: %d, want %d", code, got, want)
@@ -244,12 +244,12 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 
 // A summary line says how a run ended, and names at most three sites.
 func TestASummaryInALine(t *testing.T) {
-	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, SkippedURLs: map[Reason]int{SkipRobots: 3}, SkippedLinks: map[Reason]int{SkipDepth: 2}}}, Left: map[Reason]int{SkipWaits: 7, SkipBudget: 1}}
+	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, SkippedURLs: map[frontier.Code]int{frontier.RobotsDisallowed: 3}, SkippedLinks: map[frontier.Code]int{frontier.TooDeep: 2}}}, Left: map[frontier.Code]int{frontier.Waiting: 7, frontier.BudgetSpent: 1}}
 	for i, detail := range []string{"", "b down", "c down", "", "e down", "f down"} {
 		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(fmt.Sprintf("http://%c.example", 'a'+i)), Given: frontier.Fate{Detail: detail}})
 	}
-	const want = "patience: 5 answered in this run, 4 of them pages; 1 left: site budget spent; 7 left: waits; " +
-		"http://b.example: b down; http://c.example: c down; http://e.example: e down; URLs not fetched, robots disallowed: 3; links not followed, too deep: 2"
+	const want = "patience: 5 answered in this run, 4 of them pages; 7 left: waiting; 1 left: budget; " +
+		"http://b.example: b down; http://c.example: c down; http://e.example: e down; URLs not fetched, refused: 3; links not followed, depth: 2"
 	if got := s.String(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

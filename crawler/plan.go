@@ -185,7 +185,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 		}
 		if !o.Again {
 			// Do not request the page, nor robots.txt again after an error.
-			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.OutOfScope, Time: time.Now()}}
+			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Time: time.Now()}}
 		}
 		res.Release()
 		if _, ferr := turn.Finish(o); err == nil {

@@ -29,7 +29,7 @@ func TestRedirectIntoADisallowIsNotFollowed(t *testing.T) {
 		wantPages(t, pages, "http://a.example/", "http://a.example/go")
 		w.AssertNeverFetched("http://a.example/private/x")
 		w.AssertPolite()
-		if sum.SkippedURLs[crawler.SkipRobots] != 1 {
+		if sum.SkippedURLs[frontier.RobotsDisallowed] != 1 {
 			t.Errorf("skips: %v", sum.SkippedURLs)
 		}
 	})
@@ -137,7 +137,7 @@ func TestRulesThatOthersMisread(t *testing.T) {
 					Default(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page") })
 				pages, sum := crawl(t, w, nil, "http://a.example/")
 				wantPages(t, pages, "http://a.example/", "http://a.example"+tc.allowed)
-				if sum.SkippedURLs[crawler.SkipRobots] != 1 {
+				if sum.SkippedURLs[frontier.RobotsDisallowed] != 1 {
 					t.Errorf("skips: %v", sum.SkippedURLs)
 				}
 				w.AssertPolite()
@@ -237,7 +237,7 @@ func TestAPageThatIsAlwaysBusyDoesNotHoldItsSite(t *testing.T) {
 			Page("/other", "")
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Patience = 2 * time.Hour }, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/other")
-		if sum.SkippedURLs[crawler.SkipFailed] != 1 || len(sum.Waiting) != 0 {
+		if sum.SkippedURLs[frontier.Failed] != 1 || len(sum.Waiting) != 0 {
 			t.Errorf("summary: %+v", sum)
 		}
 		w.AssertDelay("", time.Second)

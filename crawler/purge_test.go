@@ -70,12 +70,12 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 		}
 		withAccount(t, dir, func(a *account.Account) {
 			for _, url := range []string{"http://out.example/", "http://out.example/x", "http://out.example/y"} {
-				if x := explain(t, a, url); x.Standing != account.StandsOptOut || x.Reason != "out.example" || !x.Purged.Equal(now) || len(x.Tries) == 0 {
+				if x := explain(t, a, url); x.Code != frontier.OptedOut || x.Reason != "out.example" || !x.Purged.Equal(now) || len(x.Tries) == 0 {
 					t.Errorf("%s: %+v", url, x)
 				}
 			}
 			late := explain(t, a, "http://a.example/late")
-			if late.Standing != account.StandsFetched || !late.Purged.IsZero() || late.SameAs != "http://out.example/x" || !late.Gone.Equal(now) {
+			if late.Code != frontier.Fetched || !late.Purged.IsZero() || late.SameAs != "http://out.example/x" || !late.Gone.Equal(now) {
 				t.Errorf("%+v", late)
 			}
 			if _, err := a.Answer(late.URL); !errors.Is(err, account.ErrNoBody) || !strings.Contains(err.Error(), "http://out.example/x, which was purged at ") {
@@ -149,7 +149,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		if x := explain(t, accountOf(t, dir), "http://out.example/"); !x.Purged.Equal(now) || x.Fate.Code != frontier.OptedOut {
 			t.Errorf("%+v", x)
 		}
-		if x := explain(t, accountOf(t, dir), "http://a.example/"); x.Standing != account.StandsFetched {
+		if x := explain(t, accountOf(t, dir), "http://a.example/"); x.Code != frontier.Fetched {
 			t.Errorf("%+v", x)
 		}
 	})

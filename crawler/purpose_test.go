@@ -14,6 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -68,7 +69,7 @@ func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 				o.OnSkip = func(s crawler.Skip) {
 					mu.Lock()
 					defer mu.Unlock()
-					skipped = append(skipped, fmt.Sprint(s.URL, " ", s.Reason, ": ", s.Detail))
+					skipped = append(skipped, fmt.Sprint(s.URL, " ", s.Code, ": ", s.Detail))
 				}
 			}, "http://a.example/")
 			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
@@ -81,7 +82,7 @@ func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 			}
 			w.AssertNeverFetched("http://a.example/p")
 			by := strings.ReplaceAll("line 2: "+c.line, ": /p ", ": ")
-			if want := "http://a.example/p use refused: " + by; sum.SkippedURLs[crawler.SkipUse] != 1 || !slices.Equal(skipped, []string{want}) {
+			if want := "http://a.example/p use: " + by; sum.SkippedURLs[frontier.UseRefused] != 1 || !slices.Equal(skipped, []string{want}) {
 				t.Errorf("%s: %v, %q, want %q", c.line, sum.SkippedURLs, skipped, want)
 			}
 			l := logOf(t, dir)["/p"]
@@ -132,7 +133,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 				}
 				if purpose != c.purpose {
 					w.AssertFetched("http://a.example/below")
-					if r.Fate != "fetched" || r.Title != "Secret" || r.WARCFile == "" || r.Usage == "" || r.Refused != "" || sum.SkippedURLs[crawler.SkipUse] != 0 {
+					if r.Fate != "fetched" || r.Title != "Secret" || r.WARCFile == "" || r.Usage == "" || r.Refused != "" || sum.SkippedURLs[frontier.UseRefused] != 0 {
 						t.Errorf("%s%s, for %q: %+v", c.header, c.meta, purpose, r)
 					}
 					return
@@ -142,7 +143,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 				if r.Fate != "refused" || r.Refused != c.by || r.Title != "" || r.Digest != "" || r.WARCFile != "" || *r.Links != 0 || r.Status != 200 || !strings.Contains(r.Usage, "=n by "+c.by) {
 					t.Errorf("%s%s: %+v", c.header, c.meta, r)
 				}
-				if sum.SkippedURLs[crawler.SkipUse] != 1 || sum.Pages != 1 || sum.Fetched != 1 {
+				if sum.SkippedURLs[frontier.UseRefused] != 1 || sum.Pages != 1 || sum.Fetched != 1 {
 					t.Errorf("%s%s: %v", c.header, c.meta, sum)
 				}
 				for _, name := range []string{storage.PagesFile, storage.LinksFile} {
@@ -189,7 +190,7 @@ func TestStatementsAboutUseLoosenNothing(t *testing.T) {
 			w.Site("http://closed.example").Status("/robots.txt", 403).Page("/", "")
 			pages, sum := crawl(t, w, func(o *crawler.Options) { o.Purpose = purpose }, "http://a.example/", "http://closed.example/")
 			wantPages(t, pages, "http://a.example/", "http://a.example/1")
-			if sum.SkippedURLs[crawler.SkipRobots] != 2 || sum.SkippedURLs[crawler.SkipUse] != 0 {
+			if sum.SkippedURLs[frontier.RobotsDisallowed] != 2 || sum.SkippedURLs[frontier.UseRefused] != 0 {
 				t.Errorf("%q: %v", purpose, sum.SkippedURLs)
 			}
 			for _, r := range w.Log() {
@@ -220,7 +221,7 @@ func TestRefusedRedirectsAndBudgets(t *testing.T) {
 		if r := tableOf(t, dir)["/"]; r.Fate != "refused" || r.Location != "http://a.example/there" || r.WARCFile != "" {
 			t.Errorf("%+v", r)
 		}
-		if sum.Left[crawler.SkipBudget] != 2 || sum.Frontier.Spent.Pages != 3 || sum.Pages != 1 || len(sum.Repeats) != 0 {
+		if sum.Left[frontier.BudgetSpent] != 2 || sum.Frontier.Spent.Pages != 3 || sum.Pages != 1 || len(sum.Repeats) != 0 {
 			t.Errorf("%v", sum)
 		}
 	})

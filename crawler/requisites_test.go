@@ -207,9 +207,9 @@ func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 				gallery(w, "http://a.example", 9)
 				var all []string
 				for _, pages := range []int{1, 3, 4} {
-					end, reason := crawler.EndLimit, crawler.SkipLimit
+					end, reason := crawler.EndLimit, frontier.LimitReached
 					if name == "max-host-pages" || name == "site options" {
-						end, reason = crawler.EndUnasked, crawler.SkipBudget
+						end, reason = crawler.EndUnasked, frontier.BudgetSpent
 					}
 					got, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Requisites = dir, true; limit(o, pages) }, "http://a.example/0")
 					all = append(all, got...)
@@ -270,13 +270,13 @@ func TestRequisitesHaveLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
 		end    crawler.End
-		left   map[crawler.Reason]int
+		left   map[frontier.Code]int
 		shown  []string
 	}{
-		"bytes":      {func(o *crawler.Options) { o.MaxBytes = 9000 }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipLimit: 4}, nil},
-		"host bytes": {func(o *crawler.Options) { o.MaxHostBytes = 9000 }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipBudget: 3, crawler.SkipLimit: 1}, nil},
-		"time":       {func(o *crawler.Options) { o.MaxTime = 1500 * time.Millisecond }, crawler.EndTime, map[crawler.Reason]int{crawler.SkipQueued: 3, crawler.SkipWaits: 1}, nil},
-		"patience":   {func(o *crawler.Options) { o.Patience = time.Minute }, crawler.EndLimit, map[crawler.Reason]int{crawler.SkipLimit: 2}, []string{"http://a.example/1.png", "http://a.example/2.png"}},
+		"bytes":      {func(o *crawler.Options) { o.MaxBytes = 9000 }, crawler.EndLimit, map[frontier.Code]int{frontier.LimitReached: 4}, nil},
+		"host bytes": {func(o *crawler.Options) { o.MaxHostBytes = 9000 }, crawler.EndLimit, map[frontier.Code]int{frontier.BudgetSpent: 3, frontier.LimitReached: 1}, nil},
+		"time":       {func(o *crawler.Options) { o.MaxTime = 1500 * time.Millisecond }, crawler.EndTime, map[frontier.Code]int{frontier.Queued: 3, frontier.Waiting: 1}, nil},
+		"patience":   {func(o *crawler.Options) { o.Patience = time.Minute }, crawler.EndLimit, map[frontier.Code]int{frontier.LimitReached: 2}, []string{"http://a.example/1.png", "http://a.example/2.png"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

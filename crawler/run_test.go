@@ -243,7 +243,7 @@ func TestASeedThatRedirectsToAnExcludedURL(t *testing.T) {
 		w.Site("http://b.example").Page("/private/", "").Page("/open", "")
 		pages, sum := crawl(t, w, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/private/`) }, "http://a.example/", "http://a.example/open")
 		wantPages(t, pages, "http://a.example/", "http://a.example/open", "http://b.example/open")
-		if sum.SkippedLinks[crawler.SkipFilter] != 1 {
+		if sum.SkippedLinks[frontier.Filtered] != 1 {
 			t.Errorf("skips: %v", sum.SkippedLinks)
 		}
 	})
@@ -269,7 +269,7 @@ func TestNoFollow(t *testing.T) {
 			want := []string{"http://a.example/", "http://a.example/header", "http://a.example/meta", "http://a.example/other", "http://a.example/3"}
 			if follow {
 				want = append(want, "http://a.example/rel", "http://a.example/1", "http://a.example/2")
-			} else if sum.SkippedLinks[crawler.SkipNoFollow] != 3 {
+			} else if sum.SkippedLinks[frontier.NoFollow] != 3 {
 				t.Errorf("skips: %v", sum.SkippedLinks)
 			}
 			wantPages(t, pages, want...)
@@ -316,7 +316,7 @@ func TestHandlerErrors(t *testing.T) {
 			t.Errorf("tries %v, want %v", tries, want)
 		}
 		s := c.Summary()
-		if s.Handler != 2 || s.SkippedURLs[crawler.SkipFailed] != 1 || s.Retries != 4 {
+		if s.Handler != 2 || s.SkippedURLs[frontier.Failed] != 1 || s.Retries != 4 {
 			t.Errorf("summary: %+v", s.Counts)
 		}
 		if err := c.Run(context.Background(), nil); !errors.Is(err, crawler.ErrRan) {
@@ -362,10 +362,10 @@ func TestPage(t *testing.T) {
 		}
 		var got []string
 		for _, s := range skips {
-			got = append(got, fmt.Sprintf("%s %s %s", s.URL.Target(), s.Reason, s.Detail))
+			got = append(got, fmt.Sprintf("%s %s %s", s.URL.Target(), s.Code, s.Detail))
 		}
 		slices.Sort(got)
-		if strings.Join(got, "; ") != "/no robots disallowed line 2: Disallow: /; /no?again robots disallowed line 2: Disallow: /" {
+		if strings.Join(got, "; ") != "/no refused line 2: Disallow: /; /no?again refused line 2: Disallow: /" {
 			t.Errorf("skips: %q", got)
 		}
 		if c.Summary().Handler != 0 {
@@ -488,7 +488,7 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		// A tighter scope applies to queued URLs; the host to which the seed redirected is
 		// still known.
 		sum, err := run(func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/[5-9]$`) })
-		if err != nil || sum.SkippedURLs[crawler.SkipNarrowed]+sum.SkippedLinks[crawler.SkipFilter] == 0 {
+		if err != nil || sum.SkippedURLs[frontier.ScopeNarrowed]+sum.SkippedLinks[frontier.Filtered] == 0 {
 			t.Errorf("tighter: %+v, %v", sum.Counts, err)
 		}
 		w.AssertFetched("http://www.a.example/4")

@@ -157,7 +157,7 @@ func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 						t.Errorf("asked for\n%q, want\n%q", asked, test.want)
 					}
 					// /private?b&a is forbidden, though /private?a&b is not.
-					if sum.SkippedURLs[crawler.SkipRobots] != 1 {
+					if sum.SkippedURLs[frontier.RobotsDisallowed] != 1 {
 						t.Errorf("skips %v", sum.SkippedURLs)
 					}
 					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // the robots.txt of b was not known

@@ -177,7 +177,7 @@ func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 			o.OnSkip = func(s crawler.Skip) {
 				mu.Lock()
 				defer mu.Unlock()
-				skipped[s.URL.Target()] = string(s.Reason) + ": " + s.Detail
+				skipped[s.URL.Target()] = s.Code.String() + ": " + s.Detail
 			}
 		}, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/login", "http://a.example/shop", "http://a.example/open")
@@ -191,7 +191,7 @@ func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 		all := tableOf(t, dir)
 		for target, by := range want {
 			r := all[target]
-			if skipped[target] != "use refused: "+by || w.Fetched("http://a.example"+target) != 1 {
+			if skipped[target] != "use: "+by || w.Fetched("http://a.example"+target) != 1 {
 				t.Errorf("%s: skipped %q, want %q; requested %d times", target, skipped[target], by, w.Fetched("http://a.example"+target))
 			}
 			if r == nil || r.Refused != by || r.Fate != export.Refused || r.WARCFile != "" || r.Title != "" || r.Digest != "" {

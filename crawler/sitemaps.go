@@ -92,8 +92,8 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 		}
 		sitemap := e.Found(u, frontier.HopManifest)
 		sitemap.Via = s.URL
-		if reason := j.admits.unwanted(&sitemap); reason != "" {
-			j.skipLink(Skip{URL: u, Via: s.URL, Reason: reason})
+		if reason := j.admits.unwanted(&sitemap); reason != frontier.Undecided {
+			j.skipLink(Skip{URL: u, Via: s.URL, Code: reason})
 			continue
 		}
 		sitemap.Same = j.opts.same(u, nil)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // urlset returns a sitemap of these URLs, index one of these sitemaps.
@@ -217,7 +218,7 @@ func TestSitemapsThatDoNotEnd(t *testing.T) {
 		w.Site("http://a.example").Page("/moved", "")
 		pages, sum := crawl(t, w, nil, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/found", "http://a.example/moved")
-		if asked != 3 || sum.SkippedLinks[crawler.SkipDepth] != 1 {
+		if asked != 3 || sum.SkippedLinks[frontier.TooDeep] != 1 {
 			t.Errorf("%d of endless sitemaps, %v", asked, sum.SkippedURLs)
 		}
 	})
@@ -242,7 +243,7 @@ func TestManyLargeSitemaps(t *testing.T) {
 			seeds = append(seeds, origin+"/")
 		}
 		_, sum := crawl(t, w, nil, seeds...)
-		if sum.SkippedURLs[crawler.SkipRobots] != sites*pages || sum.Pages != sites {
+		if sum.SkippedURLs[frontier.RobotsDisallowed] != sites*pages || sum.Pages != sites {
 			t.Errorf("%d pages, %v", sum.Pages, sum.SkippedURLs)
 		}
 	})

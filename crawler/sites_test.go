@@ -170,18 +170,18 @@ func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 			if run == 1 {
 				o.Site = table(t, map[string]crawler.SiteOptions{"less.example": {MaxPages: 2}, "more.example": {MaxPages: 7, Reason: "asked for"}})
 			}
-			skipped := map[crawler.Reason]int{}
-			o.OnSkip = func(s crawler.Skip) { skipped[s.Reason]++ }
+			skipped := map[frontier.Code]int{}
+			o.OnSkip = func(s crawler.Skip) { skipped[s.Code]++ }
 			c, err := runOf(t, w, nil, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			left := map[crawler.Reason]int{crawler.SkipBudget: 3} // each page links to one more
+			left := map[frontier.Code]int{frontier.BudgetSpent: 3} // each page links to one more
 			if sum := c.Summary(); sum.End != crawler.EndUnasked || !maps.Equal(sum.Left, left) || !maps.Equal(skipped, left) || len(sum.Waiting) != 3 || !sum.Waiting[0].Over {
 				t.Errorf("run %d: %s; OnSkip got %v; %+v", run, sum, skipped, sum.Waiting)
 			}
 			for s, err := range c.Left() {
-				if err != nil || s.Reason != crawler.SkipBudget {
+				if err != nil || s.Code != frontier.BudgetSpent {
 					t.Errorf("%+v, %v", s, err)
 				}
 			}
@@ -208,7 +208,7 @@ func TestASiteHasBytesAndTimeOfItsOwn(t *testing.T) {
 		}, seeds...)
 		w.AssertNeverFetched("http://bytes.example/1", "http://time.example/2")
 		w.AssertFetched("http://time.example/1", "http://usual.example/4")
-		if sum.Left[crawler.SkipBudget] != 2 {
+		if sum.Left[frontier.BudgetSpent] != 2 {
 			t.Errorf("%s", sum)
 		}
 	})
@@ -241,7 +241,7 @@ func TestExcludedSitesGetNoRequest(t *testing.T) {
 		}
 		w.AssertFetched("http://a.example/in/1", "http://a.example/out/i")
 		w.AssertNeverFetched("http://a.example/out/1", "http://rules.example/")
-		if n := c.Summary(); n.SkippedLinks[crawler.SkipScope] != 1 || n.SkippedLinks[crawler.SkipOptOut] != 3 || n.SkippedURLs[crawler.SkipOptOut] != 1 {
+		if n := c.Summary(); n.SkippedLinks[frontier.OutOfScope] != 1 || n.SkippedLinks[frontier.OptedOut] != 3 || n.SkippedURLs[frontier.OptedOut] != 1 {
 			t.Errorf("links %v, URLs %v", n.SkippedLinks, n.SkippedURLs)
 		}
 		o.Site = nil
@@ -278,7 +278,7 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, asked := c.Summary().SkippedURLs[crawler.SkipNarrowed], w.Fetched("http://a.example/1"); n != run.aside || asked != run.asked {
+			if n, asked := c.Summary().SkippedURLs[frontier.ScopeNarrowed], w.Fetched("http://a.example/1"); n != run.aside || asked != run.asked {
 				t.Errorf("%+v: %d put aside, /1 was requested %d times", run, n, asked)
 			}
 		}

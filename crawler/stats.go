@@ -45,8 +45,8 @@ type Counts struct {
 
 	// SkippedLinks are links that did not bring their URL into the crawl, by reason: each URL
 	// once for each page that links to it, so that one URL may count often.
-	SkippedLinks map[Reason]int
-	SkippedURLs  map[Reason]int // URLs of the crawl that ended without a page, by reason
+	SkippedLinks map[frontier.Code]int
+	SkippedURLs  map[frontier.Code]int // URLs of the crawl that ended without a page, by reason
 }
 
 // counts are Counts with a lock.
@@ -129,7 +129,7 @@ type Summary struct {
 	End     End
 	Sites   int                   // that got a request, or will
 	Waiting []frontier.SiteStatus // sites with something left, in order of their due times
-	Left    map[Reason]int        // URLs that are queued, by reason; Crawler.Left lists them
+	Left    map[frontier.Code]int // URLs that are queued, by reason; Crawler.Left lists them
 	// NextAgain is when the first URL that will be fetched again is due
 	// (frontier.Stats.Again); zero if none is known.
 	NextAgain time.Time
@@ -188,9 +188,9 @@ func (c *Crawler) Summary() Summary {
 			continue
 		}
 		if s.Left == nil {
-			s.Left = map[Reason]int{}
+			s.Left = map[frontier.Code]int{}
 		}
-		s.Left[c.held(st).Reason] += st.Queued
+		s.Left[c.held(st).Code] += st.Queued
 	}
 	slices.SortFunc(s.Waiting, func(a, b frontier.SiteStatus) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Site, b.Site))

@@ -42,13 +42,13 @@ type Status struct {
 	Began   time.Time `json:"began,omitzero"` // of the run
 	Seconds float64   `json:"seconds"`        // since then
 
-	Run    StatusRun      `json:"run"`
-	Rate   StatusRate     `json:"rate"`
-	Crawl  StatusCrawl    `json:"crawl"`
-	Sites  StatusSites    `json:"sites"`
-	Left   map[Reason]int `json:"left,omitempty"` // URLs that are queued, by reason, as in Summary
-	Polite StatusPolite   `json:"politeness"`
-	Memory StatusMemory   `json:"memory,omitzero"`
+	Run    StatusRun             `json:"run"`
+	Rate   StatusRate            `json:"rate"`
+	Crawl  StatusCrawl           `json:"crawl"`
+	Sites  StatusSites           `json:"sites"`
+	Left   map[frontier.Code]int `json:"left,omitempty"` // URLs that are queued, by reason, as in Summary
+	Polite StatusPolite          `json:"politeness"`
+	Memory StatusMemory          `json:"memory,omitzero"`
 
 	Limits map[string]string `json:"limits,omitempty"` // in force, in the form of Setting.String
 	Orders []Order           `json:"orders,omitempty"` // as Crawler.orders
@@ -69,8 +69,8 @@ type StatusRun struct {
 	Changes   map[ChangeClass]int `json:"page_changes,omitempty"`
 	Unread    int                 `json:"unread,omitempty"`
 
-	SkippedLinks map[Reason]int `json:"skipped_links,omitempty"`
-	SkippedURLs  map[Reason]int `json:"skipped_urls,omitempty"`
+	SkippedLinks map[frontier.Code]int `json:"skipped_links,omitempty"`
+	SkippedURLs  map[frontier.Code]int `json:"skipped_urls,omitempty"`
 }
 
 // A StatusRate is the current rate of a run per second, over the last Seconds.
@@ -146,12 +146,12 @@ func (c *Crawler) Status() Status {
 	s.Polite = StatusPolite{p.Requests, p.Early, p.LeastMargin.Seconds(), p.RetryAfter}
 	s.Memory = memory()
 	s.Sites.Known = front.Sites
-	s.Left = map[Reason]int{}
+	s.Left = map[frontier.Code]int{}
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
 		s.Sites.add(st, s.Time)
 		s.Crawl.NextAgain = earlier(s.Crawl.NextAgain, st.NextAgain)
 		if st.Queued > 0 {
-			s.Left[c.held(st).Reason] += st.Queued
+			s.Left[c.held(st).Code] += st.Queued
 		}
 		return true
 	})

@@ -60,7 +60,7 @@ func readStatus(dir string) (s Status, err error) {
 	}
 	o := was.options()
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
-	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[Reason]int{}
+	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
 	if left.own, err = ReadStoredSites(r, o); err != nil {
 		return Status{}, err
@@ -150,8 +150,8 @@ func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	return one, err
 }
 
-func (l *leftOf) why(one frontier.SiteStatus) Reason {
-	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Reason
+func (l *leftOf) why(one frontier.SiteStatus) frontier.Code {
+	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Code
 }
 
 // options returns the options of a run from their texts; those that cannot be parsed any

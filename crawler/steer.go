@@ -53,7 +53,7 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 }
 
 // Exclude ends requests to a site: of is as for Slow, but not empty. Queued URLs stay
-// queued, and links are still queued, too: Left lists them with SkipExcluded and the
+// queued, and links are still queued, too: Left lists them with frontier.Excluded and the
 // reason, which is required. Running visits are finished; after that not even robots.txt is
 // requested.
 //

@@ -89,7 +89,7 @@ func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
 			map[time.Duration]func(*crawler.Crawler) error{
 				2500 * time.Millisecond: func(c *crawler.Crawler) error { return c.Pause("") },
 			})
-		if s := c.Summary(); s.End != crawler.EndTime || s.Pages != 2 || s.Left[crawler.SkipQueued] != 1 {
+		if s := c.Summary(); s.End != crawler.EndTime || s.Pages != 2 || s.Left[frontier.Queued] != 1 {
 			t.Errorf("%s", s)
 		}
 	})
@@ -136,16 +136,16 @@ func TestAnExcludedHostGetsNoRequests(t *testing.T) {
 			t.Errorf("requested %d times, want robots.txt and two pages", n)
 		}
 		w.AssertNeverFetched("http://a.example:81/robots.txt", "http://a.example:81/", "http://a.example/2", "http://c.example/")
-		left := map[string]crawler.Reason{}
+		left := map[string]frontier.Code{}
 		for s, err := range c.Left() {
-			left[s.URL.String()] = s.Reason
-			if err != nil || s.Reason == crawler.SkipExcluded && s.Detail != "the owner's mail" {
+			left[s.URL.String()] = s.Code
+			if err != nil || s.Code == frontier.Excluded && s.Detail != "the owner's mail" {
 				t.Errorf("%+v: %v", s, err)
 			}
 		}
-		want := map[string]crawler.Reason{
-			"http://a.example/2": crawler.SkipExcluded, "http://a.example/new": crawler.SkipExcluded, "http://a.example:81/": crawler.SkipExcluded,
-			"http://c.example/": crawler.SkipRobotsUnreachable,
+		want := map[string]frontier.Code{
+			"http://a.example/2": frontier.Excluded, "http://a.example/new": frontier.Excluded, "http://a.example:81/": frontier.Excluded,
+			"http://c.example/": frontier.RobotsUnreachable,
 		}
 		if s := c.Summary(); !maps.Equal(left, want) || s.End != crawler.EndUnasked || s.Pages != 13 {
 			t.Errorf("left %v, want %v; %s", left, want, s)
@@ -214,16 +214,16 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 			if n := len(askedAt(w, sites[0])); n < run.asked[0] || run.asked[0] == 0 && n > 0 {
 				t.Errorf("run %d: %s was requested %d times", i, sites[0], n)
 			}
-			left := map[crawler.Reason]int{}
+			left := map[frontier.Code]int{}
 			for s, err := range c.Left() {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if left[s.Reason]++; s.Reason == crawler.SkipExcluded && s.URL.Site() != sites[0] {
+				if left[s.Code]++; s.Code == frontier.Excluded && s.URL.Site() != sites[0] {
 					t.Errorf("run %d: %+v", i, s)
 				}
 			}
-			if n := left[crawler.SkipExcluded]; (run.asked[0] == 0) != (n > 0) || !maps.Equal(left, c.Summary().Left) {
+			if n := left[frontier.Excluded]; (run.asked[0] == 0) != (n > 0) || !maps.Equal(left, c.Summary().Left) {
 				t.Errorf("run %d: left %v, in the summary %v", i, left, c.Summary().Left)
 			}
 		})
@@ -401,7 +401,7 @@ func TestConcurrentOrders(t *testing.T) {
 		}
 		w.AssertPolite()
 		for s, err := range c.Left() {
-			if err != nil || s.Reason != crawler.SkipExcluded || s.Detail != s.URL.Site().Host() {
+			if err != nil || s.Code != frontier.Excluded || s.Detail != s.URL.Site().Host() {
 				t.Errorf("%+v, %v", s, err)
 			}
 		}

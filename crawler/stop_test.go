@@ -24,7 +24,7 @@ func TestStopBeforeARun(t *testing.T) {
 		c.Stop()
 		err = c.Run(t.Context(), nil)
 		sum := c.Summary()
-		if err != nil || sum.End != crawler.EndStopped || sum.Left[crawler.SkipQueued] != 1 || len(w.Log()) != 0 {
+		if err != nil || sum.End != crawler.EndStopped || sum.Left[frontier.Queued] != 1 || len(w.Log()) != 0 {
 			t.Errorf("Run: %v; ended %q, left %v; asked %v", err, sum.End, sum.Left, w.Log())
 		}
 	})

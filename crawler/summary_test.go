@@ -50,7 +50,7 @@ func TestWaitingSitesInOrder(t *testing.T) {
 		}
 		slices.Sort(got[:3])
 		slices.Sort(got[4:])
-		if !slices.Equal(got, want) || sum.Sites != 6 || sum.Left[crawler.SkipWaits] != 6 {
+		if !slices.Equal(got, want) || sum.Sites != 6 || sum.Left[frontier.Waiting] != 6 {
 			t.Errorf("waiting: %q; %d sites, left %v", got, sum.Sites, sum.Left)
 		}
 	})
@@ -65,7 +65,7 @@ func TestWaitingSitesInOrder(t *testing.T) {
 			t.Errorf("waiting: %s", text)
 		}
 		// At most three are named.
-		if want := "unasked: 0 answered in this run, 0 of them pages; 4 left: site dead; http://a.none.example: dns; http://b.none.example: dns; http://c.none.example: dns"; sum.String() != want {
+		if want := "unasked: 0 answered in this run, 0 of them pages; 4 left: dead; http://a.none.example: dns; http://b.none.example: dns; http://c.none.example: dns"; sum.String() != want {
 			t.Errorf("%s\nwant\n%s", sum, want)
 		}
 	})
@@ -134,7 +134,7 @@ func TestCounts(t *testing.T) {
 		if want := map[int]int{200: 4 + tries, 302: 1, 404: 1, 410: 1}; !maps.Equal(sum.Status, want) {
 			t.Errorf("answers %v, want %v", sum.Status, want)
 		}
-		urls, links := map[crawler.Reason]int{crawler.SkipRobots: 1}, map[crawler.Reason]int{crawler.SkipScope: 1}
+		urls, links := map[frontier.Code]int{frontier.RobotsDisallowed: 1}, map[frontier.Code]int{frontier.OutOfScope: 1}
 		if !maps.Equal(sum.SkippedURLs, urls) || !maps.Equal(sum.SkippedLinks, links) {
 			t.Errorf("URLs %v, want %v; links %v, want %v", sum.SkippedURLs, urls, sum.SkippedLinks, links)
 		}
@@ -221,7 +221,7 @@ func TestURLsPutAsideHaveALine(t *testing.T) {
 		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Scope = dir, crawler.SeedsOnly() }, "http://a.example/\tnews")
 		lines := logLines(t, dir)
 		l := lines[len(lines)-1]
-		if e, _ := l.Annotation("error"); l.URL != "http://a.example/1" || l.Status != crawllog.OutOfScope || e != "out%20of%20scope" ||
+		if e, _ := l.Annotation("error"); l.URL != "http://a.example/1" || l.Status != crawllog.OutOfScope || e != "outside" ||
 			l.Size != -1 || !l.Start.IsZero() || l.Hops != "L" || l.Via != "http://a.example/" || l.Tag != "news" {
 			t.Errorf("last line: %+v", l)
 		}
@@ -360,7 +360,7 @@ func TestLeftAfterARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			for s, err := range c.Left() { // the first one
-				if err != nil || s.URL.Host() != "a.example" || s.Reason != crawler.SkipLimit {
+				if err != nil || s.URL.Host() != "a.example" || s.Code != frontier.LimitReached {
 					t.Errorf("%+v, %v", s, err)
 				}
 				break
@@ -372,7 +372,7 @@ func TestLeftAfterARun(t *testing.T) {
 				}
 				all[s.URL.Target()] = s.Via
 			}
-			if sum := c.Summary(); len(all) != sum.Left[crawler.SkipLimit] || len(all) < 2 || all["/2"] != "" || limit == 2 && all["/7"] == "" && all["/3"] == "" {
+			if sum := c.Summary(); len(all) != sum.Left[frontier.LimitReached] || len(all) < 2 || all["/2"] != "" || limit == 2 && all["/7"] == "" && all["/3"] == "" {
 				t.Errorf("%v are left; %s", all, sum)
 			}
 			if limit < 2 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -235,7 +236,7 @@ func TestUsageVerdicts(t *testing.T) {
 				switch asked := w.Fetched("http://a.example/p") > 0; {
 				case refused && kept:
 					t.Errorf("%s, for %q: permitted", c.name, purpose)
-				case refused && (sum.SkippedURLs[crawler.SkipUse] == 0 || w.Fetched("http://a.example/q") != 0):
+				case refused && (sum.SkippedURLs[frontier.UseRefused] == 0 || w.Fetched("http://a.example/q") != 0):
 					t.Errorf("%s, for %q: %v", c.name, purpose, sum.SkippedURLs)
 				case !refused && !kept:
 					t.Errorf("%s, for %q: refused", c.name, purpose)

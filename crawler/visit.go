@@ -29,9 +29,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		_, ferr := turn.Finish(frontier.Outcome{Again: true})
 		return errors.Join(err, ferr)
 	}
-	if reason != "" {
+	if reason != frontier.Undecided {
 		res := fetch.Result{Outcome: frontier.Outcome{
-			Fate: frontier.Fate{Code: frontier.OutOfScope, Detail: string(reason)},
+			Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Detail: reason.String()},
 		}}
 		err := j.logVisit(slot, e, &res, nil)
 		_, ferr := j.finish(turn, &res)
@@ -213,9 +213,9 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 
 // narrowedSince returns why an entry that an earlier run queued is no longer in scope, or
 // "" if it still is.
-func (j *Job) narrowedSince(e frontier.Entry) (reason Reason, err error) {
+func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) {
 	if j.deps.DB == nil || e.FromSeed() {
-		return "", nil
+		return frontier.Undecided, nil
 	}
 	err = safely("Scope", func() { reason = j.admits.narrowed(&e) })
 	return reason, err
@@ -259,18 +259,9 @@ func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 	j.counts.visit(e, res, fate)
 	j.countFailedSitemap(e, fate)
 	err = errors.Join(err, j.visited(e, res, fate))
-	s := Skip{URL: e.URL, Via: e.Via, Detail: fate.Detail}
+	s := Skip{URL: e.URL, Via: e.Via, Code: fate.Code, Detail: fate.Detail}
 	switch fate.Code {
-	case frontier.RobotsDisallowed:
-		s.Reason = SkipRobots
-	case frontier.Failed:
-		s.Reason = SkipFailed
-	case frontier.OutOfScope:
-		s.Reason = SkipNarrowed
-	case frontier.UseRefused:
-		s.Reason = SkipUse
-	case frontier.OptedOut:
-		s.Reason = SkipOptOut
+	case frontier.RobotsDisallowed, frontier.Failed, frontier.ScopeNarrowed, frontier.UseRefused, frontier.OptedOut:
 	default:
 		return fate, err
 	}

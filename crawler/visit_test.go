@@ -179,7 +179,7 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.SkippedURLs[crawler.SkipRobots] == 0 {
+		if n := job.Counts(); asked != visits || n.Pages < 6 || n.Status[302] == 0 || n.SkippedURLs[frontier.RobotsDisallowed] == 0 {
 			t.Errorf("%d visits have called DB %d times: %+v", visits, asked, n)
 		}
 	})

@@ -41,16 +41,16 @@ func TestLinksAreJudgedForEachPage(t *testing.T) {
 				o.Depth, o.Concurrency = 2, 1
 				o.OnSkip = func(s crawler.Skip) {
 					if s.URL.Target() == "/" || s.URL.Target() == "/deep" {
-						told = append(told, s.URL.Target()+" "+s.Via+" "+string(s.Reason)+s.Detail)
+						told = append(told, s.URL.Target()+" "+s.Via+" "+s.Code.String()+s.Detail)
 					}
 				}
 			}, "http://a.example/")
 			wantPages(t, pages, "http://a.example/", "http://a.example/1", "http://a.example/2")
-			if want := map[crawler.Reason]int{crawler.SkipScope: 2 + others, crawler.SkipDepth: 2}; !maps.Equal(sum.SkippedLinks, want) {
+			if want := map[frontier.Code]int{frontier.OutOfScope: 2 + others, frontier.TooDeep: 2}; !maps.Equal(sum.SkippedLinks, want) {
 				t.Errorf("skips %v, want %v", sum.SkippedLinks, want)
 			}
 			if want := []string{
-				"/ http://a.example/ out of scope", "/ http://a.example/1 out of scope", "/deep http://a.example/2 too deep", "/ http://a.example/2 too deep",
+				"/ http://a.example/ outside", "/ http://a.example/1 outside", "/deep http://a.example/2 depth", "/ http://a.example/2 depth",
 			}; !slices.Equal(slices.Sorted(slices.Values(told)), slices.Sorted(slices.Values(want))) {
 				t.Errorf("told of %q, want %q", told, want)
 			}
@@ -130,7 +130,7 @@ func TestRootsOfAScope(t *testing.T) {
 			if slices.Sort(roots); !slices.Equal(roots, want) {
 				t.Errorf("run %d: it was shown %q, want %q", run, roots, want)
 			}
-			if run == 0 && sum.SkippedLinks[crawler.SkipScope] != 2 {
+			if run == 0 && sum.SkippedLinks[frontier.OutOfScope] != 2 {
 				t.Errorf("skips %v", sum.SkippedLinks)
 			}
 		}
@@ -218,18 +218,18 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reasons := func() map[string]crawler.Reason {
-			all := map[string]crawler.Reason{}
+		reasons := func() map[string]frontier.Code {
+			all := map[string]frontier.Code{}
 			for s, err := range c.Left() {
-				all[s.URL.String()] = s.Reason
-				if err != nil || s.Reason != crawler.SkipWaits && (!s.Until.IsZero() || s.Detail != "") || s.Reason == crawler.SkipWaits && s.Until.IsZero() {
+				all[s.URL.String()] = s.Code
+				if err != nil || s.Code != frontier.Waiting && (!s.Until.IsZero() || s.Detail != "") || s.Code == frontier.Waiting && s.Until.IsZero() {
 					t.Errorf("%+v, %v", s, err)
 				}
 			}
 			return all
 		}
-		want := map[string]crawler.Reason{
-			"http://slow.example/": crawler.SkipWaits, "http://a.example/0": crawler.SkipQueued, "http://a.example/1": crawler.SkipQueued,
+		want := map[string]frontier.Code{
+			"http://slow.example/": frontier.Waiting, "http://a.example/0": frontier.Queued, "http://a.example/1": frontier.Queued,
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 			during := reasons()
@@ -244,7 +244,7 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 		}
 		for range 2 {
 			sum := c.Summary()
-			if got := reasons(); !maps.Equal(got, want) || sum.End != crawler.EndStopped || sum.Left[crawler.SkipQueued] != 2 || sum.Left[crawler.SkipWaits] != 1 {
+			if got := reasons(); !maps.Equal(got, want) || sum.End != crawler.EndStopped || sum.Left[frontier.Queued] != 2 || sum.Left[frontier.Waiting] != 1 {
 				t.Errorf("%v, want %v; %s", got, want, sum)
 			}
 			time.Sleep(time.Hour) // a later due time does not change the result of the run

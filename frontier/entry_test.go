@@ -76,10 +76,10 @@ func TestFates(t *testing.T) {
 		{Fate{Code: Failed, Status: 200}, false, "failed"},
 		{Fate{}, false, "undecided"},
 		{Fate{Code: Waiting}, false, "waiting"},
-		{Fate{Code: UseRefused}, false, "use refused"},
-		{Fate{Code: UseRefused, Status: 200}, true, "use refused"},
-		{Fate{Code: OptedOut}, false, "opted out"},
-		{Fate{Code: Code(len(codeNames))}, false, "unknown fate"},
+		{Fate{Code: UseRefused}, false, "use"},
+		{Fate{Code: UseRefused, Status: 200}, true, "use"},
+		{Fate{Code: OptedOut}, false, "optout"},
+		{Fate{Code: endOfCodes}, false, "code 25"},
 	} {
 		if tc.fate.Page() != tc.page || tc.fate.Code.String() != tc.name {
 			t.Errorf("%+v: page %v, %q", tc.fate, tc.fate.Page(), tc.fate.Code)

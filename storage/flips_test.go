@@ -73,7 +73,7 @@ func everything(t *testing.T) string {
 			f = frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Hour)}
 		}
 		if i == 8 {
-			f = frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}
+			f = frontier.Fate{Code: frontier.ScopeNarrowed, Detail: "filtered"}
 		}
 		submit(end(site, f))
 	}

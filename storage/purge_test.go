@@ -370,7 +370,7 @@ func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 		end(e, fate)
 	}
 	for url, e := range read() {
-		fate := frontier.Fate{Code: frontier.OutOfScope, Time: now}
+		fate := frontier.Fate{Code: frontier.ScopeNarrowed, Time: now}
 		if url == urls[0] {
 			fate = frontier.Fate{Code: frontier.Failed, Detail: "reset", Time: now}
 		}

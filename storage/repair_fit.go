@@ -92,7 +92,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 				return frontier.Fate{}, false
 			}
 			again[url] = true
-			return frontier.Fate{Code: frontier.OutOfScope, Detail: lostDetail, Time: r.opts.Time}, true
+			return frontier.Fate{Code: frontier.ScopeNarrowed, Detail: lostDetail, Time: r.opts.Time}, true
 		}, problem)
 		if err != nil {
 			return err

@@ -244,7 +244,7 @@ def main():
     with open(os.path.join(dir, "provenance.json")) as file:
         p = json.load(file)
     check = Check()
-    check.same("format", (p["format"], p["version"]), ("permesso-provenance/2", 2))
+    check.same("format", (p["format"], p["version"]), ("permesso-provenance/3", 3))
     lines, others = read(os.path.join(dir, "crawl.log"))
     files = digests(check, dir, p)
     settings(check, p)

@@ -227,7 +227,7 @@ def check_urls(check, report, lines, begins, running):
             robots.setdefault(l.url, l.time)
         else:
             by_url[l.url].append(l)
-    outcomes = {o["standing"]: o["urls"] for o in report["outcomes"]}
+    outcomes = {o["fate"]: o["urls"] for o in report["outcomes"]}
     queued = sum(outcomes.get(name, 0) for name in LEFT)
     check.same("urls", report["urls"], sum(outcomes.values()))
     found = collections.Counter(of[-1].standing() for of in by_url.values())

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
@@ -424,7 +424,7 @@ func twoRuns(t *testing.T, summaries []string) {
 	}
 	crawl := counts{Pages: r.Pages, Requests: r.Requests, Bytes: r.Bytes, Robots: r.RobotsRequests, Status: r.Answers}
 	for _, o := range r.Outcomes {
-		if o.Standing == account.StandsFetched {
+		if o.Fate == frontier.Fetched {
 			crawl.Fetched = o.URLs
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/spf13/cobra"
 )
@@ -29,58 +28,19 @@ type listQuery struct {
 
 func (*listQuery) name() string { return "list" }
 
-// fateWords describes the fates of crawl list, in order.
-var fateWords = []struct {
-	fate  account.Standing
-	words string
-}{
-	{account.StandsFetched, "answered, with any status"},
-	{account.StandsRefused, "forbidden by robots.txt"},
-	{account.StandsUse, "the owner refuses what the crawl is for"},
-	{account.StandsFailed, "failed every time"},
-	{account.StandsScope, "put aside, as the scope is narrower now"},
-	{account.StandsOptOut, "left alone by the opt-out list"},
-	{account.StandsQueued, "queued, can be requested now"},
-	{account.StandsWaiting, "queued, waiting for a clock"},
-	{account.StandsBudget, "queued at a site whose budget is spent"},
-	{account.StandsLimit, "queued, and the limit of the crawl is reached"},
-	{account.StandsDead, "queued at a site that does not answer"},
-	{account.StandsUnreachable, "queued at a site whose robots.txt cannot be had"},
-}
-
-// linkFates are the fates of links that were refused before they entered the crawl.
-var linkFates = []struct {
-	fate   account.Standing
-	reason crawler.Reason
-	words  string
-}{
-	{"outside", crawler.SkipScope, "out of scope"},
-	{"depth", crawler.SkipDepth, "too many links from a seed"},
-	{"filter", crawler.SkipFilter, "excluded by --include or --exclude"},
-	{"nofollow", crawler.SkipNoFollow, "marked nofollow"},
-	{"trap", crawler.SkipTrap, "part of a space without an end"},
-	{"redirects", crawler.SkipRedirects, "redirected too often"},
-}
-
-// linkFate returns the fate of a link that was refused for a reason, or "" if there is no
-// fate for that reason.
-func linkFate(r crawler.Reason) account.Standing {
-	for _, w := range linkFates {
-		if w.reason == r {
-			return w.fate
-		}
-	}
-	return ""
+// linkFates returns the codes of links that were refused before they entered the crawl.
+func linkFates() []frontier.Code {
+	return []frontier.Code{frontier.OutOfScope, frontier.TooDeep, frontier.Filtered, frontier.NoFollow, frontier.Trap, frontier.TooManyRedirects}
 }
 
 func (p *program) listCommand() *cobra.Command {
 	var f listQuery
 	var known, links strings.Builder
-	for _, w := range fateWords {
-		fmt.Fprintf(&known, "  %-12s %s\n", w.fate, w.words)
+	for _, c := range frontier.Fates() {
+		fmt.Fprintf(&known, "  %-12s %s\n", c, c.Words())
 	}
-	for _, w := range linkFates {
-		fmt.Fprintf(&links, "  %-12s %s\n", w.fate, w.words)
+	for _, c := range linkFates() {
+		fmt.Fprintf(&links, "  %-12s %s\n", c, c.Words())
 	}
 	cmd := &cobra.Command{
 		Use:   "list [flags] DIR",
@@ -142,7 +102,7 @@ func (p *program) listAll(f *listQuery, a *account.Account) error {
 	if err != nil {
 		return err
 	}
-	total, any := map[account.Standing]int{}, false
+	total, any := map[frontier.Code]int{}, false
 	for site, err := range a.Sites() {
 		if err != nil {
 			return err
@@ -168,7 +128,7 @@ func (p *program) listAll(f *listQuery, a *account.Account) error {
 }
 
 // listLinks lists or counts links that were refused, if the flags choose fates of links.
-func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.Site) bool, total map[account.Standing]int) (err error) {
+func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.Site) bool, total map[frontier.Code]int) (err error) {
 	if !f.asksLinks() {
 		return nil
 	}
@@ -181,16 +141,15 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 		if err != nil {
 			return err
 		}
-		fate := linkFate(l.Reason)
-		if l.Reason == "" && of(l.To.Site()) {
+		if l.Code == frontier.Undecided && of(l.To.Site()) {
 			unknown++
 		}
 		switch {
-		case fate == "" || !slices.Contains(f.Fates, string(fate)) || !of(l.To.Site()):
+		case !slices.Contains(linkFates(), l.Code) || !slices.Contains(f.Fates, l.Code.String()) || !of(l.To.Site()):
 		case f.Count:
-			total[fate]++
+			total[l.Code]++
 		case f.JSON:
-			err = p.object(refusedLine{l.To.String(), fate, l.Detail, l.From, l.Hop, l.Where, l.Rel})
+			err = p.object(refusedLine{l.To.String(), l.Code, l.Detail, l.From, l.Hop, l.Where, l.Rel})
 		default:
 			err = p.say("%s", l.To)
 		}
@@ -207,18 +166,13 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 // asksLinks reports whether the flags choose a fate that only links have.
 func (f *listQuery) asksLinks() bool {
 	return slices.ContainsFunc(f.Fates, func(fate string) bool {
-		for _, w := range linkFates {
-			if string(w.fate) == fate {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(linkFates(), func(c frontier.Code) bool { return c.String() == fate })
 	})
 }
 
 // listSite lists, or counts, the URLs of a site.
-func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery, total map[account.Standing]int) error {
-	here := map[account.Standing]int{}
+func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery, total map[frontier.Code]int) error {
+	here := map[frontier.Code]int{}
 	for l, err := range a.List(site) {
 		if err != nil {
 			return err
@@ -226,8 +180,8 @@ func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery,
 		switch {
 		case !f.wants(&l):
 		case f.Count:
-			here[l.Standing]++
-			total[l.Standing]++
+			here[l.Code]++
+			total[l.Code]++
 		case f.JSON:
 			err = p.object(listedJSON(&l))
 		default:
@@ -245,16 +199,16 @@ func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery,
 
 // counted prints how many URLs have each fate. The URLs are those of a site or, if site is
 // empty, of the whole crawl.
-func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON bool) error {
+func (p *program) counted(site frontier.Site, n map[frontier.Code]int, asJSON bool) error {
 	if asJSON {
 		return p.object(struct {
-			Site  frontier.Site            `json:"site,omitempty"` // left out: all sites
-			URLs  int                      `json:"urls"`           // the sum of the fates
-			Fates map[account.Standing]int `json:"fates"`
+			Site  frontier.Site         `json:"site,omitempty"` // left out: all sites
+			URLs  int                   `json:"urls"`           // the sum of the fates
+			Fates map[frontier.Code]int `json:"fates"`
 		}{site, say.Sum(n), n})
 	}
 	var parts []string
-	for _, fate := range allFates() {
+	for _, fate := range slices.Concat(frontier.Fates(), linkFates()) {
 		if n[fate] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[fate], fate))
 		}
@@ -270,21 +224,10 @@ func (p *program) counted(site frontier.Site, n map[account.Standing]int, asJSON
 	return p.say("%s: %s", name, text)
 }
 
-// allFates returns all values of --fate. The fates of links come last.
-func allFates() (all []account.Standing) {
-	for _, w := range fateWords {
-		all = append(all, w.fate)
-	}
-	for _, w := range linkFates {
-		all = append(all, w.fate)
-	}
-	return all
-}
-
-// fateNames returns the names of all fates.
+// fateNames returns all values of --fate. The fates of links come last.
 func fateNames() (names []string) {
-	for _, fate := range allFates() {
-		names = append(names, string(fate))
+	for _, c := range slices.Concat(frontier.Fates(), linkFates()) {
+		names = append(names, c.String())
 	}
 	return names
 }
@@ -301,7 +244,7 @@ func (f *listQuery) check() error {
 }
 
 func (f *listQuery) wants(l *account.Listed) bool {
-	return (len(f.Fates) == 0 || slices.Contains(f.Fates, string(l.Standing))) &&
+	return (len(f.Fates) == 0 || slices.Contains(f.Fates, l.Code.String())) &&
 		(len(f.Tags) == 0 || slices.Contains(f.Tags, l.Tag))
 }
 
@@ -328,40 +271,40 @@ func (f *listQuery) siteFilter() (func(frontier.Site) bool, error) {
 // A listedLine is a line of crawl list --json. The names of its fields are never
 // changed.
 type listedLine struct {
-	URL    string           `json:"url"`
-	Fate   account.Standing `json:"fate"`
-	Reason string           `json:"reason,omitempty"`
-	Status int              `json:"status,omitempty"`
-	Time   time.Time        `json:"time,omitzero"` // when it ended
-	Clock  frontier.Clock   `json:"clock,omitempty"`
-	Until  time.Time        `json:"until,omitzero"`
-	Again  time.Time        `json:"again,omitzero"`  // when it is due to be fetched again
-	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt in force was fetched
-	Via    string           `json:"via,omitempty"`
-	Hops   string           `json:"hops,omitempty"`
-	Depth  int              `json:"depth"`
-	Tag    string           `json:"tag,omitempty"`
-	WARC   string           `json:"warc,omitempty"`
-	Offset int64            `json:"offset,omitempty"`
-	Digest string           `json:"digest,omitempty"`
+	URL    string         `json:"url"`
+	Fate   frontier.Code  `json:"fate"`
+	Reason string         `json:"reason,omitempty"`
+	Status int            `json:"status,omitempty"`
+	Time   time.Time      `json:"time,omitzero"` // when it ended
+	Clock  frontier.Clock `json:"clock,omitempty"`
+	Until  time.Time      `json:"until,omitzero"`
+	Again  time.Time      `json:"again,omitzero"`  // when it is due to be fetched again
+	Robots time.Time      `json:"robots,omitzero"` // when the robots.txt in force was fetched
+	Via    string         `json:"via,omitempty"`
+	Hops   string         `json:"hops,omitempty"`
+	Depth  int            `json:"depth"`
+	Tag    string         `json:"tag,omitempty"`
+	WARC   string         `json:"warc,omitempty"`
+	Offset int64          `json:"offset,omitempty"`
+	Digest string         `json:"digest,omitempty"`
 }
 
 // A refusedLine is the line of a link that was refused. The names of its fields are never
 // changed.
 type refusedLine struct {
-	URL    string           `json:"url"`
-	Fate   account.Standing `json:"fate"`
-	Reason string           `json:"reason,omitempty"`
-	Via    string           `json:"via"` // the page of the first link to it
-	Hop    string           `json:"hop"`
-	Where  string           `json:"where,omitempty"`
-	Rel    string           `json:"rel,omitempty"`
+	URL    string        `json:"url"`
+	Fate   frontier.Code `json:"fate"`
+	Reason string        `json:"reason,omitempty"`
+	Via    string        `json:"via"` // the page of the first link to it
+	Hop    string        `json:"hop"`
+	Where  string        `json:"where,omitempty"`
+	Rel    string        `json:"rel,omitempty"`
 }
 
 func listedJSON(l *account.Listed) listedLine {
 	f := &l.Fate
 	return listedLine{
-		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(), Again: l.Again.UTC(),
+		URL: l.URL.String(), Fate: l.Code, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(), Again: l.Again.UTC(),
 		Robots: f.Rules.UTC(), Via: l.Via, Hops: l.Hops, Depth: l.Depth, Tag: l.Tag, WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest,
 	}
 }

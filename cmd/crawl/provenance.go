@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -139,8 +139,8 @@ func (p *program) toldProvenance(dir string, res *provenance.Result) error {
 	}
 	w.Told("files", "%s, %s", say.Plural(len(res.Outputs), "file"), say.Size(bytes))
 	w.Told("URLs", "%d that entered the crawl, %d of them without an answer: %s", res.Absences.Entered, res.Absences.URLs, filepath.Join(dir, provenance.AbsencesFile))
-	for _, s := range account.Standings() {
-		if n := res.Absences.Fates[s]; n > 0 && s != account.StandsFetched {
+	for _, s := range frontier.Fates() {
+		if n := res.Absences.Fates[s]; n > 0 && s != frontier.Fetched {
 			w.Told("", "%d %s", n, s)
 		}
 	}

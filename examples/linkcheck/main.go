@@ -62,7 +62,7 @@ func check(ctx context.Context, opts crawler.Options) (broken []link, err error)
 		broken = append(broken, l)
 	}
 	opts.OnSkip = func(s crawler.Skip) {
-		if s.Reason == crawler.SkipFailed || s.Reason == crawler.SkipSiteDead {
+		if s.Code == frontier.Failed || s.Code == frontier.SiteDead {
 			note(link{s.Via, s.URL.String(), s.Detail})
 		}
 	}

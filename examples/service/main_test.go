@@ -186,8 +186,8 @@ crawl_queued_urls 0
 crawl_visits 0
 crawl_responses_total{status="200"} 4
 crawl_responses_total{status="404"} 2
-crawl_skipped_links_total{reason="out of scope"} 1
-crawl_skipped_urls_total{reason="robots disallowed"} 1
+crawl_skipped_links_total{reason="outside"} 1
+crawl_skipped_urls_total{reason="refused"} 1
 `
 
 // If its server ends, the crawl ends with that error.

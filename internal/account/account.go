@@ -84,42 +84,15 @@ func (a *Account) quit() error {
 	return a.Quit()
 }
 
-// A Standing is the state of a URL in a crawl, in one word.
-type Standing string
-
-// The standings of URLs that have entered the crawl.
-const (
-	StandsFetched     Standing = "fetched"     // it was answered, with any status
-	StandsRefused     Standing = "refused"     // a rule of robots.txt forbids it
-	StandsUse         Standing = "use"         // the owner refuses the purpose of the crawl
-	StandsFailed      Standing = "failed"      // after the last try
-	StandsScope       Standing = "scope"       // put aside, as the scope is narrower now
-	StandsOptOut      Standing = "optout"      // on the opt-out list
-	StandsQueued      Standing = "queued"      // waits for its turn only
-	StandsWaiting     Standing = "waiting"     // queued, and not due yet
-	StandsBudget      Standing = "budget"      // queued at a site whose budget is spent
-	StandsLimit       Standing = "limit"       // queued in a crawl whose limit is reached
-	StandsDead        Standing = "dead"        // queued at a site that was given up: it does not answer
-	StandsUnreachable Standing = "unreachable" // queued at a site that was given up: its robots.txt cannot be fetched
-)
-
-// Standings returns the standings of URLs that have entered a crawl.
-func Standings() []Standing {
-	return []Standing{
-		StandsFetched, StandsRefused, StandsUse, StandsFailed, StandsScope, StandsOptOut,
-		StandsQueued, StandsWaiting, StandsBudget, StandsLimit, StandsDead, StandsUnreachable,
-	}
-}
-
-// A Listed is a URL of a crawl and its standing.
+// A Listed is a URL of a crawl and its code.
 type Listed struct {
 	storage.Kept
-	Standing Standing
-	Reason   string         // rule and line, status, error ...; may be empty
-	Clock    frontier.Clock // of StandsWaiting: what it waits for
-	Until    time.Time      // of StandsWaiting
-	Again    time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not, or has not ended
-	Purged   time.Time      // of StandsOptOut: when its captures were purged; zero if they were not
+	Code   frontier.Code
+	Reason string         // rule and line, status, error ...; may be empty
+	Clock  frontier.Clock // of frontier.Waiting: what it waits for
+	Until  time.Time      // of frontier.Waiting
+	Again  time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not, or has not ended
+	Purged time.Time      // of frontier.OptedOut: when its captures were purged; zero if they were not
 }
 
 // List iterates over the URLs of a site that have entered the crawl, in the order in which
@@ -157,7 +130,7 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
-// Held returns the standing of the queued pages of a site as a whole: whether the site or
+// Held returns the code of the queued pages of a site as a whole: whether the site or
 // the crawl is stopped, and what the site waits for.
 func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	settings, err := a.Site(st.Site)
@@ -165,13 +138,13 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 		return Listed{}, err
 	}
 	h := a.heldBy(st, &settings, false)
-	return Listed{Standing: h.Standing, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
+	return Listed{Code: h.code, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
-// A held is the standing of the queued entries of a site, except those with a due time of
+// A held is the code of the queued entries of a site, except those with a due time of
 // their own.
 type held struct {
-	Standing
+	code   frontier.Code
 	reason string
 	clock  frontier.Clock
 	until  time.Time // earliest time of a request
@@ -181,11 +154,11 @@ type held struct {
 // shows reports whether e is a requisite of a page, to which no limit of pages applies.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy returns the standing of the queued entries of a site. The state of the site comes
+// heldBy returns the code of the queued entries of a site. The state of the site comes
 // first, then that of the crawl. If shown is true, the entries are requisites of pages, to
 // which limits of pages do not apply.
 func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
-	h := held{Standing: StandsQueued, now: a.now}
+	h := held{code: frontier.Queued, now: a.now}
 	cost := st.Spent
 	if shown {
 		cost.Pages = 0
@@ -193,57 +166,46 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings,
 	spent := settings.Over(cost)
 	switch {
 	case st.Fate.Code == frontier.RobotsUnreachable:
-		h.Standing, h.reason = StandsUnreachable, st.Fate.Detail
+		h.code, h.reason = frontier.RobotsUnreachable, st.Fate.Detail
 	case st.Fate.Code != frontier.Undecided:
-		h.Standing, h.reason = StandsDead, st.Fate.Detail
+		h.code, h.reason = frontier.SiteDead, st.Fate.Detail
 	case spent != "":
-		h.Standing, h.reason = StandsBudget, spent
+		h.code, h.reason = frontier.BudgetSpent, spent
 	case a.full && !(shown && a.paged):
-		h.Standing = StandsLimit
+		h.code = frontier.LimitReached
 	case st.Clocks.Due.After(a.now):
-		h.Standing, h.until, h.clock = StandsWaiting, st.Clocks.Due, st.Clocks.By
+		h.code, h.until, h.clock = frontier.Waiting, st.Clocks.Due, st.Clocks.By
 	}
 	return h
 }
 
-// StandingOf returns the standing of an entry with the fate f. If the entry has not ended,
-// it returns StandsQueued; an Account knows what the entry waits for.
-func StandingOf(f frontier.Fate) Standing {
-	switch f.Code {
-	case frontier.Fetched:
-		return StandsFetched
-	case frontier.RobotsDisallowed:
-		return StandsRefused
-	case frontier.UseRefused:
-		return StandsUse
-	case frontier.Failed:
-		return StandsFailed
-	case frontier.OutOfScope:
-		return StandsScope
-	case frontier.OptedOut:
-		return StandsOptOut
+// CodeOf returns what became of an entry with the fate f. If the entry has not ended, it
+// returns frontier.Queued; an Account knows what the entry waits for.
+func CodeOf(f frontier.Fate) frontier.Code {
+	if f.Code == frontier.Undecided || f.Code == frontier.Waiting {
+		return frontier.Queued
 	}
-	return StandsQueued
+	return f.Code
 }
 
-// listed returns the standing of an entry of a site, which may be held.
+// listed returns the code of an entry of a site, which may be held.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {
 		l.Again = k.Fate.Until
 	}
-	switch l.Standing = StandingOf(k.Fate); l.Standing {
-	case StandsFetched:
+	switch l.Code = CodeOf(k.Fate); l.Code {
+	case frontier.Fetched:
 		l.Reason = "status " + strconv.Itoa(k.Fate.Status)
-	case StandsOptOut:
+	case frontier.OptedOut:
 		if why, ok := storage.PurgedFate(k.Fate); ok {
 			l.Reason, l.Purged = why, k.Fate.Time
 		}
-	case StandsQueued:
-		l.Standing, l.Reason, l.Until, l.Clock = by.Standing, by.reason, by.until, by.clock
-		waits := by.Standing == StandsQueued || by.Standing == StandsWaiting
+	case frontier.Queued:
+		l.Code, l.Reason, l.Until, l.Clock = by.code, by.reason, by.until, by.clock
+		waits := by.code == frontier.Queued || by.code == frontier.Waiting
 		if k.Fate.Until.After(by.now) && k.Fate.Until.After(l.Until) && waits {
-			l.Standing, l.Until, l.Clock = StandsWaiting, k.Fate.Until, frontier.RetryClock
+			l.Code, l.Until, l.Clock = frontier.Waiting, k.Fate.Until, frontier.RetryClock
 		}
 	}
 	return l

@@ -15,9 +15,9 @@ type noValues struct{}
 func (noValues) Get(string, any) (bool, error)         { return false, nil }
 func (noValues) Each(string, func(string) error) error { return nil }
 
-// The standing of an entry depends first on the entry itself, then on its site, then on the
+// The code of an entry depends first on the entry itself, then on its site, then on the
 // crawl.
-func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
+func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
 	later, latest := now.Add(time.Minute), now.Add(time.Hour)
 	own := frontier.Clocks{Due: later, By: frontier.CrawlDelayClock}
@@ -32,35 +32,35 @@ func TestAStandingIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		shown, paged bool
 		want         Listed
 	}{
-		"fetched": {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Standing: StandsFetched, Reason: "status 404"}},
-		"refused": {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Standing: StandsRefused, Reason: "line 2"}},
-		"use":     {fate: frontier.Fate{Code: frontier.UseRefused, Detail: "noai"}, want: Listed{Standing: StandsUse, Reason: "noai"}},
-		"failed":  {fate: frontier.Fate{Code: frontier.Failed, Detail: "http 500"}, want: Listed{Standing: StandsFailed, Reason: "http 500"}},
-		"scope":   {fate: frontier.Fate{Code: frontier.OutOfScope, Detail: "filtered"}, want: Listed{Standing: StandsScope, Reason: "filtered"}},
-		"optout":  {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "x:1"}, want: Listed{Standing: StandsOptOut, Reason: "x:1"}},
+		"fetched": {fate: frontier.Fate{Code: frontier.Fetched, Status: 404}, want: Listed{Code: frontier.Fetched, Reason: "status 404"}},
+		"refused": {fate: frontier.Fate{Code: frontier.RobotsDisallowed, Detail: "line 2"}, want: Listed{Code: frontier.RobotsDisallowed, Reason: "line 2"}},
+		"use":     {fate: frontier.Fate{Code: frontier.UseRefused, Detail: "noai"}, want: Listed{Code: frontier.UseRefused, Reason: "noai"}},
+		"failed":  {fate: frontier.Fate{Code: frontier.Failed, Detail: "http 500"}, want: Listed{Code: frontier.Failed, Reason: "http 500"}},
+		"scope":   {fate: frontier.Fate{Code: frontier.ScopeNarrowed, Detail: "filtered"}, want: Listed{Code: frontier.ScopeNarrowed, Reason: "filtered"}},
+		"optout":  {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "x:1"}, want: Listed{Code: frontier.OptedOut, Reason: "x:1"}},
 		"purged": {fate: frontier.Fate{Code: frontier.OptedOut, Detail: "purged: a.example", Time: later},
-			want: Listed{Standing: StandsOptOut, Reason: "a.example", Purged: later}},
-		"queued":      {want: Listed{Standing: StandsQueued}},
-		"waiting":     {site: frontier.SiteState{Clocks: own}, want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
-		"was waiting": {site: frontier.SiteState{Clocks: frontier.Clocks{Due: now, By: frontier.OwnClock}}, want: Listed{Standing: StandsQueued}},
+			want: Listed{Code: frontier.OptedOut, Reason: "a.example", Purged: later}},
+		"queued":      {want: Listed{Code: frontier.Queued}},
+		"waiting":     {site: frontier.SiteState{Clocks: own}, want: Listed{Code: frontier.Waiting, Clock: frontier.CrawlDelayClock, Until: later}},
+		"was waiting": {site: frontier.SiteState{Clocks: frontier.Clocks{Due: now, By: frontier.OwnClock}}, want: Listed{Code: frontier.Queued}},
 		"waits by itself": {fate: waits, site: frontier.SiteState{Clocks: own},
-			want: Listed{Standing: StandsWaiting, Clock: frontier.RetryClock, Until: latest}},
+			want: Listed{Code: frontier.Waiting, Clock: frontier.RetryClock, Until: latest}},
 		"its site waits longer": {fate: frontier.Fate{Code: frontier.Waiting, Until: now.Add(time.Second)}, site: frontier.SiteState{Clocks: own},
-			want: Listed{Standing: StandsWaiting, Clock: frontier.CrawlDelayClock, Until: later}},
-		"has waited": {fate: frontier.Fate{Code: frontier.Waiting, Until: now}, want: Listed{Standing: StandsQueued}},
-		"dead":       {fate: waits, site: frontier.SiteState{Fate: dead, Clocks: own, Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5}}, full: true, want: Listed{Standing: StandsDead, Reason: "connect"}},
+			want: Listed{Code: frontier.Waiting, Clock: frontier.CrawlDelayClock, Until: later}},
+		"has waited": {fate: frontier.Fate{Code: frontier.Waiting, Until: now}, want: Listed{Code: frontier.Queued}},
+		"dead":       {fate: waits, site: frontier.SiteState{Fate: dead, Clocks: own, Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5}}, full: true, want: Listed{Code: frontier.SiteDead, Reason: "connect"}},
 		"unreachable": {site: frontier.SiteState{Fate: frontier.Fate{Code: frontier.RobotsUnreachable, Detail: "http 500"}},
-			want: Listed{Standing: StandsUnreachable, Reason: "http 500"}},
+			want: Listed{Code: frontier.RobotsUnreachable, Reason: "http 500"}},
 		"pages": {fate: waits, site: frontier.SiteState{Spent: spent, Clocks: own}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5, MaxHostBytes: 500}}, full: true,
-			want: Listed{Standing: StandsBudget, Reason: "max-host-pages 5"}},
-		"bytes":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 6, MaxHostBytes: 500}}, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
-		"time":          {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostTime: 5 * time.Second}}, want: Listed{Standing: StandsBudget, Reason: "max-host-time 5s"}},
-		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}}, want: Listed{Standing: StandsQueued}},
-		"full":          {fate: waits, site: frontier.SiteState{Clocks: own}, full: true, want: Listed{Standing: StandsLimit}},
-		"shown":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5}}, full: true, paged: true, shown: true, want: Listed{Standing: StandsQueued}},
-		"shown, bytes":  {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5, MaxHostBytes: 500}}, shown: true, want: Listed{Standing: StandsBudget, Reason: "max-host-bytes 500B"}},
-		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Standing: StandsLimit}},
-		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Standing: StandsFailed}},
+			want: Listed{Code: frontier.BudgetSpent, Reason: "max-host-pages 5"}},
+		"bytes":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 6, MaxHostBytes: 500}}, want: Listed{Code: frontier.BudgetSpent, Reason: "max-host-bytes 500B"}},
+		"time":          {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostTime: 5 * time.Second}}, want: Listed{Code: frontier.BudgetSpent, Reason: "max-host-time 5s"}},
+		"budget left":   {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 6, MaxHostBytes: 501, MaxHostTime: 6 * time.Second}}, want: Listed{Code: frontier.Queued}},
+		"full":          {fate: waits, site: frontier.SiteState{Clocks: own}, full: true, want: Listed{Code: frontier.LimitReached}},
+		"shown":         {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5}}, full: true, paged: true, shown: true, want: Listed{Code: frontier.Queued}},
+		"shown, bytes":  {site: frontier.SiteState{Spent: spent}, opts: crawler.Options{Budget: crawler.Budget{MaxHostPages: 5, MaxHostBytes: 500}}, shown: true, want: Listed{Code: frontier.BudgetSpent, Reason: "max-host-bytes 500B"}},
+		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Code: frontier.LimitReached}},
+		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Code: frontier.Failed}},
 	} {
 		a := &Account{now: now, stored: crawler.Stored{Options: c.opts}, full: c.full, paged: c.paged}
 		var err error

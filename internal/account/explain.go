@@ -9,12 +9,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// The standings of URLs that have not entered the crawl.
-const (
-	StandsOut     Standing = "out"     // the settings of the last run exclude it; Reason says which
-	StandsUnknown Standing = "unknown" // nothing that is kept explains why it has not entered
-)
-
 // MostAhead is the largest value of Explanation.Ahead.
 const MostAhead = storage.MostAhead
 
@@ -23,19 +17,19 @@ const MostAhead = storage.MostAhead
 type Explanation struct {
 	Asked  frontier.URL // the URL in question
 	Known  bool         // it has entered the crawl
-	Listed              // if Known; otherwise only Standing and Reason are set
+	Listed              // if Known; otherwise only Code and Reason are set
 
 	Found   []Step // path from the URL itself back to a seed
 	Lost    string // why Found does not reach a seed; empty if it does
 	Robots  *Rules // of its site; nil if robots.txt was never requested
-	Ahead   int    // of StandsQueued and StandsWaiting: entries of its site that come first; MostAhead means that many or more
+	Ahead   int    // of frontier.Queued and frontier.Waiting: entries of its site that come first; MostAhead means that many or more
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL     // target of its redirect
 	SameAs  string           // the URL under which the same body was archived; empty: its own
 	SameAt  time.Time        // time of that answer
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal crawler.Refusal  // of StandsOut and StandsScope: why it is excluded by the last settings
+	Refusal crawler.Refusal  // if a link to it was refused, and of frontier.ScopeNarrowed: why it is excluded by the last settings
 	Untold  []crawler.Change // settings that cannot be read from the directory
 
 	// If the URL has not entered the crawl:
@@ -117,7 +111,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 			return nil, err
 		}
 	}
-	if x.Standing == StandsScope {
+	if x.Code == frontier.ScopeNarrowed {
 		if err := a.whatNarrowed(x); err != nil {
 			return nil, err
 		}

@@ -33,17 +33,10 @@ type LinkFact struct {
 	crawler.Refusal
 }
 
-// Reasons why a URL on a page is not part of the crawl, though it is not refused.
-const (
-	SkipShown    crawler.Reason = "no link"            // the page includes it: Options.Requisites
-	SkipSitemaps crawler.Reason = "sitemaps not read"  // Options.Sitemaps
-	SkipLinks    crawler.Reason = "links not followed" // except those of sitemaps: Options.Sitemaps
-)
-
 // guess sets why a URL that has not entered the crawl would be excluded. What is not known
 // about the page with the link is assumed in favour of the URL.
 func (a *Account) guess(x *Explanation) error {
-	x.Standing = StandsUnknown
+	x.Code = frontier.Unknown
 	if !a.asked {
 		return nil
 	}
@@ -92,7 +85,7 @@ func (a *Account) addLinks(x *Explanation) error {
 			return err
 		}
 	}
-	x.HasLinks, x.Standing, x.Reason, x.Refusal = true, StandsUnknown, "", crawler.Refusal{}
+	x.HasLinks, x.Code, x.Reason, x.Refusal = true, frontier.Unknown, "", crawler.Refusal{}
 	x.refuse(x.Links[0].Refusal)
 	return nil
 }
@@ -116,8 +109,8 @@ func (a *Account) admitStored(scope crawler.Scope) error {
 
 // refuse sets the refusal, if it has a reason.
 func (x *Explanation) refuse(r crawler.Refusal) {
-	if r.Reason != "" {
-		x.Standing, x.Reason, x.Refusal = StandsOut, r.String(), r
+	if r.Code != frontier.Undecided {
+		x.Code, x.Reason, x.Refusal = r.Code, r.String(), r
 	}
 }
 
@@ -135,19 +128,19 @@ func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	hop := frontier.Hop(l.Hop[0])
 	switch {
 	case k.Fate.Code == frontier.UseRefused:
-		l.Refusal = crawler.Refusal{Reason: crawler.SkipUse, Detail: k.Fate.Detail}
+		l.Refusal = crawler.Refusal{Code: frontier.UseRefused, Detail: k.Fate.Detail}
 		return nil
 	case hop == frontier.HopEmbed && !o.Requisites:
-		l.Refusal = crawler.Refusal{Reason: SkipShown, Detail: "requisites none"}
+		l.Refusal = crawler.Refusal{Code: frontier.RequisitesOff, Detail: "requisites none"}
 		return nil
 	case hop == frontier.HopManifest && o.Sitemaps == crawler.SitemapsNone:
-		l.Refusal = crawler.Refusal{Reason: SkipSitemaps, Detail: "sitemaps none"}
+		l.Refusal = crawler.Refusal{Code: frontier.SitemapsOff, Detail: "sitemaps none"}
 		return nil
 	case hop == frontier.HopLink && o.Sitemaps == crawler.SitemapsOnly && !k.Sitemap():
-		l.Refusal = crawler.Refusal{Reason: SkipLinks, Detail: "sitemaps only"}
+		l.Refusal = crawler.Refusal{Code: frontier.LinksOff, Detail: "sitemaps only"}
 		return nil
 	case hop == frontier.HopLink && robots.RelNoFollow(l.Rel) && !o.FollowNoFollow:
-		l.Refusal = crawler.Refusal{Reason: crawler.SkipNoFollow, Detail: "rel=" + l.Rel}
+		l.Refusal = crawler.Refusal{Code: frontier.NoFollow, Detail: "rel=" + l.Rel}
 		return nil
 	}
 	e := k.Found(to, hop)

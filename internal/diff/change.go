@@ -21,14 +21,14 @@ const (
 )
 
 func (v *view) stage() stage {
-	switch v.Standing {
-	case "":
+	switch v.Fate {
+	case frontier.Undecided:
 		return absent
-	case account.StandsRefused, account.StandsUse:
+	case frontier.RobotsDisallowed, frontier.UseRefused:
 		return refused
-	case account.StandsFailed, account.StandsDead, account.StandsUnreachable:
+	case frontier.Failed, frontier.SiteDead, frontier.RobotsUnreachable:
 		return failing
-	case account.StandsFetched:
+	case frontier.Fetched:
 	default:
 		return waiting
 	}
@@ -46,12 +46,12 @@ func (v *view) stage() stage {
 // asked reports whether a URL that fails was requested. If its site was given up, it may not
 // have been.
 func (v *view) asked() bool {
-	return v.Standing == account.StandsFetched || v.Standing == account.StandsFailed
+	return v.Fate == frontier.Fetched || v.Fate == frontier.Failed
 }
 
 // mayBeAsked reports whether the crawl requests the URL when it continues.
 func (v *view) mayBeAsked() bool {
-	return v.Standing == account.StandsQueued || v.Standing == account.StandsWaiting
+	return v.Fate == frontier.Queued || v.Fate == frontier.Waiting
 }
 
 func (s stage) there() bool { return s == page || s == redirect }
@@ -173,7 +173,7 @@ func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	if err != nil || !ok {
 		return t, err
 	}
-	t.Status, t.Standing = k.Fate.Status, account.StandingOf(k.Fate)
+	t.Status, t.Fate = k.Fate.Status, account.CodeOf(k.Fate)
 	if p.was.stage() != page || k.Fate.Code != frontier.Fetched || k.Fate.Status/100 != 2 {
 		return t, nil
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -94,12 +93,12 @@ func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	}, nil)
 	r := compare(t, a, b, diff.Options{})
 	want := map[string]diff.Target{
-		"/same":   {URL: "http://a.example/new/same", Standing: account.StandsFetched, Status: 200, SameBody: true},
-		"/text":   {URL: "http://a.example/new/text", Standing: account.StandsFetched, Status: 200, Text: diff.TextSame},
-		"/other":  {URL: "http://a.example/new/other", Standing: account.StandsFetched, Status: 200, Text: diff.TextDiffers},
+		"/same":   {URL: "http://a.example/new/same", Fate: frontier.Fetched, Status: 200, SameBody: true},
+		"/text":   {URL: "http://a.example/new/text", Fate: frontier.Fetched, Status: 200, Text: diff.TextSame},
+		"/other":  {URL: "http://a.example/new/other", Fate: frontier.Fetched, Status: 200, Text: diff.TextDiffers},
 		"/out":    {URL: "http://b.example/"},
-		"/lost":   {URL: "http://a.example/new/lost", Standing: account.StandsFetched, Status: 404},
-		"/bounce": {URL: "http://a.example/new/bounce", Standing: account.StandsFetched, Status: 302},
+		"/lost":   {URL: "http://a.example/new/lost", Fate: frontier.Fetched, Status: 404},
+		"/bounce": {URL: "http://a.example/new/bounce", Fate: frontier.Fetched, Status: 302},
 	}
 	for path, target := range want {
 		c := r.changes["http://a.example"+path]

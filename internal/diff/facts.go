@@ -21,17 +21,17 @@ const (
 // A fact is what one crawl knows about a URL, from its entry or from its line in pages.jsonl.
 // The JSON names are short since there are many facts.
 type fact struct {
-	URL      string           `json:"u"`
-	Standing account.Standing `json:"s,omitempty"`
-	Status   int              `json:"c,omitempty"`
-	Digest   string           `json:"d,omitempty"`
-	Text     string           `json:"x,omitempty"` // digest of the visible text
-	Location string           `json:"l,omitempty"`
-	Reason   string           `json:"r,omitempty"`
-	Via      string           `json:"v,omitempty"`
-	Time     time.Time        `json:"z,omitzero"`
-	Seed     bool             `json:"e,omitempty"`
-	Archived bool             `json:"w,omitempty"`
+	URL      string        `json:"u"`
+	Fate     frontier.Code `json:"s,omitempty"`
+	Status   int           `json:"c,omitempty"`
+	Digest   string        `json:"d,omitempty"`
+	Text     string        `json:"x,omitempty"` // digest of the visible text
+	Location string        `json:"l,omitempty"`
+	Reason   string        `json:"r,omitempty"`
+	Via      string        `json:"v,omitempty"`
+	Time     time.Time     `json:"z,omitzero"`
+	Seed     bool          `json:"e,omitempty"`
+	Archived bool          `json:"w,omitempty"`
 }
 
 // sorted sorts the facts of both crawls by SURT, then by URL.
@@ -93,10 +93,10 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 
 func entryFact(l *account.Listed) *fact {
 	f := &fact{
-		URL: l.URL.String(), Standing: l.Standing, Status: l.Fate.Status, Digest: l.Fate.Digest, Via: l.Via,
+		URL: l.URL.String(), Fate: l.Code, Status: l.Fate.Status, Digest: l.Fate.Digest, Via: l.Via,
 		Time: l.Fate.Time.UTC(), Seed: l.Hops == "", Archived: l.Fate.Answer != frontier.Place{},
 	}
-	if l.Standing != account.StandsFetched {
+	if l.Code != frontier.Fetched {
 		f.Reason = l.Reason
 	}
 	return f
@@ -109,9 +109,9 @@ type view struct{ fact }
 // take adds one more fact.
 func (v *view) take(kind byte, f *fact) {
 	switch {
-	case kind == entered && (v.Standing == "" || v.Standing != account.StandsFetched && f.Standing == account.StandsFetched):
+	case kind == entered && (v.Fate == frontier.Undecided || v.Fate != frontier.Fetched && f.Fate == frontier.Fetched):
 		v.fact = *f // two entries may have the same URL
-	case kind == written && v.Standing == account.StandsFetched:
+	case kind == written && v.Fate == frontier.Fetched:
 		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {
 			v.Digest = f.Digest
@@ -120,5 +120,5 @@ func (v *view) take(kind byte, f *fact) {
 }
 
 func (v *view) state() State {
-	return State{v.Standing, v.Status, v.Digest, v.Location, v.Reason, v.Via, v.Time}
+	return State{v.Fate, v.Status, v.Digest, v.Location, v.Reason, v.Via, v.Time}
 }

@@ -3,7 +3,7 @@ package diff
 import (
 	"testing"
 
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // Only the rules of the last sites are kept.
@@ -23,7 +23,7 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 // If two entries have the same URL, the one that was fetched counts, in either order. A
 // line of pages.jsonl adds to what was fetched, and to nothing else.
 func TestFactsAboutOneURLAreOneView(t *testing.T) {
-	entry := func(s account.Standing, digest string) *fact { return &fact{URL: "u", Standing: s, Digest: digest} }
+	entry := func(s frontier.Code, digest string) *fact { return &fact{URL: "u", Fate: s, Digest: digest} }
 	line := &fact{Digest: "of the line", Text: "text", Location: "place"}
 	for name, c := range map[string]struct {
 		kinds string
@@ -31,15 +31,15 @@ func TestFactsAboutOneURLAreOneView(t *testing.T) {
 		want  fact
 	}{
 		"none":              {"", nil, fact{}},
-		"fetched first":     {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsFetched, "1")},
-		"fetched last":      {"ee", []*fact{entry(account.StandsQueued, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "2")},
-		"both fetched":      {"ee", []*fact{entry(account.StandsFetched, "1"), entry(account.StandsFetched, "2")}, *entry(account.StandsFetched, "1")},
-		"neither fetched":   {"ee", []*fact{entry(account.StandsRefused, "1"), entry(account.StandsQueued, "2")}, *entry(account.StandsRefused, "1")},
+		"fetched first":     {"ee", []*fact{entry(frontier.Fetched, "1"), entry(frontier.Queued, "2")}, *entry(frontier.Fetched, "1")},
+		"fetched last":      {"ee", []*fact{entry(frontier.Queued, "1"), entry(frontier.Fetched, "2")}, *entry(frontier.Fetched, "2")},
+		"both fetched":      {"ee", []*fact{entry(frontier.Fetched, "1"), entry(frontier.Fetched, "2")}, *entry(frontier.Fetched, "1")},
+		"neither fetched":   {"ee", []*fact{entry(frontier.RobotsDisallowed, "1"), entry(frontier.Queued, "2")}, *entry(frontier.RobotsDisallowed, "1")},
 		"a line alone":      {"p", []*fact{line}, fact{}},
-		"a line after":      {"ep", []*fact{entry(account.StandsFetched, ""), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "of the line", Text: "text", Location: "place"}},
-		"with a digest":     {"ep", []*fact{entry(account.StandsFetched, "1"), line}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
-		"of what is queued": {"ep", []*fact{entry(account.StandsQueued, ""), line}, *entry(account.StandsQueued, "")},
-		"before an entry":   {"epe", []*fact{entry(account.StandsFetched, "1"), line, entry(account.StandsFetched, "2")}, fact{URL: "u", Standing: account.StandsFetched, Digest: "1", Text: "text", Location: "place"}},
+		"a line after":      {"ep", []*fact{entry(frontier.Fetched, ""), line}, fact{URL: "u", Fate: frontier.Fetched, Digest: "of the line", Text: "text", Location: "place"}},
+		"with a digest":     {"ep", []*fact{entry(frontier.Fetched, "1"), line}, fact{URL: "u", Fate: frontier.Fetched, Digest: "1", Text: "text", Location: "place"}},
+		"of what is queued": {"ep", []*fact{entry(frontier.Queued, ""), line}, *entry(frontier.Queued, "")},
+		"before an entry":   {"epe", []*fact{entry(frontier.Fetched, "1"), line, entry(frontier.Fetched, "2")}, fact{URL: "u", Fate: frontier.Fetched, Digest: "1", Text: "text", Location: "place"}},
 	} {
 		var v view
 		for i, f := range c.facts {

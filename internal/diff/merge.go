@@ -53,7 +53,7 @@ func (c *comparison) merge() error {
 
 // url compares one URL.
 func (c *comparison) url(p *pair) error {
-	if p.was.Standing == "" && p.is.Standing == "" { // the URL entered neither crawl
+	if p.was.Fate == frontier.Undecided && p.is.Fate == frontier.Undecided { // the URL entered neither crawl
 		return nil
 	}
 	if err := c.ctx.Err(); err != nil {

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // Format names the form of a Result in JSON. It changes if a name or its meaning changes. Names
 // may be added without a change.
-const Format = "permesso-diff/1"
+const Format = "permesso-diff/2"
 
 // A Kind is what became of a URL between two crawls. Each URL that either crawl knows has one
 // Kind.
@@ -165,16 +164,16 @@ type Change struct {
 	Target *Target       `json:"target,omitempty"` // of a URL that has moved
 }
 
-// A State is the standing of a URL in one crawl. The zero State means that the crawl did not
+// A State is the fate of a URL in one crawl. The zero State means that the crawl did not
 // know the URL.
 type State struct {
-	Standing account.Standing `json:"standing,omitempty"`
-	Status   int              `json:"status,omitempty"` // HTTP status
-	Digest   string           `json:"digest,omitempty"` // of the body
-	Location string           `json:"location,omitempty"`
-	Reason   string           `json:"reason,omitempty"` // rule and line, error ...; empty if it was answered
-	Via      string           `json:"via,omitempty"`    // the page that led to it
-	Time     time.Time        `json:"time,omitzero"`    // when it ended
+	Fate     frontier.Code `json:"fate,omitempty"`
+	Status   int           `json:"status,omitempty"` // HTTP status
+	Digest   string        `json:"digest,omitempty"` // of the body
+	Location string        `json:"location,omitempty"`
+	Reason   string        `json:"reason,omitempty"` // rule and line, error ...; empty if it was answered
+	Via      string        `json:"via,omitempty"`    // the page that led to it
+	Time     time.Time     `json:"time,omitzero"`    // when it ended
 }
 
 // A TextState says whether two bodies have the same visible text.
@@ -189,11 +188,11 @@ const (
 
 // A Target is the URL to which another one has moved.
 type Target struct {
-	URL      string           `json:"url"`
-	Standing account.Standing `json:"standing,omitempty"` // in the later crawl; empty if it is unknown there
-	Status   int              `json:"status,omitempty"`
-	SameBody bool             `json:"same_body"`      // it has the body that the moved URL had
-	Text     TextState        `json:"text,omitempty"` // if the bodies differ
+	URL      string        `json:"url"`
+	Fate     frontier.Code `json:"fate,omitempty"` // in the later crawl; empty if it is unknown there
+	Status   int           `json:"status,omitempty"`
+	SameBody bool          `json:"same_body"`      // it has the body that the moved URL had
+	Text     TextState     `json:"text,omitempty"` // if the bodies differ
 }
 
 // A Robots is what has changed in the robots.txt of one site.
@@ -238,11 +237,11 @@ type Effect struct {
 	Site frontier.Site `json:"site"`
 	// Allowed is true if the URL is allowed now and was not before. It is false in the
 	// opposite case.
-	Allowed bool             `json:"allowed"`
-	Was     Decision         `json:"was"`
-	Is      Decision         `json:"is"`
-	Stood   account.Standing `json:"stood,omitempty"`  // in the crawl before
-	Stands  account.Standing `json:"stands,omitempty"` // in the later crawl
+	Allowed    bool          `json:"allowed"`
+	Was        Decision      `json:"was"`
+	Is         Decision      `json:"is"`
+	FateBefore frontier.Code `json:"fate_before,omitempty"` // in the crawl before
+	Fate       frontier.Code `json:"fate,omitempty"`        // in the later crawl
 }
 
 // A Decision is what a robots.txt decides about a URL, and by which line.

@@ -120,7 +120,7 @@ func (c *comparison) effect(u frontier.URL, p *pair) error {
 	}
 	e := &Effect{
 		URL: p.url(), Site: u.Site(), Allowed: is.Allowed(), Was: decision(was), Is: decision(is),
-		Stood: p.was.Standing, Stands: p.is.Standing,
+		FateBefore: p.was.Fate, Fate: p.is.Fate,
 	}
 	if e.Allowed {
 		r.Allowed++

@@ -10,7 +10,6 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
@@ -51,17 +50,17 @@ func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	old := diff.Copy{Outcome: diff.File, Status: 200, Digest: digest}
 	was := diff.Decision{Line: 2, Rule: "Disallow: /old"}
 	none := diff.Decision{Rule: "no rule matches"}
-	forbids := func(site frontier.Site, path string, was, is diff.Decision, now account.Standing) diff.Effect {
-		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, Stood: account.StandsFetched, Stands: now}
+	forbids := func(site frontier.Site, path string, was, is diff.Decision, now frontier.Code) diff.Effect {
+		return diff.Effect{URL: string(site) + path, Site: site, Was: was, Is: is, FateBefore: frontier.Fetched, Fate: now}
 	}
 	closed := diff.Decision{Rule: "robots.txt forbidden"}
 	want := []diff.Robots{
 		{
 			Site: "http://closed.example", Was: old, Is: diff.Copy{Outcome: diff.Forbidden, Status: 403}, Disallowed: 3,
 			First: []diff.Effect{
-				forbids("http://closed.example", "/", none, closed, account.StandsRefused),
-				forbids("http://closed.example", "/open", none, closed, ""),
-				forbids("http://closed.example", "/plain", none, closed, ""),
+				forbids("http://closed.example", "/", none, closed, frontier.RobotsDisallowed),
+				forbids("http://closed.example", "/open", none, closed, frontier.Undecided),
+				forbids("http://closed.example", "/plain", none, closed, frontier.Undecided),
 			},
 		},
 		{Site: "http://down.example", Was: old, Is: diff.Copy{Outcome: diff.Unreachable, Status: 503}, Unclear: 4, First: []diff.Effect{}},
@@ -71,16 +70,16 @@ func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 			First: []diff.Effect{
 				{
 					URL: "http://file.example/old", Site: "http://file.example", Allowed: true, Was: was, Is: diff.Decision{Line: 2, Rule: "Allow: /old"},
-					Stood: account.StandsRefused, Stands: account.StandsFetched,
+					FateBefore: frontier.RobotsDisallowed, Fate: frontier.Fetched,
 				},
-				forbids("http://file.example", "/open", none, diff.Decision{Line: 6, Rule: "Disallow: /open"}, account.StandsRefused),
+				forbids("http://file.example", "/open", none, diff.Decision{Line: 6, Rule: "Disallow: /open"}, frontier.RobotsDisallowed),
 			},
 		},
 		{
 			Site: "http://gone.example", Was: old, Is: diff.Copy{Outcome: diff.None, Status: 404}, Allowed: 1,
 			First: []diff.Effect{{
 				URL: "http://gone.example/old", Site: "http://gone.example", Allowed: true, Was: was, Is: diff.Decision{Rule: "no robots.txt"},
-				Stood: account.StandsRefused, Stands: account.StandsFetched,
+				FateBefore: frontier.RobotsDisallowed, Fate: frontier.Fetched,
 			}},
 		},
 	}

@@ -140,7 +140,7 @@ func (m model) web(w *crawltest.Web) {
 	}
 }
 
-// known returns the pages that a crawl of the model finds, and their standings. It does not use
+// known returns the pages that a crawl of the model finds, and their fates. It does not use
 // the code of crawls.
 func (m model) known() map[int]string {
 	all := map[int]string{}

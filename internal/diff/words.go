@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // MomentForm is the format of times for people.
@@ -37,17 +39,17 @@ func from(via string) string {
 	return ", found on " + via
 }
 
-// stood returns the standing of a URL in one crawl, in words.
+// stood returns the fate of a URL in one crawl, in words.
 func stood(s State) string {
 	switch {
-	case s.Standing == "":
+	case s.Fate == frontier.Undecided:
 		return "not known"
 	case s.Status != 0:
 		return fmt.Sprint(s.Status)
 	case s.Reason != "":
-		return string(s.Standing) + " (" + s.Reason + ")"
+		return s.Fate.String() + " (" + s.Reason + ")"
 	}
-	return string(s.Standing)
+	return s.Fate.String()
 }
 
 // moved returns where a URL leads, and what is there.
@@ -57,7 +59,7 @@ func moved(c *Change) string {
 	switch {
 	case t == nil:
 		return text
-	case t.Standing == "":
+	case t.Fate == frontier.Undecided:
 		return text + ", which the crawl does not know"
 	case t.SameBody:
 		return text + ": the same page"
@@ -68,7 +70,7 @@ func moved(c *Change) string {
 	case t.Status != 0:
 		return fmt.Sprintf("%s: %d there", text, t.Status)
 	}
-	return text + ": " + string(t.Standing)
+	return text + ": " + t.Fate.String()
 }
 
 // String returns the line that decides, or the reason if no line does.

@@ -9,16 +9,16 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
 // Changes have words, with what is known about them.
 func TestChangesAreToldInWords(t *testing.T) {
-	page := diff.State{Standing: account.StandsFetched, Status: 200, Via: "http://a.test/"}
-	seed := diff.State{Standing: account.StandsFetched, Status: 200}
-	refused := diff.State{Standing: account.StandsRefused, Reason: "line 2: Disallow: /"}
-	moved := diff.State{Standing: account.StandsFetched, Status: 301, Location: "http://b.test/"}
+	page := diff.State{Fate: frontier.Fetched, Status: 200, Via: "http://a.test/"}
+	seed := diff.State{Fate: frontier.Fetched, Status: 200}
+	refused := diff.State{Fate: frontier.RobotsDisallowed, Reason: "line 2: Disallow: /"}
+	moved := diff.State{Fate: frontier.Fetched, Status: 301, Location: "http://b.test/"}
 	at := func(t diff.Target) *diff.Target { return &t }
 	for want, c := range map[string]diff.Change{
 		"200, found on http://a.test/":                         {Kind: diff.New, Is: page},
@@ -28,15 +28,15 @@ func TestChangesAreToldInWords(t *testing.T) {
 		"":                                                     {Kind: diff.SameText, Was: page, Is: page},
 		"was 200, found on http://a.test/":                     {Kind: diff.LeftOut, Was: page},
 		"refused (line 2: Disallow: /), was 200":               {Kind: diff.Refused, Was: page, Is: refused},
-		"queued, was 200":                                      {Kind: diff.NotAsked, Was: page, Is: diff.State{Standing: account.StandsQueued}},
-		"404, was not known":                                   {Kind: diff.Failing, Is: diff.State{Standing: account.StandsFetched, Status: 404}},
+		"queued, was 200":                                      {Kind: diff.NotAsked, Was: page, Is: diff.State{Fate: frontier.Queued}},
+		"404, was not known":                                   {Kind: diff.Failing, Is: diff.State{Fate: frontier.Fetched, Status: 404}},
 		"301 to http://b.test/":                                {Kind: diff.Redirected, Is: moved},
 		"301 to a place that was not kept":                     {Kind: diff.Moved, Is: diff.State{Status: 301}},
-		"301 to http://b.test/: the same page":                 {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Standing: account.StandsFetched, Status: 200, SameBody: true})},
-		"301 to http://b.test/: another page":                  {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Standing: account.StandsFetched, Status: 200, Text: diff.TextDiffers})},
-		"301 to http://b.test/: 404 there":                     {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Standing: account.StandsFetched, Status: 404})},
-		"301 to http://b.test/: refused":                       {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Standing: account.StandsRefused})},
-		"301 to http://b.test/: a page with the same text":     {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Standing: account.StandsFetched, Status: 200, Text: diff.TextSame})},
+		"301 to http://b.test/: the same page":                 {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Fate: frontier.Fetched, Status: 200, SameBody: true})},
+		"301 to http://b.test/: another page":                  {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Fate: frontier.Fetched, Status: 200, Text: diff.TextDiffers})},
+		"301 to http://b.test/: 404 there":                     {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Fate: frontier.Fetched, Status: 404})},
+		"301 to http://b.test/: refused":                       {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Fate: frontier.RobotsDisallowed})},
+		"301 to http://b.test/: a page with the same text":     {Kind: diff.Moved, Is: moved, Target: at(diff.Target{Fate: frontier.Fetched, Status: 200, Text: diff.TextSame})},
 		"301 to http://b.test/, which the crawl does not know": {Kind: diff.Moved, Is: moved, Target: at(diff.Target{})},
 	} {
 		if got := c.Words(); got != want {

@@ -17,20 +17,20 @@ import (
 // An Absence is a line of absences.jsonl: a URL that has entered the crawl and has no answer.
 // The names of its fields never change.
 type Absence struct {
-	URL    string           `json:"url"`
-	Fate   account.Standing `json:"fate"`
-	Reason string           `json:"reason,omitempty"`
-	Status int              `json:"status,omitempty"` // of the last answer, which does not count
-	Time   time.Time        `json:"time,omitzero"`    // when it ended; zero if it is queued
-	Clock  frontier.Clock   `json:"clock,omitempty"`  // the clock that it waits for
-	Until  time.Time        `json:"until,omitzero"`
-	Robots time.Time        `json:"robots,omitzero"` // when the robots.txt that decided was fetched
-	Via    string           `json:"via,omitempty"`
-	Hops   string           `json:"hops,omitempty"`
-	Depth  int              `json:"depth"`
-	Tag    string           `json:"tag,omitempty"`
-	WARC   string           `json:"warc,omitempty"` // the archive file of the last answer, if it was kept
-	Offset int64            `json:"offset,omitempty"`
+	URL    string         `json:"url"`
+	Fate   frontier.Code  `json:"fate"`
+	Reason string         `json:"reason,omitempty"`
+	Status int            `json:"status,omitempty"` // of the last answer, which does not count
+	Time   time.Time      `json:"time,omitzero"`    // when it ended; zero if it is queued
+	Clock  frontier.Clock `json:"clock,omitempty"`  // the clock that it waits for
+	Until  time.Time      `json:"until,omitzero"`
+	Robots time.Time      `json:"robots,omitzero"` // when the robots.txt that decided was fetched
+	Via    string         `json:"via,omitempty"`
+	Hops   string         `json:"hops,omitempty"`
+	Depth  int            `json:"depth"`
+	Tag    string         `json:"tag,omitempty"`
+	WARC   string         `json:"warc,omitempty"` // the archive file of the last answer, if it was kept
+	Offset int64          `json:"offset,omitempty"`
 }
 
 // A Refusal is a line of absences.jsonl after all Absences: links to URLs of a site that never
@@ -78,7 +78,7 @@ func (w *writer) writeAbsences(out io.Writer) error {
 	}
 	a.Source = SourceLastRun
 	for reason, n := range s.Run.SkippedLinks {
-		a.SkippedLinks[string(reason)] += int64(n)
+		a.SkippedLinks[reason.String()] += int64(n)
 	}
 	return nil
 }
@@ -86,13 +86,13 @@ func (w *writer) writeAbsences(out io.Writer) error {
 // entered counts a URL of the crawl, and writes a line if it has no answer.
 func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	w.Absences.Entered++
-	w.Absences.Fates[l.Standing]++
+	w.Absences.Fates[l.Code]++
 	if l.Hops == "" {
 		if err := w.seeds.add(l.URL.String(), l.Tag); err != nil {
 			return err
 		}
 	}
-	if l.Standing == account.StandsFetched {
+	if l.Code == frontier.Fetched {
 		return nil
 	}
 	w.Absences.URLs++
@@ -101,7 +101,7 @@ func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	}
 	f := &l.Fate
 	return line(out, Absence{
-		URL: l.URL.String(), Fate: l.Standing, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(),
+		URL: l.URL.String(), Fate: l.Code, Reason: l.Reason, Status: f.Status, Time: f.Time.UTC(), Clock: l.Clock, Until: l.Until.UTC(),
 		Robots: f.Rules.UTC(), Via: l.Via, Hops: l.Hops, Depth: l.Depth, Tag: l.Tag, WARC: f.Answer.File, Offset: f.Answer.Offset,
 	})
 }
@@ -123,6 +123,14 @@ type refusalKey struct {
 	reason string
 }
 
+// reasonOf returns the name of a code, or Unknown.
+func reasonOf(c frontier.Code) string {
+	if c == frontier.Undecided {
+		return Unknown
+	}
+	return c.String()
+}
+
 // writeRefused counts the refused links, and writes a line for each site and reason. The error
 // is account.ErrNoLinks if the crawl keeps no links.
 func (w *writer) writeRefused(out io.Writer) error {
@@ -131,7 +139,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		if err = cmp.Or(err, w.quit()); err != nil {
 			return err
 		}
-		key := refusalKey{l.To.Site(), cmp.Or(string(l.Reason), Unknown)}
+		key := refusalKey{l.To.Site(), reasonOf(l.Code)}
 		if all[key] == nil && len(all) >= mostRefusals {
 			key.site = ""
 		}

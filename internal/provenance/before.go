@@ -48,7 +48,7 @@ func (b *before) take(p *storage.PageRecord) {
 		b.close() // earlier reads may be wrong, too
 		return
 	}
-	if known && account.StandingOf(k.Fate) == account.StandsFetched && k.Fate.Status < 400 {
+	if known && account.CodeOf(k.Fate) == frontier.Fetched && k.Fate.Status < 400 {
 		b.gone++
 	}
 }

@@ -9,28 +9,12 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
 // rows.
 const mostRows = 50
-
-// standingWords say what became of URLs.
-var standingWords = map[account.Standing]string{
-	account.StandsFetched:     "answered, with any status",
-	account.StandsRefused:     "forbidden by robots.txt",
-	account.StandsUse:         "the owner refuses what the crawl is for",
-	account.StandsFailed:      "failed every time",
-	account.StandsScope:       "put aside, as the scope is narrower now",
-	account.StandsOptOut:      "left alone by the opt-out list",
-	account.StandsQueued:      "still queued",
-	account.StandsWaiting:     "still queued, waiting for a clock",
-	account.StandsBudget:      "still queued, at a site whose budget is spent",
-	account.StandsLimit:       "still queued, as the limit of the crawl is reached",
-	account.StandsDead:        "still queued, at a site that does not answer",
-	account.StandsUnreachable: "still queued, at a site whose robots.txt cannot be had",
-}
 
 // facts returns the facts for the datasheet in Markdown. The keys are the names of the
 // marks in the datasheet.
@@ -154,9 +138,9 @@ func (p *Provenance) typeFacts() string {
 func (p *Provenance) missingFacts() string {
 	a := &p.Absences
 	t := newTable("what became of URLs that entered the crawl", "", "URLs")
-	for _, s := range account.Standings() {
+	for _, s := range frontier.Fates() {
 		if n := a.Fates[s]; n > 0 {
-			t.row(standingWords[s], shown(string(s)), fmt.Sprint(n))
+			t.row(s.Words(), shown(s.String()), fmt.Sprint(n))
 		}
 	}
 	text := t.String() + "\nThose without an answer are in " + AbsencesFile + ", each with the reason.\n\n"

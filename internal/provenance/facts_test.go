@@ -17,18 +17,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// Each standing has words. Each mark of the datasheet has facts, and all facts have a mark.
-func TestEachStandingAndEachMarkHasItsWords(t *testing.T) {
-	for _, s := range account.Standings() {
-		if standingWords[s] == "" {
-			t.Errorf("%s has none", s)
-		}
-	}
+// Each mark of the datasheet has facts, and all facts have a mark.
+func TestEachMarkHasItsFacts(t *testing.T) {
 	facts := newWriter(t.Context(), t.TempDir(), nil, Options{}).facts()
 	text, err := fillSheet(emptySheet, facts)
 	if err != nil || len(text) <= len(emptySheet) {
@@ -146,7 +141,7 @@ func TestGoldenFacts(t *testing.T) {
 	one.Changes.add(Change{})
 	one.Changes.add(Change{})
 	one.Robots = Robots{Copies: 1, Sites: 1}
-	one.Absences = Absences{Entered: 20, URLs: 5, Source: SourceLinks, Refused: map[string]int64{}, Fates: map[account.Standing]int64{account.StandsFetched: 15, account.StandsDead: 5}}
+	one.Absences = Absences{Entered: 20, URLs: 5, Source: SourceLinks, Refused: map[string]int64{}, Fates: map[frontier.Code]int64{frontier.Fetched: 15, frontier.SiteDead: 5}}
 	one.Audit = Audit{Verdict: Violated, Requests: 1, Violations: 1, UnprovenLines: 2, Checks: []audit.Check{{Rule: "a rule", Checked: 3, Violations: 1}}}
 	one.Outputs = []Output{{"snapshot.json", 16, "D16E57"}}
 

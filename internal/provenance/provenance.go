@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
 // Format names the form of a Provenance in JSON, and Version is its number. Both change if a
-// name or its meaning changes. Names may be added without a change. Verify also reads format 1.
+// name or its meaning changes. Names may be added without a change. Verify also reads formats 1 and 2.
 const (
-	Format  = "permesso-provenance/2"
-	Version = 2
+	Format  = "permesso-provenance/3"
+	Version = 3
 )
 
 // Names of the files in the directory of a crawl.
@@ -204,10 +204,10 @@ type Robots struct {
 
 // Absences counts the URLs without an answer. absences.jsonl has a line for each.
 type Absences struct {
-	Entered int64                      `json:"entered"` // URLs that entered the crawl
-	URLs    int64                      `json:"urls"`    // URLs that entered and have no answer
-	Fates   map[account.Standing]int64 `json:"fates"`   // of all URLs that entered
-	File    string                     `json:"file"`
+	Entered int64                   `json:"entered"` // URLs that entered the crawl
+	URLs    int64                   `json:"urls"`    // URLs that entered and have no answer
+	Fates   map[frontier.Code]int64 `json:"fates"`   // of all URLs that entered
+	File    string                  `json:"file"`
 
 	// Links that did not bring their URL into the crawl. Source says where they were counted:
 	// in links.jsonl, in the summary of the last run, or not at all.

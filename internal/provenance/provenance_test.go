@@ -188,7 +188,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 		provenance.Refusal
 	}](t, dir, provenance.AbsencesFile) {
 		if l.URL != "" {
-			absent[l.URL] = string(l.Fate)
+			absent[l.URL] = l.Fate.String()
 			continue
 		}
 		refused[string(l.Site)+" "+l.Refused] += l.URLs
@@ -199,11 +199,11 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	if want := map[string]string{"http://a.example/no/1": "refused", "http://a.example/broken": "failed", "http://b.example/": "optout"}; !maps.Equal(absent, want) {
 		t.Errorf("%v", absent)
 	}
-	if want := map[string]int64{"http://a.example nofollow": 1, "http://elsewhere.example out of scope": 1}; !maps.Equal(refused, want) {
+	if want := map[string]int64{"http://a.example nofollow": 1, "http://elsewhere.example outside": 1}; !maps.Equal(refused, want) {
 		t.Errorf("%v", refused)
 	}
 	a := p.Absences
-	if a.Entered != 7 || a.URLs != 3 || a.Fates[account.StandsFetched] != 4 || a.Source != provenance.SourceLinks || a.Refused["nofollow"] != 1 || a.Refused["out of scope"] != 1 {
+	if a.Entered != 7 || a.URLs != 3 || a.Fates[frontier.Fetched] != 4 || a.Source != provenance.SourceLinks || a.Refused["nofollow"] != 1 || a.Refused["outside"] != 1 {
 		t.Errorf("%+v", a)
 	}
 	f := p.Figures
@@ -223,13 +223,13 @@ func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
 	dir := once(t, page.String(), func(o *crawler.Options) { o.Output = []crawler.Output{crawler.OutputLinks} })
 	p := write(t, dir, provenance.Options{NoAudit: true})
 	all := linesOf[provenance.Refusal](t, dir, provenance.AbsencesFile)
-	if len(all) != sites+1 || p.Absences.Refused["out of scope"] != sites+4 {
+	if len(all) != sites+1 || p.Absences.Refused["outside"] != sites+4 {
 		t.Fatalf("%d lines, %v", len(all), p.Absences.Refused)
 	}
 	for i, want := range map[int]provenance.Refusal{
-		0:     {Refused: "out of scope", URLs: 3, Examples: []string{"http://h10000.example/", "http://h10001.example/", "http://h10000.example/2"}},
-		1:     {Refused: "out of scope", Site: "http://h00000.example", URLs: 2, Examples: []string{"http://h00000.example/", "http://h00000.example/2"}},
-		sites: {Refused: "out of scope", Site: "http://h09999.example", URLs: 1, Examples: []string{"http://h09999.example/"}},
+		0:     {Refused: "outside", URLs: 3, Examples: []string{"http://h10000.example/", "http://h10001.example/", "http://h10000.example/2"}},
+		1:     {Refused: "outside", Site: "http://h00000.example", URLs: 2, Examples: []string{"http://h00000.example/", "http://h00000.example/2"}},
+		sites: {Refused: "outside", Site: "http://h09999.example", URLs: 1, Examples: []string{"http://h09999.example/"}},
 	} {
 		if diff := cmp.Diff(want, all[i]); diff != "" {
 			t.Errorf("line %d: %s", i, diff)
@@ -262,7 +262,7 @@ func once(t *testing.T, page string, change func(o *crawler.Options)) (dir strin
 func TestWithoutLinksTheLastRunCounts(t *testing.T) {
 	dir := once(t, "<a href=http://b.example/>1</a><a rel=nofollow href=/2>2</a>", func(*crawler.Options) {})
 	a := write(t, dir, provenance.Options{}).Absences
-	if want := map[string]int64{"out of scope": 1, "nofollow": 1}; a.Source != provenance.SourceLastRun || !maps.Equal(a.SkippedLinks, want) || len(a.Refused) != 0 {
+	if want := map[string]int64{"outside": 1, "nofollow": 1}; a.Source != provenance.SourceLastRun || !maps.Equal(a.SkippedLinks, want) || len(a.Refused) != 0 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -287,7 +287,7 @@ func TestManySeedsHaveAFile(t *testing.T) {
 	if v := verified(t, dir, provenance.Check{}); len(v.Differences) > 0 {
 		t.Errorf("%+v", v.Differences)
 	}
-	if p.Absences.Fates[account.StandsLimit] != provenance.MostSeeds+more-1 {
+	if p.Absences.Fates[frontier.LimitReached] != provenance.MostSeeds+more-1 {
 		t.Errorf("%+v", p.Absences)
 	}
 }

@@ -39,8 +39,8 @@ func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 		fmt.Sprintf("| of them, for robots.txt | %d |", p.Figures.RobotsRequests),
 		fmt.Sprintf("| seeds | %d |", p.Seeds.Count),
 		fmt.Sprintf("| `a.example` | %d |", p.Figures.TopHosts[0].N),
-		"| forbidden by robots.txt | `refused` | 1 |", "| failed every time | `failed` | 1 |", "| left alone by the opt-out list | `optout` | 1 |",
-		"| `out of scope` | 1 |", "| `nofollow` | 1 |", "| use: `ai-train refused` | 1 |", "| not to be indexed | 1 |",
+		"| forbidden by robots.txt | `refused` | 1 |", "| failed every time | `failed` | 1 |", "| on the opt-out list | `optout` | 1 |",
+		"| `outside` | 1 |", "| `nofollow` | 1 |", "| use: `ai-train refused` | 1 |", "| not to be indexed | 1 |",
 		"| `http://c.example` | `robots-forbidden` | `allow` | `agreed by mail, 4 May` |", "| all | `allow-private` | `yes` | none is given |",
 		"`" + p.Seeds.SHA256 + "`", "0 violations", "`" + p.Outputs[0].SHA256 + "`", "| `delay` | `2s` |", "in 2 runs (0 killed)",
 	} {

@@ -82,8 +82,11 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	return v, v.files(ctx, dir)
 }
 
-// reads reports whether this version reads a format. In format 1 some figures have other names.
-func reads(format string) bool { return format == Format || format == "permesso-provenance/1" }
+// reads reports whether this version reads a format. In earlier formats some figures
+// and reasons have other names.
+func reads(format string) bool {
+	return format == Format || format == "permesso-provenance/2" || format == "permesso-provenance/1"
+}
 
 // itself checks the two digests in text, the content of provenance.json: that of the file
 // itself and that of the settings.

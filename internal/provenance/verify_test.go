@@ -231,7 +231,7 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 
 // A file that cannot be read, or has another format, is an error and not a difference.
 func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
-	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/3"}`: `of the form "permesso-provenance/3"`, "": "cannot be read"} {
+	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/4"}`: `of the form "permesso-provenance/4"`, "": "cannot be read"} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, provenance.File), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

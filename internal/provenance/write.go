@@ -124,7 +124,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 		Runs: Many[Run]{List: []Run{}}, Changes: Many[Change]{List: []Change{}}, Overrides: Many[Override]{List: []Override{}},
 		Orders: Many[crawler.Order]{List: []crawler.Order{}}, Outputs: []Output{},
 		Robots:   Robots{File: RobotsFile},
-		Absences: Absences{File: AbsencesFile, Fates: map[account.Standing]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
+		Absences: Absences{File: AbsencesFile, Fates: map[frontier.Code]int64{}, Refused: map[string]int64{}, SkippedLinks: map[string]int64{}},
 	}
 	return &writer{
 		Provenance: p, Options: o, ctx: ctx, dir: dir, into: dir, state: state,

@@ -22,7 +22,7 @@ import (
 
 // hostileChanges returns a comparison in which each text could harm a reader.
 func hostileChanges() *diff.Result {
-	state := diff.State{Standing: hostile, Digest: hostile, Location: hostile, Reason: hostile, Via: hostile}
+	state := diff.State{Fate: frontier.Failed, Digest: hostile, Location: hostile, Reason: hostile, Via: hostile}
 	d := &diff.Result{
 		Was: diff.Snapshot{Dir: hostile, Waiting: 1}, Is: diff.Snapshot{Dir: hostile, Waiting: 1},
 		Settings: []diff.Setting{{Name: hostile, Was: hostile, Is: hostile}}, Seeds: diff.Seeds{Added: 1, First: []string{"+" + hostile}},
@@ -35,7 +35,7 @@ func hostileChanges() *diff.Result {
 	site := diff.Site{Site: hostile}
 	for i, k := range diff.Kinds() {
 		d.Counts[i], site.Counts[i] = 1, 1
-		d.First[k] = []diff.Change{{URL: hostile, Site: hostile, Kind: k, Was: state, Is: state, Target: &diff.Target{URL: hostile, Standing: hostile}}}
+		d.First[k] = []diff.Change{{URL: hostile, Site: hostile, Kind: k, Was: state, Is: state, Target: &diff.Target{URL: hostile, Fate: frontier.Failed}}}
 	}
 	d.Sites = []diff.Site{site}
 	return d

@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
@@ -80,7 +80,7 @@ func TestAReportHasTheFiguresOfItsCrawl(t *testing.T) {
 		"unknown":       {int(r.Polite.Unknown), 0},
 		"links":         {r.HasLinks, true},
 		"left":          {int(r.Left.All), 0},
-		"outcomes":      {r.Outcomes, []report.Outcome{{Standing: account.StandsFetched, URLs: int64(sum.Fetched)}, {Standing: account.StandsRefused, URLs: 2}, {Standing: account.StandsFailed, URLs: 1}}},
+		"outcomes":      {r.Outcomes, []report.Outcome{{Fate: frontier.Fetched, URLs: int64(sum.Fetched)}, {Fate: frontier.RobotsDisallowed, URLs: 2}, {Fate: frontier.Failed, URLs: 1}}},
 		"urls":          {int(r.URLs), sum.Fetched + 3},
 		"had a pause":   {int(r.Polite.Judged), sum.Requests - 2},
 		"retry-after":   {int(r.Polite.RetryAfter), 1},
@@ -118,7 +118,7 @@ func TestTheTablesOfAReportNameTheirPages(t *testing.T) {
 	for _, l := range r.Linked.Rows {
 		linked[l.URL] = l
 	}
-	if b, home := linked["http://a.example/b"], linked["http://a.example/"]; b.Pages != 1 || b.Title != "B" || home.Pages != 1 || home.Stands != account.StandsFetched {
+	if b, home := linked["http://a.example/b"], linked["http://a.example/"]; b.Pages != 1 || b.Title != "B" || home.Pages != 1 || home.Fate != frontier.Fetched {
 		t.Errorf("linked: %+v, %+v", b, home)
 	}
 	if len(r.Same.Rows) != 1 || r.Same.Rows[0].Pages != 2 || r.Same.Rows[0].Title != "Twice" || r.Repeated != 1 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -194,11 +194,11 @@ func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Left.All != 2 || r.Left.Rows[0].Site != "http://slow.test" || r.Left.Rows[0].Queued != 2 || r.Left.Rows[0].Seconds != 30+2*7 || r.Left.Rows[0].Standing != "waiting" ||
-		r.Left.Rows[1].Seconds != 0 || r.Left.Rows[1].Standing != "dead" {
+	if r.Left.All != 2 || r.Left.Rows[0].Site != "http://slow.test" || r.Left.Rows[0].Queued != 2 || r.Left.Rows[0].Seconds != 30+2*7 || r.Left.Rows[0].Fate != frontier.Waiting ||
+		r.Left.Rows[1].Seconds != 0 || r.Left.Rows[1].Fate != frontier.SiteDead {
 		t.Errorf("%+v", r.Left)
 	}
-	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != "waiting" || r.Outcomes[0].URLs != 2 || r.Outcomes[1].Standing != "dead" || r.URLs != 3 {
+	if len(r.Outcomes) != 2 || r.Outcomes[0].Fate != frontier.Waiting || r.Outcomes[0].URLs != 2 || r.Outcomes[1].Fate != frontier.SiteDead || r.URLs != 3 {
 		t.Errorf("%+v, %d URLs", r.Outcomes, r.URLs)
 	}
 }
@@ -216,7 +216,7 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	if r.Again != 1 || !r.NextAgain.Equal(next) || r.Left.All != 1 || r.Left.Rows[0].Queued != 1 || r.URLs != 2 {
 		t.Errorf("%d again, the next %v; left %+v, %d URLs", r.Again, r.NextAgain, r.Left, r.URLs)
 	}
-	if len(r.Outcomes) != 2 || r.Outcomes[0].Standing != account.StandsFetched || r.Outcomes[0].URLs != 1 || r.Outcomes[1].URLs != 1 {
+	if len(r.Outcomes) != 2 || r.Outcomes[0].Fate != frontier.Fetched || r.Outcomes[0].URLs != 1 || r.Outcomes[1].URLs != 1 {
 		t.Errorf("%+v", r.Outcomes)
 	}
 	var page, raw bytes.Buffer
@@ -271,7 +271,7 @@ func TestAURLStandsAsItsLastLineSays(t *testing.T) {
 		"-3": "failed", "-9998": "refused", "-5002": "use", "-5001": "optout", "-5000": "scope",
 	} {
 		r := reportOf(t, logged(1, "500", "http://a.test/1", "-", "text/html", "")+logged(3, status, "http://a.test/1", "-", "text/html", ""))
-		if len(r.Outcomes) != 1 || string(r.Outcomes[0].Standing) != want || r.Outcomes[0].URLs != 1 {
+		if len(r.Outcomes) != 1 || r.Outcomes[0].Fate.String() != want || r.Outcomes[0].URLs != 1 {
 			t.Errorf("%s: %+v, want %s", status, r.Outcomes, want)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
@@ -167,7 +166,7 @@ func TestGoldenMixedCrawl(t *testing.T) {
 	}
 	for i, k := range diff.Kinds() {
 		r.Since.Counts[i] = int64(1 + i)
-		r.Since.First[k] = []diff.Change{{URL: "http://a.test/" + string(k), Site: "http://a.test", Kind: k, Was: diff.State{Standing: account.StandsFetched, Status: 200}, Is: diff.State{Standing: account.StandsFetched, Status: 201}}}
+		r.Since.First[k] = []diff.Change{{URL: "http://a.test/" + string(k), Site: "http://a.test", Kind: k, Was: diff.State{Fate: frontier.Fetched, Status: 200}, Is: diff.State{Fate: frontier.Fetched, Status: 201}}}
 	}
 	for i := range 60 {
 		site := frontier.Site(fmt.Sprintf("http://s%02d.test", i))
@@ -194,7 +193,7 @@ func TestGoldenQuietCrawls(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Name, r.Program = "quiet.crawl", "permesso/test"; i == 3 {
-			r.Left = report.Table[report.Left]{All: 1, Rows: []report.Left{{Site: "http://a.test", Queued: 2, Standing: account.StandsDead, Reason: "dns"}}}
+			r.Left = report.Table[report.Left]{All: 1, Rows: []report.Left{{Site: "http://a.test", Queued: 2, Fate: frontier.SiteDead, Reason: "dns"}}}
 			r.Again, r.Others, r.Other, r.Polite.Judged, r.Polite.Early, r.Polite.Least = 1, 2, []report.Other{{Line: 1, Why: "x"}, {Line: 2, Why: "y"}}, 1, 1, -2
 			r.Types = []report.Type{{Name: "text/html", Requests: 1}}
 		}

@@ -43,7 +43,7 @@ func (r *reporter) readSite(site frontier.Site) error {
 	}
 	settings, err := r.account.Site(site)
 	held, err2 := r.account.Held(&st)
-	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Standing))
+	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Code))
 }
 
 // A waiting is the queue of a site. The time that the queue takes is computed when the lines
@@ -70,13 +70,13 @@ func (r *reporter) noteLeft(w *waiting) error {
 
 // asked reports whether the queued URLs will be requested.
 func (w *waiting) asked() bool {
-	return w.Standing == account.StandsQueued || w.Standing == account.StandsWaiting
+	return w.Fate == frontier.Queued || w.Fate == frontier.Waiting
 }
 
 // leftOf returns the queue of a site. delay is the least time between two requests to the
 // site.
 func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay time.Duration) *waiting {
-	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Standing: held.Standing, Reason: held.Reason}}
+	w := &waiting{Left: Left{Site: st.Site, Queued: int64(st.Queued), Fate: held.Code, Reason: held.Reason}}
 	if !w.asked() {
 		return w
 	}
@@ -95,7 +95,7 @@ func (w *waiting) after(answer float64) Left {
 }
 
 // queueOf stores a record for each URL that is queued at a site.
-func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error {
+func (r *reporter) queueOf(site frontier.Site, fate frontier.Code) error {
 	for e, err := range r.state.Queued(site) {
 		if err != nil {
 			return err
@@ -103,11 +103,11 @@ func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error 
 		if e.Again() {
 			continue // its last result counts
 		}
-		of := standing
-		if of == account.StandsQueued && e.Due.After(r.Now) {
-			of = account.StandsWaiting
+		of := fate
+		if of == frontier.Queued && e.Due.After(r.Now) {
+			of = frontier.Waiting
 		}
-		if err := r.note(e.URL.String(), kindQueued, append(append([]byte(of), 0), e.Via...)); err != nil {
+		if err := r.note(e.URL.String(), kindQueued, append(append([]byte(of.String()), 0), e.Via...)); err != nil {
 			return err
 		}
 	}
@@ -118,8 +118,8 @@ func (r *reporter) queueOf(site frontier.Site, standing account.Standing) error 
 func (r *reporter) finish() error {
 	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
-	for _, s := range account.Standings() {
-		if n := r.standings[s]; n > 0 {
+	for _, s := range frontier.Fates() {
+		if n := r.fates[s]; n > 0 {
 			r.Outcomes = append(r.Outcomes, Outcome{s, n})
 		}
 	}

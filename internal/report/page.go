@@ -105,7 +105,7 @@ func (r *Report) figures() []figure {
 	}
 	kept := int64(0)
 	for _, o := range r.Outcomes {
-		if standingClass(o.Standing) == "c3" {
+		if fateClass(o.Fate) == "c3" {
 			kept += o.URLs
 		}
 	}
@@ -228,7 +228,7 @@ func (r *Report) redirectTable() table {
 func (r *Report) linkedTable() table {
 	t := table{Caption: "Most linked" + first(r.Linked), Head: []string{"URL", "title", "what became of it", "pages"}, Text: 3}
 	for _, l := range r.Linked.Rows {
-		t.add(l.URL, l.Title, cmp.Or(standingWords[l.Stands], string(l.Stands), "never entered the crawl"), grouped(l.Pages))
+		t.add(l.URL, l.Title, fateInWords(l.Fate), grouped(l.Pages))
 	}
 	return t
 }

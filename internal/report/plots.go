@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 )
 
 // plots returns the pictures of a page except the first, in their order.
@@ -218,22 +217,21 @@ func (r *Report) statusPlot() *plot {
 	return p
 }
 
-// standingWords say what became of URLs.
-var standingWords = map[account.Standing]string{
-	account.StandsFetched: "answered", account.StandsRefused: "forbidden by robots.txt", account.StandsUse: "refused by their owner for this purpose",
-	account.StandsFailed: "failed the last time", account.StandsScope: "put aside, as the scope is narrower now", account.StandsOptOut: "on the opt-out list",
-	account.StandsQueued: "queued, can be asked for", account.StandsWaiting: "queued, waiting for a clock", account.StandsBudget: "queued at a site whose budget is spent",
-	account.StandsLimit: "queued, and the limit of the crawl is reached", account.StandsDead: "queued at a site that does not answer",
-	account.StandsUnreachable: "queued at a site whose robots.txt cannot be had",
+// fateInWords returns what became of a URL.
+func fateInWords(c frontier.Code) string {
+	if c == frontier.Undecided {
+		return "never entered the crawl"
+	}
+	return c.Words()
 }
 
-// standingClass returns the colour of a reason why a URL was not fetched: owners, trouble, or
+// fateClass returns the colour of a reason why a URL was not fetched: owners, trouble, or
 // not yet.
-func standingClass(s account.Standing) string {
+func fateClass(s frontier.Code) string {
 	switch s {
-	case account.StandsRefused, account.StandsUse, account.StandsOptOut:
+	case frontier.RobotsDisallowed, frontier.UseRefused, frontier.OptedOut:
 		return "c3"
-	case account.StandsFailed, account.StandsDead, account.StandsUnreachable:
+	case frontier.Failed, frontier.SiteDead, frontier.RobotsUnreachable:
 		return "c4"
 	}
 	return "c0"
@@ -247,10 +245,10 @@ func (r *Report) outcomePlot() *plot {
 	}
 	var rows []bar
 	for _, o := range r.Outcomes {
-		words := cmp.Or(standingWords[o.Standing], string(o.Standing))
+		words := o.Fate.Words()
 		p.Table.Rows = append(p.Table.Rows, []string{words, grouped(o.URLs)})
-		if o.Standing != account.StandsFetched {
-			rows = append(rows, bar{words, grouped(o.URLs), []part{{standingClass(o.Standing), words + ": " + grouped(o.URLs), float64(o.URLs)}}})
+		if o.Fate != frontier.Fetched {
+			rows = append(rows, bar{words, grouped(o.URLs), []part{{fateClass(o.Fate), words + ": " + grouped(o.URLs), float64(o.URLs)}}})
 			p.Desc += fmt.Sprintf(" %s: %s.", words, grouped(o.URLs))
 		}
 	}
@@ -269,19 +267,19 @@ func (r *Report) leftPlot() *plot {
 	p := &plot{
 		ID: "left", Title: "Sites by the time that is left", W: plotWidth,
 		Note:  "What is queued, at one request each pause: the least that it takes.",
-		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "standing", "URLs left", "least time"}, Text: 2},
+		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "fate", "URLs left", "least time"}, Text: 2},
 	}
 	if r.Again > 0 {
 		p.Note += " Beside that " + r.againNote()
 	}
 	var rows []bar
 	for _, l := range r.Left.Rows {
-		standing, least := strings.TrimSuffix(string(l.Standing)+": "+l.Reason, ": "), "none will be requested"
+		fate, least := strings.TrimSuffix(l.Fate.String()+": "+l.Reason, ": "), "none will be requested"
 		if l.Seconds > 0 {
 			least = span(l.Seconds)
 			rows = append(rows, bar{string(l.Site), least, []part{{"c0", string(l.Site) + ": " + least, l.Seconds}}})
 		}
-		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), standing, grouped(l.Queued), least})
+		p.Table.Rows = append(p.Table.Rows, []string{string(l.Site), fate, grouped(l.Queued), least})
 	}
 	switch {
 	case r.Running:

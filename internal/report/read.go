@@ -78,14 +78,14 @@ type reporter struct {
 	state   *storage.Reader  // nil if the crawl is running
 	account *account.Account // nil without state
 
-	time      timeline
-	begins    []time.Time // the beginnings of runs
-	status    tally
-	stages    tally
-	types     map[string]*Type
-	delays    map[delayBin]*closest
-	rates     map[int]*histogram
-	standings map[account.Standing]int64
+	time   timeline
+	begins []time.Time // the beginnings of runs
+	status tally
+	stages tally
+	types  map[string]*Type
+	delays map[delayBin]*closest
+	rates  map[int]*histogram
+	fates  map[frontier.Code]int64
 
 	sites  order // records about each site, see sites.go
 	urls   order // records about each URL, see urls.go
@@ -115,7 +115,7 @@ func newReporter(dir string, o Options) *reporter {
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
 		Options: o, dir: dir,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
-		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, standings: map[account.Standing]int64{},
+		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, fates: map[frontier.Code]int64{},
 		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),
 		rows: top[SiteRow]{most: mostSites, order: func(a, b SiteRow) int {
 			return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Site, b.Site))

@@ -4,13 +4,12 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
 // Format names the form of a Report in JSON. It changes if a name or its meaning changes. Names
 // may be added without a change.
-const Format = "permesso-report/2"
+const Format = "permesso-report/3"
 
 // A Report is what a crawl has done. Times are UTC; lengths of time are seconds.
 type Report struct {
@@ -111,11 +110,11 @@ func (p *Polite) Margin() float64 {
 	return p.Least
 }
 
-// An Outcome is an account.Standing and the number of its URLs. URLs that are not queued are
+// An Outcome is a frontier.Code and the number of its URLs. URLs that are not queued are
 // judged by their last line in the log.
 type Outcome struct {
-	Standing account.Standing `json:"standing"`
-	URLs     int64            `json:"urls"`
+	Fate frontier.Code `json:"fate"`
+	URLs int64         `json:"urls"`
 }
 
 // A Count is a name and how often it occurred.
@@ -200,11 +199,11 @@ type Trouble struct {
 
 // A Left is what is queued at a site.
 type Left struct {
-	Site     frontier.Site    `json:"site"`
-	Queued   int64            `json:"queued"`
-	Standing account.Standing `json:"standing"`
-	Reason   string           `json:"reason,omitempty"`
-	Seconds  float64          `json:"seconds"` // the least time that it takes; 0 if it will not be requested
+	Site    frontier.Site `json:"site"`
+	Queued  int64         `json:"queued"`
+	Fate    frontier.Code `json:"fate"`
+	Reason  string        `json:"reason,omitempty"`
+	Seconds float64       `json:"seconds"` // the least time that it takes; 0 if it will not be requested
 }
 
 // A Failure is a URL whose last try failed.
@@ -229,10 +228,10 @@ type Redirect struct {
 
 // A Linked is a URL, and how many pages have a link to it that readers follow.
 type Linked struct {
-	URL    string           `json:"url"`
-	Pages  int64            `json:"pages"`
-	Stands account.Standing `json:"standing,omitempty"` // empty if it never entered the crawl
-	Title  string           `json:"title,omitempty"`
+	URL   string        `json:"url"`
+	Pages int64         `json:"pages"`
+	Fate  frontier.Code `json:"fate,omitempty"` // empty if it never entered the crawl
+	Title string        `json:"title,omitempty"`
 }
 
 // A Request is a request that was answered.

@@ -213,18 +213,6 @@ func TestTheHoursOfASeriesAreFew(t *testing.T) {
 	}
 }
 
-// Each standing has words, and one colour for the reason why it was not fetched.
-func TestEachStandingHasItsWords(t *testing.T) {
-	for _, s := range account.Standings() {
-		if standingWords[s] == "" {
-			t.Errorf("%s has no words", s)
-		}
-	}
-	if len(standingWords) != len(account.Standings()) {
-		t.Errorf("words for %d, there are %d", len(standingWords), len(account.Standings()))
-	}
-}
-
 // Each error, and each status that is not a success, has one class with words.
 func TestEachTroubleHasItsClass(t *testing.T) {
 	for class, of := range map[string][]fetch.Stage{
@@ -267,7 +255,7 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	} {
 		r := &reporter{Report: &Report{}}
 		st := frontier.SiteState{Site: "http://a.test", Queued: 10, Clocks: c.clocks}
-		if got := r.leftOf(&st, &account.Listed{Standing: account.StandsQueued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
+		if got := r.leftOf(&st, &account.Listed{Code: frontier.Queued}, c.delay).after(0); math.Abs(got.Seconds-c.want) > 1e-9 {
 			t.Errorf("%s: %v s, want %v", name, got.Seconds, c.want)
 		}
 	}

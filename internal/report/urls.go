@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -22,7 +21,7 @@ import (
 const (
 	kindLine   = 'a' // a line of the log
 	kindPage   = 'b' // the time when it was fetched, if it is a robots.txt
-	kindQueued = 'c' // it is queued: its standing, and the page that led to it
+	kindQueued = 'c' // it is queued: its fate, and the page that led to it
 	kindLink   = 'd' // a page links to it
 )
 
@@ -87,11 +86,11 @@ type urlRecords struct {
 	last   *crawllog.Line
 	tries  int64 // requests
 	robots time.Time
-	queued account.Standing // empty if it is not queued
-	via    string           // the page that led to it, if it is queued
-	linked int64            // pages that name it
-	from   []string         // the first of those pages
-	links  int64            // pages with a link to it that readers follow
+	queued frontier.Code // empty if it is not queued
+	via    string        // the page that led to it, if it is queued
+	linked int64         // pages that name it
+	from   []string      // the first of those pages
+	links  int64         // pages with a link to it that readers follow
 }
 
 // eachURL reads the records of all URLs.
@@ -128,8 +127,9 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 			t.robots = at
 		}
 	case kindQueued:
-		standing, via, _ := bytes.Cut(value, []byte{0})
-		t.queued, t.via = account.Standing(standing), string(via)
+		fate, via, _ := bytes.Cut(value, []byte{0})
+		t.via = string(via)
+		return t.queued.UnmarshalText(fate)
 	case kindLink:
 		if value[0] != byOther {
 			t.links++
@@ -149,58 +149,58 @@ func (r *reporter) url(t *urlRecords) error {
 	if t == nil {
 		return nil
 	}
-	standing := t.standing()
+	fate := t.fate()
 	if t.links > 0 {
-		r.linked.add(Linked{URL: t.url, Pages: t.links, Stands: standing})
+		r.linked.add(Linked{URL: t.url, Pages: t.links, Fate: fate})
 	}
-	if standing != "" {
+	if fate != frontier.Undecided {
 		r.URLs++
-		r.standings[standing]++
+		r.fates[fate]++
 	}
 	if t.last != nil {
-		if err := r.ended(t, standing); err != nil {
+		if err := r.ended(t, fate); err != nil {
 			return err
 		}
 	}
 	return r.finds(t)
 }
 
-// standing returns the standing of a URL: from the queue, or else from its last line.
-func (t *urlRecords) standing() account.Standing {
-	if t.queued != "" || t.last == nil {
+// fate returns the fate of a URL: from the queue, or else from its last line.
+func (t *urlRecords) fate() frontier.Code {
+	if t.queued != frontier.Undecided || t.last == nil {
 		return t.queued
 	}
 	_, failed := t.last.Annotation("error")
 	_, refused := t.last.Annotation("refused")
 	switch status := t.last.Status; {
 	case status == crawllog.RobotsDisallowed:
-		return account.StandsRefused
+		return frontier.RobotsDisallowed
 	case status == crawllog.UseRefused || refused:
-		return account.StandsUse
+		return frontier.UseRefused
 	case status == crawllog.OptedOut:
-		return account.StandsOptOut
+		return frontier.OptedOut
 	case status == crawllog.OutOfScope:
-		return account.StandsScope
+		return frontier.ScopeNarrowed
 	case failed || status <= 0 || mayPass(status):
-		return account.StandsFailed
+		return frontier.Failed
 	}
-	return account.StandsFetched
+	return frontier.Fetched
 }
 
 // ended adds the last line of a URL to the tables.
-func (r *reporter) ended(t *urlRecords, standing account.Standing) error {
+func (r *reporter) ended(t *urlRecords, fate frontier.Code) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
-	if t.queued == "" {
+	if t.queued == frontier.Undecided {
 		r.time.at(l.Time).Ended++
 	}
-	if classOf(l.Status, stage) != "" && standing != account.StandsRefused && refusal(l.Status) == 0 {
+	if classOf(l.Status, stage) != "" && fate != frontier.RobotsDisallowed && refusal(l.Status) == 0 {
 		r.broken.add(Failure{URL: t.url, Status: l.Status, Error: stage, Tries: t.tries, Via: l.Via, Linked: t.linked, From: t.from})
 	}
 	if l.Status/100 == 3 && l.Status != 304 {
 		r.redirect.add(Redirect{URL: t.url, Status: l.Status, Linked: t.linked})
 	}
-	if standing == account.StandsFetched && hasBody(l) && (frontier.Entry{Hops: l.Hops}).Page() {
+	if fate == frontier.Fetched && hasBody(l) && (frontier.Entry{Hops: l.Hops}).Page() {
 		return r.bodies.Add([]byte(l.Digest), fmt.Appendf(nil, "%d %s", max(0, l.Size), t.url))
 	}
 	return nil
@@ -238,7 +238,7 @@ func (r *reporter) finds(t *urlRecords) error {
 	if !t.robots.IsZero() {
 		errs = append(errs, r.found.Add(append([]byte(t.url), 0, foundAt), binaryTime(t.robots)))
 	}
-	if t.last == nil && t.queued == "" {
+	if t.last == nil && t.queued == frontier.Undecided {
 		return errors.Join(errs...)
 	}
 	if via == "" { // a seed: known since the run began

@@ -55,7 +55,7 @@ func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 		if i%2 == 0 {
 			return frontier.Fetched
 		}
-		return frontier.OutOfScope
+		return frontier.ScopeNarrowed
 	})
 	wait()
 	if n, err := db.Requeue(func(frontier.Entry) bool { return false }); n != 0 || err != nil {

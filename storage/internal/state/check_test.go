@@ -212,7 +212,7 @@ func TestACheckCounts(t *testing.T) {
 	if err != nil || done.Sites != 2 || done.Entries != 6 || done.Snapshots != 2 || done.Unclean || done.Finished["f"].Length != 3 || payloads != 1 {
 		t.Errorf("%+v, %d payloads, %v", done, payloads, err)
 	}
-	want := map[string]frontier.Code{"/": 0, "/ended": frontier.Fetched, "/waiting": 0, "/aside": frontier.OutOfScope, "/ready": 0, "/more": 0}
+	want := map[string]frontier.Code{"/": 0, "/ended": frontier.Fetched, "/waiting": 0, "/aside": frontier.ScopeNarrowed, "/ready": 0, "/more": 0}
 	if fmt.Sprint(fates) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", fates, want)
 	}
@@ -319,14 +319,14 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	e := entry(t, string(richSite)+"/ready")
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
-	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}}, new(draft))
+	ended := db.encodeCompletion(&frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.ScopeNarrowed}}, new(draft))
 	back := encodeBack(richSite, 1, []named{{fp: fingerprint(e.Key(), testSeed)}})
 	for _, c := range []struct {
 		rows []encoded
 		want frontier.Code
 	}{
-		{nil, frontier.Undecided}, {[]encoded{ended}, frontier.OutOfScope},
-		{[]encoded{ended, back}, frontier.Undecided}, {[]encoded{ended, back, ended}, frontier.OutOfScope},
+		{nil, frontier.Undecided}, {[]encoded{ended}, frontier.ScopeNarrowed},
+		{[]encoded{ended, back}, frontier.Undecided}, {[]encoded{ended, back, ended}, frontier.ScopeNarrowed},
 	} {
 		for _, size := range []int{1, 1 << 16} { // one row for each completion, or one for all
 			dir := rich(t)

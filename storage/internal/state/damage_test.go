@@ -69,7 +69,7 @@ func rich(t *testing.T) string {
 		case "/waiting":
 			c.Fate = frontier.Fate{Code: frontier.Waiting, Until: at.Add(time.Hour)}
 		case "/aside":
-			c.Fate = frontier.Fate{Code: frontier.OutOfScope}
+			c.Fate = frontier.Fate{Code: frontier.ScopeNarrowed}
 		default:
 			continue
 		}
@@ -394,7 +394,7 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 			_, err := db.Requeue(func(frontier.Entry) bool { return true })
 			return err
 		}},
-		"aside":    {bucketAside, func(db *DB) []byte { return rowKey(entryID(number(db, "/ready"))) }, end(frontier.Fate{Code: frontier.OutOfScope})},
+		"aside":    {bucketAside, func(db *DB) []byte { return rowKey(entryID(number(db, "/ready"))) }, end(frontier.Fate{Code: frontier.ScopeNarrowed})},
 		"archive":  {bucketArchives, func(db *DB) []byte { return archiveKey(uint32(sequence(t, db, bucketArchives) + 1)) }, fetched},
 		"common":   {bucketCommon, is([]byte("c")), fetched},
 		"snapshot": {bucketSnapshots, is(snapshotKey("http://s.example", until)), func(db *DB) error { return db.PutSnapshot("http://s.example", snapshot(until)) }},

@@ -78,7 +78,7 @@ func wideScope(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	for _, e := range buf {
-		if err := db.Submit(frontier.Completion{Site: "http://b.example", Entry: e, Fate: frontier.Fate{Code: frontier.OutOfScope}}); err != nil {
+		if err := db.Submit(frontier.Completion{Site: "http://b.example", Entry: e, Fate: frontier.Fate{Code: frontier.ScopeNarrowed}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -147,7 +147,7 @@ func (o *original) act() error {
 			c.Entry.ByGet = e.Head
 			c.Fate = frontier.Fate{Code: frontier.Waiting, Until: at}
 		case 1:
-			c.Fate = frontier.Fate{Code: frontier.OutOfScope}
+			c.Fate = frontier.Fate{Code: frontier.ScopeNarrowed}
 		default:
 			c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Time: at}
 			if r.IntN(3) > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/metrics.txt anew")
@@ -58,6 +59,8 @@ func fill(t *testing.T, v reflect.Value, path string) {
 		v.SetBool(true)
 	case reflect.String:
 		v.SetString(path)
+	case reflect.Uint8:
+		v.SetUint(uint64(number) % uint64(frontier.Unknown))
 	case reflect.Float64:
 		v.SetFloat(float64(number) + 0.5)
 	case reflect.Int, reflect.Int64:

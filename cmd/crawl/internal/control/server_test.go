@@ -525,9 +525,9 @@ func TestTheAddressOfFigures(t *testing.T) {
 func TestTheFiguresAreInTheirForm(t *testing.T) {
 	text := metrics(crawler.Status{
 		State: crawler.StateRunning, Run: crawler.StatusRun{
-			Pages: 7, Status: map[int]int{200: 7, 404: 1}, Errors: map[string]int{"a\"b\\c\nd": 1}, SkippedURLs: map[crawler.Reason]int{crawler.SkipRobots: 3}, SkippedLinks: map[crawler.Reason]int{crawler.SkipScope: 4},
+			Pages: 7, Status: map[int]int{200: 7, 404: 1}, Errors: map[string]int{"a\"b\\c\nd": 1}, SkippedURLs: map[frontier.Code]int{frontier.RobotsDisallowed: 3}, SkippedLinks: map[frontier.Code]int{frontier.OutOfScope: 4},
 		},
-		Left: map[crawler.Reason]int{crawler.SkipWaits: 2}, Polite: crawler.StatusPolite{LeastMargin: -1e-7},
+		Left: map[frontier.Code]int{frontier.Waiting: 2}, Polite: crawler.StatusPolite{LeastMargin: -1e-7},
 		Sites:  crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.CrawlDelayClock: {Sites: 4}}},
 		Memory: crawler.StatusMemory{Heap: 1 << 40}, Crawl: crawler.StatusCrawl{Done: 4, Queued: 5, Again: 6, Known: 15},
 	})
@@ -553,7 +553,7 @@ func TestTheFiguresAreInTheirForm(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"permesso_pages_total 7", `permesso_answers_total{code="404"} 1`, `permesso_errors_total{stage="a\"b\\c\nd"} 1`, `permesso_skipped_urls_total{reason="robots disallowed"} 3`, `permesso_skipped_links_total{reason="out of scope"} 4`,
+		"permesso_pages_total 7", `permesso_answers_total{code="404"} 1`, `permesso_errors_total{stage="a\"b\\c\nd"} 1`, `permesso_skipped_urls_total{reason="refused"} 3`, `permesso_skipped_links_total{reason="outside"} 4`,
 		`permesso_waiting_sites{clock="crawl-delay"} 4`, "permesso_early_requests_total 0", `permesso_state{state="running"} 1`,
 		"permesso_queued_urls 5", "permesso_again_urls 6",
 	} {

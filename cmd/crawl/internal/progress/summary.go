@@ -78,7 +78,7 @@ func answerLines(w *say.Lines, status map[int]int, errors map[string]int) {
 
 // skipLines prints which URLs were not fetched, and which links did not bring their URL
 // into the crawl.
-func skipLines(w *say.Lines, urls, links map[crawler.Reason]int) {
+func skipLines(w *say.Lines, urls, links map[frontier.Code]int) {
 	w.Words("not fetched", say.InOrder(urls), words.URLs)
 	w.Words("not followed", say.InOrder(links), words.Links)
 }
@@ -256,6 +256,14 @@ func urlsOf(queued, again int) string {
 	return fmt.Sprintf("%s and %d to be fetched again", say.Plural(queued, "URL"), again)
 }
 
+// givenUp returns why a site was given up.
+func givenUp(c frontier.Code) string {
+	if c == frontier.RobotsUnreachable {
+		return "robots.txt cannot be fetched"
+	}
+	return "no answer"
+}
+
 // why returns what a site waits for.
 func why(st frontier.SiteStatus, now time.Time) string {
 	switch wait := st.Due.Sub(now); {
@@ -264,7 +272,7 @@ func why(st frontier.SiteStatus, now time.Time) string {
 		if st.Given.Detail != "" {
 			detail = " (" + st.Given.Detail + ")"
 		}
-		return st.Given.Code.String() + detail + ": given up in this run" + words.Permits(detail)
+		return givenUp(st.Given.Code) + detail + ": given up in this run" + words.Permits(detail)
 	case st.Excluded != "":
 		return fmt.Sprintf("excluded (%s); --lift %s asks again", st.Excluded, st.Site.Host())
 	case st.Over:
@@ -347,12 +355,12 @@ func SummaryJSON(s crawler.Summary, dir string) any {
 		NextAgain   time.Time                   `json:"next_again,omitzero"`
 		Status      map[int]int                 `json:"status,omitempty"`
 		Errors      map[string]int              `json:"errors,omitempty"`
-		SkipLinks   map[crawler.Reason]int      `json:"skipped_links,omitempty"`
-		SkipURLs    map[crawler.Reason]int      `json:"skipped_urls,omitempty"`
+		SkipLinks   map[frontier.Code]int       `json:"skipped_links,omitempty"`
+		SkipURLs    map[frontier.Code]int       `json:"skipped_urls,omitempty"`
 		Early       int                         `json:"early_requests"`
 		LeastMargin float64                     `json:"least_margin_seconds"`
 		RetryAfter  int                         `json:"retry_after_obeyed"`
-		Left        map[crawler.Reason]int      `json:"left,omitempty"`
+		Left        map[frontier.Code]int       `json:"left,omitempty"`
 		Waiting     []waiting                   `json:"waiting,omitempty"`
 		Changes     map[crawler.ChangeClass]int `json:"page_changes,omitempty"`
 		Unread      int                         `json:"unread,omitempty"`

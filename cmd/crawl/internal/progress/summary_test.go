@@ -37,14 +37,14 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test: 1 URL, due\n"},
 		"a budget": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Over = true })},
 			"http://a.test: 2 URLs, its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)\n"},
-		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, site dead (connect: refused): given up in this run\n"},
-		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, site dead: given up in this run\n"},
-		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
-		"two, and one":    {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, site dead: given up in this run\n"},
+		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, no answer (connect: refused): given up in this run\n"},
+		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, no answer: given up in this run\n"},
+		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+		"two, and one":    {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, no answer: given up in this run\n"},
 		"fetched again":   {[]frontier.SiteStatus{again("a.test", 0)}, ""},
 		"and queued, too": {[]frontier.SiteStatus{again("a.test", 1)}, "http://a.test: 1 URL and 3 to be fetched again, due in 1m30s (again)\n"},
 		"one private, one fetched again": {[]frontier.SiteStatus{again("a.test", 0), site("b.test", private)},
-			"http://b.test: 2 URLs, site dead (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+			"http://b.test: 2 URLs, no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
 		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Queued, st.Again, st.Excluded = 0, 1, "asked to" })},
 			"http://a.test: 1 URL to be fetched again, excluded (asked to); --lift a.test asks again\n"},
 	} {
@@ -75,7 +75,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	next := now.Add(7 * 24 * time.Hour).In(time.FixedZone("", 3600))
 	var s crawler.Summary
 	s.Pages, s.Frontier = 5, frontier.Stats{Entries: 2, Again: 3, NextDue: next, NextSite: "http://a.test", NextBy: frontier.AgainClock}
-	s.Left, s.NextAgain = map[crawler.Reason]int{crawler.SkipQueued: 2}, next
+	s.Left, s.NextAgain = map[frontier.Code]int{frontier.Queued: 2}, next
 	s.Waiting = []frontier.SiteStatus{{Site: "http://a.test", Again: 3, Due: next, By: frontier.AgainClock}}
 	v := &View{Stats: s.Stats, Since: time.Minute, Now: now}
 	status := crawler.Status{Time: now, Crawl: crawler.StatusCrawl{Done: 1, Queued: 2, Again: 3, Known: 6, NextAgain: next}}
@@ -110,7 +110,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	e.Last(10)
 	outputs["events"] = of.String()
 	for output, wants := range map[string][]string{
-		"summary":   {"left         2 URLs queued\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"summary":   {"left         2 URLs queued, can be requested now\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"by":"again"`},
 		"board":     {"1m0s  5 pages, 2 left, 3 to be fetched again\n", "a.test: next visit 168h0m0s"},
@@ -146,7 +146,7 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `"waiting":[{"site":"http://a.test","queued":1,"due":"2030-01-02T02:04:05Z","by":"robots"},` +
-		`{"site":"http://b.test","queued":2,"given_up":"site dead"},{"site":"http://c.test","queued":3,"budget_spent":true}]`
+		`{"site":"http://b.test","queued":2,"given_up":"dead"},{"site":"http://c.test","queued":3,"budget_spent":true}]`
 	if !strings.Contains(string(raw), want) {
 		t.Errorf("%s\nwant %s", raw, want)
 	}

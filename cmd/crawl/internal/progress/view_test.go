@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -23,8 +22,8 @@ func views() map[string]*View {
 	v.Stats.Pages, v.Stats.Requests, v.Stats.Bytes = 2861, 2990, 697_900_000
 	v.Stats.Status = map[int]int{200: 2861, 301: 40, 404: 7}
 	v.Stats.Errors = map[string]int{"stale": 1}
-	v.Stats.SkippedURLs = map[crawler.Reason]int{crawler.SkipRobots: 1}
-	v.Stats.SkippedLinks = map[crawler.Reason]int{crawler.SkipScope: 19176, crawler.SkipNoFollow: 12}
+	v.Stats.SkippedURLs = map[frontier.Code]int{frontier.RobotsDisallowed: 1}
+	v.Stats.SkippedLinks = map[frontier.Code]int{frontier.OutOfScope: 19176, frontier.NoFollow: 12}
 	v.Stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, Out: 3}
 	all["busy"] = v
 	waiting := *v

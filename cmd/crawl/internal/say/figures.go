@@ -56,10 +56,10 @@ func (c Count) Words(in func(string) string) string {
 }
 
 // InOrder returns the entries of m, the largest first.
-func InOrder[K ~string](m map[K]int) []Count {
+func InOrder[K comparable](m map[K]int) []Count {
 	var all []Count
 	for k, n := range m {
-		all = append(all, Count{string(k), n})
+		all = append(all, Count{fmt.Sprint(k), n})
 	}
 	slices.SortFunc(all, func(a, b Count) int { return cmp.Or(b.N-a.N, cmp.Compare(a.Of, b.Of)) })
 	return all

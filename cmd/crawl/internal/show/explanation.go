@@ -63,29 +63,30 @@ func fateOf(x *account.Explanation, now time.Time) string {
 	if !x.Fate.Time.IsZero() {
 		at = " at " + say.Stamp(x.Fate.Time)
 	}
-	switch x.Standing {
-	case account.StandsFetched:
+	if !x.Known && x.Code != frontier.Unknown {
+		return "not in the crawl: " + refusalInWords(x.Refusal)
+	}
+	switch x.Code {
+	case frontier.Fetched:
 		return "fetched" + at + ": " + x.Reason
-	case account.StandsRefused:
+	case frontier.RobotsDisallowed:
 		return "refused by robots.txt" + at + ": " + x.Reason
-	case account.StandsUse:
+	case frontier.UseRefused:
 		return "its owner refuses the purpose of the crawl" + at + ": " + x.Reason
-	case account.StandsFailed:
+	case frontier.Failed:
 		return "failed every time, the last one" + at + ": " + x.Reason
-	case account.StandsScope:
+	case frontier.ScopeNarrowed:
 		why := words.Links(x.Reason)
-		if x.Refusal.Reason != "" {
+		if x.Refusal.Code != frontier.Undecided {
 			why = refusalInWords(x.Refusal)
 		}
 		return "put aside" + at + ", because the settings were narrower than before: " + why + "; it is queued again once they are wider"
-	case account.StandsOptOut:
+	case frontier.OptedOut:
 		if !x.Purged.IsZero() {
 			return "opted out: " + x.Reason + "; what was captured of it was purged on " + say.Day(x.Purged)
 		}
 		return "left alone" + at + ", by the opt-out list: " + x.Reason
-	case account.StandsOut:
-		return "not in the crawl: " + refusalInWords(x.Refusal)
-	case account.StandsUnknown:
+	case frontier.Unknown:
 		return "not in the crawl: " + unknownInWords(x)
 	}
 	return queuedInWords(x, now)
@@ -103,16 +104,16 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 	case x.Ahead > 0:
 		first = fmt.Sprintf("; URLs of its site that come first: %d", x.Ahead)
 	}
-	switch x.Standing {
-	case account.StandsWaiting:
+	switch x.Code {
+	case frontier.Waiting:
 		return fmt.Sprintf("waiting until %s, in %s, for %s%s", say.Stamp(x.Until), say.Short(max(x.Until.Sub(now), 0)), words.Clock(x.Clock), first)
-	case account.StandsBudget:
+	case frontier.BudgetSpent:
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
-	case account.StandsLimit:
+	case frontier.LimitReached:
 		return "queued, but the limit of the crawl is reached"
-	case account.StandsDead:
+	case frontier.SiteDead:
 		return "queued, but its site does not answer, and was given up" + given + ": " + x.Reason
-	case account.StandsUnreachable:
+	case frontier.RobotsUnreachable:
 		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
 	}
 	return "queued, and due: the next run fetches it" + first
@@ -120,28 +121,28 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 
 // refusalInWords returns why a link did not enter the crawl.
 func refusalInWords(r crawler.Refusal) string {
-	switch r.Reason {
-	case crawler.SkipScope:
+	switch r.Code {
+	case frontier.OutOfScope:
 		return "it is out of scope (--" + r.Detail + ")"
-	case crawler.SkipDepth:
+	case frontier.TooDeep:
 		return "it is too many links from a seed (--" + r.Detail + ")"
-	case crawler.SkipFilter:
+	case frontier.Filtered:
 		return "it is excluded (--" + r.Detail + ")"
-	case crawler.SkipNoFollow:
+	case frontier.NoFollow:
 		return "the link is marked nofollow (" + r.Detail + ")"
-	case crawler.SkipOptOut:
+	case frontier.OptedOut:
 		return "it is on the opt-out list (" + r.Detail + ")"
-	case crawler.SkipTrap:
+	case frontier.Trap:
 		return "it looks like part of an endless space: " + r.Detail + " (--traps follow follows it)"
-	case crawler.SkipRedirects:
+	case frontier.TooManyRedirects:
 		return "it was redirected too often"
-	case crawler.SkipUse:
+	case frontier.UseRefused:
 		return "nothing of the page with the link was kept: its owner refuses the purpose of the crawl (" + r.Detail + ")"
-	case account.SkipShown:
+	case frontier.RequisitesOff:
 		return "it is no link to a page but a part of one, such as an image (--requisites page fetches those)"
-	case account.SkipSitemaps:
+	case frontier.SitemapsOff:
 		return "it is a sitemap, and these are not read (--sitemaps none)"
-	case account.SkipLinks:
+	case frontier.LinksOff:
 		return "only what sitemaps name is fetched (--sitemaps only)"
 	}
 	return r.String()
@@ -218,7 +219,7 @@ func linkedLines(l *say.Lines, x *account.Explanation) {
 		if i == 0 {
 			label = "linked on"
 		}
-		if link.Reason != "" {
+		if link.Code != frontier.Undecided {
 			why = ": " + refusalInWords(link.Refusal)
 		}
 		l.Told(label, "%s (%s)%s", link.From, link.Where, why)

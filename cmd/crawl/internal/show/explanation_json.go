@@ -3,7 +3,6 @@ package show
 import (
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
@@ -12,47 +11,47 @@ import (
 // The lines of crawl explain --json. The names of their fields are never changed.
 type (
 	explainedLine struct {
-		Asked     string           `json:"asked"`
-		URL       string           `json:"url,omitempty"`  // as it is queued
-		Known     bool             `json:"known"`          // it has entered the crawl
-		Near      string           `json:"near,omitempty"` // a URL that has entered the crawl and is nearly the same
-		Fate      account.Standing `json:"fate"`
-		Reason    string           `json:"reason,omitempty"`
-		Status    int              `json:"status,omitempty"`
-		Time      time.Time        `json:"time,omitzero"`
-		Clock     frontier.Clock   `json:"clock,omitempty"`
-		Until     time.Time        `json:"until,omitzero"`
-		Ahead     int              `json:"ahead,omitempty"`
-		Depth     int              `json:"depth"`
-		Hops      string           `json:"hops,omitempty"`
-		Tag       string           `json:"tag,omitempty"`
-		Found     []explainedStep  `json:"found,omitempty"` // from the URL back to a seed
-		Lost      string           `json:"found_lost,omitempty"`
-		Links     []explainedLink  `json:"links,omitempty"`
-		Robots    *explainedRules  `json:"robots,omitempty"`
-		Tries     []explainedTry   `json:"tries,omitempty"`
-		LeadsTo   string           `json:"redirects_to,omitempty"`
-		SameAs    string           `json:"same_as,omitempty"` // the URL whose answer has the archived body
-		SameAt    time.Time        `json:"same_at,omitzero"`
-		Gone      time.Time        `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
-		Purged    time.Time        `json:"purged,omitzero"`      // when its captures were purged
-		WARC      string           `json:"warc,omitempty"`
-		Offset    int64            `json:"offset,omitempty"`
-		Digest    string           `json:"digest,omitempty"`
-		SiteLeft  int              `json:"site_queued"`
-		SiteAgain int              `json:"site_again,omitempty"`
+		Asked     string          `json:"asked"`
+		URL       string          `json:"url,omitempty"`  // as it is queued
+		Known     bool            `json:"known"`          // it has entered the crawl
+		Near      string          `json:"near,omitempty"` // a URL that has entered the crawl and is nearly the same
+		Fate      frontier.Code   `json:"fate"`
+		Reason    string          `json:"reason,omitempty"`
+		Status    int             `json:"status,omitempty"`
+		Time      time.Time       `json:"time,omitzero"`
+		Clock     frontier.Clock  `json:"clock,omitempty"`
+		Until     time.Time       `json:"until,omitzero"`
+		Ahead     int             `json:"ahead,omitempty"`
+		Depth     int             `json:"depth"`
+		Hops      string          `json:"hops,omitempty"`
+		Tag       string          `json:"tag,omitempty"`
+		Found     []explainedStep `json:"found,omitempty"` // from the URL back to a seed
+		Lost      string          `json:"found_lost,omitempty"`
+		Links     []explainedLink `json:"links,omitempty"`
+		Robots    *explainedRules `json:"robots,omitempty"`
+		Tries     []explainedTry  `json:"tries,omitempty"`
+		LeadsTo   string          `json:"redirects_to,omitempty"`
+		SameAs    string          `json:"same_as,omitempty"` // the URL whose answer has the archived body
+		SameAt    time.Time       `json:"same_at,omitzero"`
+		Gone      time.Time       `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
+		Purged    time.Time       `json:"purged,omitzero"`      // when its captures were purged
+		WARC      string          `json:"warc,omitempty"`
+		Offset    int64           `json:"offset,omitempty"`
+		Digest    string          `json:"digest,omitempty"`
+		SiteLeft  int             `json:"site_queued"`
+		SiteAgain int             `json:"site_again,omitempty"`
 	}
 	explainedStep struct {
 		URL string `json:"url"`
 		Hop string `json:"hop,omitempty"` // left out: a seed
 	}
 	explainedLink struct {
-		From   string         `json:"from"`
-		Hop    string         `json:"hop"`
-		Where  string         `json:"where,omitempty"`
-		Rel    string         `json:"rel,omitempty"`
-		Reason crawler.Reason `json:"reason,omitempty"`
-		Detail string         `json:"detail,omitempty"`
+		From   string        `json:"from"`
+		Hop    string        `json:"hop"`
+		Where  string        `json:"where,omitempty"`
+		Rel    string        `json:"rel,omitempty"`
+		Reason frontier.Code `json:"reason,omitempty"`
+		Detail string        `json:"detail,omitempty"`
 	}
 	explainedRules struct {
 		URL      string         `json:"url"`
@@ -88,7 +87,7 @@ type (
 func ExplanationJSON(x *account.Explanation) any {
 	f := &x.Fate
 	l := explainedLine{
-		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Standing, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
+		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Code, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
 		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued, SiteAgain: x.Site.Again,
 	}
@@ -100,7 +99,7 @@ func ExplanationJSON(x *account.Explanation) any {
 		l.Found = append(l.Found, step)
 	}
 	for _, link := range x.Links {
-		l.Links = append(l.Links, explainedLink{link.From, link.Hop, link.Where, link.Rel, link.Reason, link.Detail})
+		l.Links = append(l.Links, explainedLink{link.From, link.Hop, link.Where, link.Rel, link.Code, link.Detail})
 	}
 	for _, t := range x.Tries {
 		l.Tries = append(l.Tries, explainedTry{t.Time.UTC(), t.Status, t.Start.UTC(), t.Duration.Seconds(), t.Size, t.Annotations})

@@ -13,11 +13,11 @@ import (
 )
 
 // Each state of a URL has a sentence of its own.
-func TestEachStandingIsToldInASentence(t *testing.T) {
-	said := map[string]account.Standing{}
+func TestEachFateIsToldInASentence(t *testing.T) {
+	said := map[string]frontier.Code{}
 	now := time.Now()
-	for _, s := range append(account.Standings(), account.StandsOut, account.StandsUnknown) {
-		x := &account.Explanation{Listed: account.Listed{Standing: s, Reason: "because", Until: now.Add(time.Minute)}}
+	for _, s := range append(frontier.Fates(), frontier.Unknown) {
+		x := &account.Explanation{Known: s != frontier.Unknown, Listed: account.Listed{Code: s, Reason: "because", Until: now.Add(time.Minute)}}
 		text := fateOf(x, now)
 		if other, twice := said[text]; twice {
 			t.Errorf("%s and %s are both %q", s, other, text)
@@ -28,15 +28,15 @@ func TestEachStandingIsToldInASentence(t *testing.T) {
 		x    account.Explanation
 		want string
 	}{
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsQueued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsWaiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
+		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
+		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
+		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Waiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
+		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
 			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, Links: make([]account.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsUnknown}, HasLinks: true}, "no page that was fetched links to it"},
-		{account.Explanation{Listed: account.Listed{Standing: account.StandsScope, Reason: "too deep"}}, "links beyond --depth; it is queued again once they are wider"},
+		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Links: make([]account.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
+		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, HasLinks: true}, "no page that was fetched links to it"},
+		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.ScopeNarrowed, Reason: "depth"}}, "links beyond --depth; it is queued again once they are wider"},
 	} {
 		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
@@ -68,12 +68,12 @@ func TestALongExplanationIsCut(t *testing.T) {
 // Each reason for refusing a link has words of its own.
 func TestEachRefusalIsToldInWords(t *testing.T) {
 	said := map[string]bool{}
-	for _, r := range []crawler.Reason{
-		crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipTrap,
-		crawler.SkipRedirects, crawler.SkipUse, account.SkipShown, account.SkipSitemaps, account.SkipLinks,
+	for _, r := range []frontier.Code{
+		frontier.OutOfScope, frontier.TooDeep, frontier.Filtered, frontier.NoFollow, frontier.OptedOut, frontier.Trap,
+		frontier.TooManyRedirects, frontier.UseRefused, frontier.RequisitesOff, frontier.SitemapsOff, frontier.LinksOff,
 	} {
-		text := refusalInWords(crawler.Refusal{Reason: r, Detail: "depth 3"})
-		if said[text] || text == (crawler.Refusal{Reason: r, Detail: "depth 3"}).String() {
+		text := refusalInWords(crawler.Refusal{Code: r, Detail: "depth 3"})
+		if said[text] || text == (crawler.Refusal{Code: r, Detail: "depth 3"}).String() {
 			t.Errorf("%s: %q", r, text)
 		}
 		said[text] = true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // Permits returns the flag that permits a site without a public address, or "" if detail
@@ -22,44 +23,31 @@ var Changes = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// linkWords are the words for the reasons why a link does not bring its URL into the
-// crawl.
-var linkWords = map[crawler.Reason]string{
-	crawler.SkipScope:     "links out of scope",
-	crawler.SkipDepth:     "links beyond --depth",
-	crawler.SkipFilter:    "links excluded by --include, --exclude or --exclude-from",
-	crawler.SkipNoFollow:  "links marked nofollow",
-	crawler.SkipOptOut:    "links left alone by the opt-out list",
-	crawler.SkipRedirects: "redirects after too many others",
-	crawler.SkipTrap:      "links into traps",
-	crawler.SkipHook:      "links refused by the program",
+// linkWords have the flags of the command for links of some codes.
+var linkWords = map[frontier.Code]string{
+	frontier.TooDeep:  "beyond --depth",
+	frontier.Filtered: "excluded by --include, --exclude or --exclude-from",
+	frontier.Trap:     "into traps",
 }
 
-// urlWords are the words for the reasons why a URL of the crawl is not fetched.
-var urlWords = map[crawler.Reason]string{
-	crawler.SkipRobots:            "URLs forbidden by robots.txt",
-	crawler.SkipFailed:            "URLs failed every time",
-	crawler.SkipNarrowed:          "URLs put aside, as the scope is narrower now",
-	crawler.SkipOptOut:            "URLs left alone by the opt-out list",
-	crawler.SkipUse:               "URLs whose owner refuses the purpose of the crawl",
-	crawler.SkipSiteDead:          "URLs of sites that do not answer",
-	crawler.SkipRobotsUnreachable: "URLs of sites whose robots.txt cannot be had",
-	crawler.SkipBudget:            "URLs of sites whose budget is spent",
-	crawler.SkipExcluded:          "URLs of excluded sites",
-	crawler.SkipLimit:             "URLs beyond the limit",
-	crawler.SkipWaits:             "URLs waiting for a clock",
-	crawler.SkipQueued:            "URLs queued",
+// URLs returns, for the name of a frontier.Code, why URLs of the crawl are not fetched. The
+// words begin with the noun URLs.
+func URLs(name string) string {
+	var c frontier.Code
+	if c.UnmarshalText([]byte(name)) != nil {
+		return "URLs " + name
+	}
+	return "URLs " + c.Words()
 }
 
-// URLs returns why URLs of the crawl are not fetched. The words begin with the noun URLs.
-func URLs(reason string) string {
-	return cmp.Or(urlWords[crawler.Reason(reason)], "URLs "+reason)
-}
-
-// Links returns why links do not bring their URL into the crawl. The words begin with the
-// noun links.
-func Links(reason string) string {
-	return cmp.Or(linkWords[crawler.Reason(reason)], "links "+reason)
+// Links returns, for the name of a frontier.Code, why links do not bring their URL into the
+// crawl. The words begin with the noun links.
+func Links(name string) string {
+	var c frontier.Code
+	if c.UnmarshalText([]byte(name)) != nil {
+		return "links " + name
+	}
+	return "links " + cmp.Or(linkWords[c], c.Words())
 }
 
 // stageWords describe why a request was not answered.

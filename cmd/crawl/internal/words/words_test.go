@@ -7,28 +7,18 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Each reason and each stage has words, also in the singular.
-func TestEveryReasonHasWords(t *testing.T) {
-	for _, r := range []crawler.Reason{crawler.SkipOptOut, crawler.SkipUse, crawler.SkipExcluded, crawler.SkipRobots, crawler.SkipFailed, crawler.SkipNarrowed, crawler.SkipSiteDead, crawler.SkipRobotsUnreachable, crawler.SkipBudget, crawler.SkipLimit, crawler.SkipWaits, crawler.SkipQueued} {
-		if urlWords[r] == "" {
-			t.Errorf("%s has no words", r)
-		}
-	}
-	for _, r := range []crawler.Reason{crawler.SkipScope, crawler.SkipDepth, crawler.SkipFilter, crawler.SkipNoFollow, crawler.SkipOptOut, crawler.SkipRedirects, crawler.SkipHook, crawler.SkipTrap} {
-		if linkWords[r] == "" {
-			t.Errorf("%s has no words", r)
-		}
-	}
+// Each stage has words, also in the singular.
+func TestEveryStageHasWords(t *testing.T) {
 	for _, s := range allStages(t) {
 		if Stage(s) == s {
 			t.Errorf("%s has no words", s)
 		}
 	}
-	counts := say.InOrder(map[crawler.Reason]int{crawler.SkipScope: 1, crawler.SkipNoFollow: 7, "new": 7})
+	counts := say.InOrder(map[string]int{frontier.OutOfScope.String(): 1, frontier.NoFollow.String(): 7, "new": 7})
 	var got []string
 	for _, c := range counts {
 		got = append(got, c.Words(Links))
@@ -64,10 +54,8 @@ func TestWordsFitOne(t *testing.T) {
 	for stage := range stageWords {
 		see(string(stage), Stage)
 	}
-	for reason := range urlWords {
-		see(string(reason), URLs)
-	}
-	for reason := range linkWords {
-		see(string(reason), Links)
+	for c := frontier.Code(1); c <= frontier.Unknown; c++ {
+		see(c.String(), URLs)
+		see(c.String(), Links)
 	}
 }

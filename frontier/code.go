@@ -1,0 +1,134 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Code says in one word what became of a URL or a link: that it was fetched, or why it was
+// not. Fates, skips, lists, reports and JSON all use it.
+type Code uint8
+
+// The codes that a Fate can have. They are stored as numbers, so their order never changes.
+const (
+	Undecided         Code = iota // the zero value: there is no fate yet
+	Fetched                       // the server answered; see Fate.Status
+	RobotsDisallowed              // a rule of robots.txt forbids it
+	RobotsUnreachable             // its site was given up: robots.txt could not be fetched
+	Failed                        // error after the last try; Detail names its class
+	SiteDead                      // its site was given up: no answer, six times in a row
+	ScopeNarrowed                 // put aside: the scope was changed after it was queued
+	Waiting                       // queued, and not due yet
+	UseRefused                    // the owner refuses the purpose of the crawl; Detail is the statement, Status is 0 if there was no request
+	OptedOut                      // it is on the list of URLs that no crawl of this machine requests; Detail is the line
+)
+
+// The codes of queued URLs, with Waiting, RobotsUnreachable and SiteDead.
+const (
+	Queued       Code = iota + OptedOut + 1 // it can be requested now
+	BudgetSpent                             // the budget of its site is spent
+	LimitReached                            // the limit of the crawl is reached
+	Excluded                                // its site was excluded while the crawl ran
+)
+
+// The codes of links that did not bring their URL into the crawl, with OptedOut and
+// UseRefused.
+const (
+	OutOfScope       Code = iota + Excluded + 1
+	TooDeep               // too many links away from a seed
+	Filtered              // excluded by a pattern
+	NoFollow              // marked nofollow
+	TooManyRedirects      // redirected more often than the crawl follows
+	Trap                  // looks like part of an endless space
+	RefusedByProgram      // by a callback of the program
+	RequisitesOff         // it is a requisite, and the crawl fetches none
+	SitemapsOff           // it is a sitemap, and the crawl reads none
+	LinksOff              // it is a link of a page, and the crawl follows only sitemaps
+	Unknown               // nothing that is kept says why
+	endOfCodes
+)
+
+// codes has the name of each code, the words for it, and the names that earlier releases had
+// for it.
+var codes = [endOfCodes]struct {
+	name, words string
+	earlier     []string
+}{
+	Undecided:         {"undecided", "undecided", nil},
+	Fetched:           {"fetched", "answered, with any status", nil},
+	RobotsDisallowed:  {"refused", "forbidden by robots.txt", []string{"robots disallowed"}},
+	RobotsUnreachable: {"unreachable", "queued at a site whose robots.txt cannot be fetched", []string{"robots unreachable"}},
+	Failed:            {"failed", "failed every time", nil},
+	SiteDead:          {"dead", "queued at a site that does not answer", []string{"site dead"}},
+	ScopeNarrowed:     {"scope", "put aside, as the scope is narrower now", []string{"scope narrowed"}},
+	Waiting:           {"waiting", "queued, waiting for a clock", []string{"waits"}},
+	UseRefused:        {"use", "refused by the owner for the purpose of the crawl", []string{"use refused"}},
+	OptedOut:          {"optout", "on the opt-out list", []string{"opted out"}},
+	Queued:            {"queued", "queued, can be requested now", nil},
+	BudgetSpent:       {"budget", "queued at a site whose budget is spent", []string{"site budget spent"}},
+	LimitReached:      {"limit", "queued, and the limit of the crawl is reached", []string{"limit reached"}},
+	Excluded:          {"excluded", "queued at a site that was excluded", nil},
+	OutOfScope:        {"outside", "out of scope", []string{"out of scope"}},
+	TooDeep:           {"depth", "too many links from a seed", []string{"too deep"}},
+	Filtered:          {"filter", "excluded by a pattern", []string{"filtered"}},
+	NoFollow:          {"nofollow", "marked nofollow", nil},
+	TooManyRedirects:  {"redirects", "redirected too often", []string{"too many redirects"}},
+	Trap:              {"trap", "part of an endless space", nil},
+	RefusedByProgram:  {"program", "refused by the program", []string{"refused by the program"}},
+	RequisitesOff:     {"requisite", "to a part of a page, which this crawl does not fetch", []string{"no link"}},
+	SitemapsOff:       {"sitemap", "to a sitemap, which this crawl does not read", []string{"sitemaps not read"}},
+	LinksOff:          {"link", "on a page, in a crawl that follows only sitemaps", []string{"links not followed"}},
+	Unknown:           {"unknown", "not in the crawl for a reason that is not kept", nil},
+}
+
+// Fates returns the codes of URLs that have entered a crawl, in the order in which lists and
+// reports show them. Excluded is not one of them: only a crawl that runs has it, and lists
+// call such URLs Queued.
+func Fates() []Code {
+	return []Code{
+		Fetched, RobotsDisallowed, UseRefused, Failed, ScopeNarrowed, OptedOut,
+		Queued, Waiting, BudgetSpent, LimitReached, SiteDead, RobotsUnreachable,
+	}
+}
+
+// String returns the name of the code: the word that JSON and the flags of commands use.
+func (c Code) String() string {
+	if c < endOfCodes {
+		return codes[c].name
+	}
+	return fmt.Sprintf("code %d", uint8(c))
+}
+
+// Words returns what the code says, in words that follow "URLs" or "links".
+func (c Code) Words() string {
+	if c < endOfCodes {
+		return codes[c].words
+	}
+	return c.String()
+}
+
+// MarshalText returns the name of the code.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads the name of a code. It also reads the names of earlier releases.
+func (c *Code) UnmarshalText(name []byte) error {
+	for i, known := range codes {
+		if known.name == string(name) || slices.Contains(known.earlier, string(name)) {
+			*c = Code(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("frontier: %q is not one of %s", name, strings.Join(codeNames(), ", "))
+}
+
+func codeNames() (names []string) {
+	for _, known := range codes {
+		names = append(names, known.name)
+	}
+	return names
+}
+
+// Aside reports whether an entry with this fate is only put aside. An entry that is put aside
+// is queued again after the scope, or the list that excluded it, has changed.
+func (c Code) Aside() bool { return c == ScopeNarrowed || c == OptedOut }
