@@ -86,7 +86,7 @@ func (a amount[T]) read(text string) (T, error) {
 	return n, err
 }
 
-func (a amount[T]) measure(text string) (float64, error) {
+func (a amount[T]) Measure(text string) (float64, error) {
 	n, err := a.read(text)
 	if n == 0 {
 		return math.Inf(1), err

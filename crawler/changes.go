@@ -3,6 +3,8 @@ package crawler
 import (
 	"fmt"
 	"time"
+
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // asked has the options of a run, stored with the crawl so that the next run can report
@@ -32,8 +34,8 @@ type Start struct {
 // A Change is a setting that differs from the last run.
 type Change struct {
 	Setting, Was, Is string
-	Way              Way
-	Effect           Effect
+	Way              setting.Way
+	Effect           setting.Effect
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
@@ -62,7 +64,7 @@ func (c *Crawler) asked() asked {
 func (a asked) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {
-		if s.Resume == ThisRun {
+		if s.Resume == setting.ThisRun {
 			continue
 		}
 		was, known := a.Settings[s.Name]
@@ -70,7 +72,7 @@ func (a asked) changes(o *Options) (all []Change) {
 			was = usual[i].String()
 		}
 		if is := s.String(); was != is {
-			all = append(all, Change{Setting: s.Name, Was: InWords(was), Is: InWords(is), Way: s.Compare(was, is), Effect: s.Resume})
+			all = append(all, Change{Setting: s.Name, Was: setting.InWords(was), Is: setting.InWords(is), Way: s.Compare(was, is), Effect: s.Resume})
 		}
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"golang.org/x/time/rate"
 )
 
@@ -118,7 +119,7 @@ func differences(was, is map[string]string) string {
 	var all []string
 	for _, name := range limitNames {
 		if was[name] != is[name] {
-			all = append(all, fmt.Sprintf("%s %s -> %s", name, InWords(was[name]), InWords(is[name])))
+			all = append(all, fmt.Sprintf("%s %s -> %s", name, setting.InWords(was[name]), setting.InWords(is[name])))
 		}
 	}
 	return strings.Join(all, "; ")

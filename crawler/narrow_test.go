@@ -16,6 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -86,9 +87,9 @@ func TestURLsPutAsideComeBack(t *testing.T) {
 				if n := sum.SkippedURLs[frontier.ScopeNarrowed]; n != shelf-narrow.kept || sum.End != crawler.EndDone {
 					t.Errorf("%d URLs are put aside, want %d; ended %q", n, shelf-narrow.kept, sum.End)
 				}
-				if want := (crawler.Change{Setting: "limit", Was: "2", Is: "none", Way: crawler.Wider, Effect: crawler.FromNowOn}); len(start.Changes) != 2 ||
+				if want := (crawler.Change{Setting: "limit", Was: "2", Is: "none", Way: setting.Wider, Effect: setting.FromNowOn}); len(start.Changes) != 2 ||
 					!slices.Contains(start.Changes, want) || !slices.ContainsFunc(start.Changes, func(c crawler.Change) bool {
-					return c.Setting == narrow.setting && c.Is == narrow.is && c.Way == crawler.Tighter
+					return c.Setting == narrow.setting && c.Is == narrow.is && c.Way == setting.Tighter
 				}) {
 					t.Errorf("changes: %v", start.Changes)
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -31,7 +32,7 @@ func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	if told != "[delay: 1s -> 3s]" {
 		t.Error(told)
 	}
-	if all := (asked{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != Wider || all[0].Effect != SortsURLs {
+	if all := (asked{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != setting.Wider || all[0].Effect != setting.SortsURLs {
 		t.Errorf("%+v", all)
 	}
 }

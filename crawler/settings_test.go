@@ -17,16 +17,17 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // unsaid are the options without a text form.
 var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "Logger"}
 
 // setting returns a setting of o.
-func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {
+func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {
 	t.Helper()
 	all := o.Settings()
-	i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name })
+	i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == name })
 	if i < 0 {
 		t.Fatalf("no setting is named %s", name)
 	}
@@ -34,7 +35,7 @@ func setting(t *testing.T, o *crawler.Options, name string) crawler.Setting {
 }
 
 // sample returns a value that is not the default.
-func sample(s crawler.Setting) string {
+func sample(s setting.Setting) string {
 	switch of := s.Type(); of {
 	case "number":
 		return "7"
@@ -92,7 +93,7 @@ func TestEachOptionIsASetting(t *testing.T) {
 		names[row.Name] = true
 		fields = append(fields, row.Field)
 		var o crawler.Options
-		s := setting(t, &o, row.Name)
+		s := settingOf(t, &o, row.Name)
 		if err := s.Set(sample(s)); err != nil {
 			t.Errorf("%s: %v", s.Name, err)
 		}
@@ -124,7 +125,7 @@ func TestSettingsSetTheirOwnText(t *testing.T) {
 				continue // Set with an empty text adds nothing to a list
 			}
 			var o, again crawler.Options
-			s, copied := setting(t, &o, row.Name), setting(t, &again, row.Name)
+			s, copied := settingOf(t, &o, row.Name), settingOf(t, &again, row.Name)
 			if err := s.Set(text); err != nil {
 				t.Errorf("%s %q: %v", s.Name, text, err)
 			}
@@ -159,7 +160,7 @@ func TestDefaultsAreThoseOfTheComments(t *testing.T) {
 	for _, s := range new(crawler.Options).Settings() {
 		switch s.Type() {
 		case "number", "duration", "size":
-			if is := crawler.InWords(s.String()); said[s.Field] != is {
+			if is := setting.InWords(s.String()); said[s.Field] != is {
 				t.Errorf("%s is %s by default, its comment says %q", s.Field, is, said[s.Field])
 			}
 		}
@@ -194,7 +195,7 @@ func TestHowSettingsArePrinted(t *testing.T) {
 		{"proxy", []string{"env"}, "env: none http://proxy.example:8"},
 	} {
 		var o crawler.Options
-		s := setting(t, &o, row.name)
+		s := settingOf(t, &o, row.name)
 		for _, text := range row.set {
 			if err := s.Set(text); err != nil {
 				t.Errorf("%s %q: %v", row.name, text, err)
@@ -205,7 +206,7 @@ func TestHowSettingsArePrinted(t *testing.T) {
 		}
 	}
 	o := crawler.Options{Wire: crawler.Wire{Proxy: func(*url.URL) (*url.URL, error) { return nil, nil }}, Scope: crawler.ScopeFunc(nil)}
-	if proxy, scope := setting(t, &o, "proxy").String(), setting(t, &o, "scope").String(); proxy != "a function" || scope != "crawler.ScopeFunc" {
+	if proxy, scope := settingOf(t, &o, "proxy").String(), settingOf(t, &o, "scope").String(); proxy != "a function" || scope != "crawler.ScopeFunc" {
 		t.Errorf("functions are printed as %q and %q", proxy, scope)
 	}
 }
@@ -245,7 +246,7 @@ func TestSettingsRefuse(t *testing.T) {
 		{"proxy", "env", `HTTPS_PROXY: "gopher" is no scheme of a proxy: write http, https or socks5, as in http://HOST:PORT`},
 	} {
 		var o crawler.Options
-		err := setting(t, &o, row.name).Set(row.text)
+		err := settingOf(t, &o, row.name).Set(row.text)
 		if err == nil || err.Error() != row.want {
 			t.Errorf("%s %s: %v, want %s", row.name, row.text, err, row.want)
 		}
@@ -254,7 +255,7 @@ func TestSettingsRefuse(t *testing.T) {
 		}
 	}
 	var o crawler.Options
-	s := setting(t, &o, "output")
+	s := settingOf(t, &o, "output")
 	for _, names := range [][2]string{{"none", "warc"}, {"warc", "none"}} {
 		o.Output = nil
 		if err := s.Set(names[0]); err != nil {
@@ -281,14 +282,14 @@ func TestSettingsCompare(t *testing.T) {
 		{"requisites", []string{"none", "page"}}, {"nofollow", []string{"obey", "ignore"}}, {"robots-forbidden", []string{"deny", "allow"}},
 		{"allow-private", []string{"no", "yes"}},
 	} {
-		s := setting(t, new(crawler.Options), row.name)
+		s := settingOf(t, new(crawler.Options), row.name)
 		for i, was := range row.from {
 			for j, is := range row.from {
-				want := crawler.Other
+				want := setting.Other
 				if j < i {
-					want = crawler.Tighter
+					want = setting.Tighter
 				} else if j > i {
-					want = crawler.Wider
+					want = setting.Wider
 				}
 				if got := s.Compare(was, is); got != want {
 					t.Errorf("%s: %s -> %s is %s, want %s", s.Name, was, is, got, want)
@@ -300,7 +301,7 @@ func TestSettingsCompare(t *testing.T) {
 		{"scope", "main.Mine", "any"}, {"scope", "host", "main.Mine"}, {"exclude", "x", "y"}, {"timeout", "1s", "2s"}, {"patience", "1s", "0"},
 		{"dialect", "rfc9309", "google"}, {"proxy", "", "http://p"}, {"output", "none", "warc"}, {"delay", "unknown", "1s"},
 	} {
-		if got := setting(t, new(crawler.Options), row[0]).Compare(row[1], row[2]); got != crawler.Other {
+		if got := settingOf(t, new(crawler.Options), row[0]).Compare(row[1], row[2]); got != setting.Other {
 			t.Errorf("%s: %s -> %s is %s", row[0], row[1], row[2], got)
 		}
 	}
@@ -310,12 +311,12 @@ func TestSettingsCompare(t *testing.T) {
 func TestASettingOfAnotherKind(t *testing.T) {
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
 	fs.String("mine", "x", "")
-	s := crawler.Setting{Name: "mine", Larger: crawler.Wider, Value: fs.Lookup("mine").Value}
-	if s.Type() != "text" || s.IsBoolFlag() || s.Compare("1", "2") != crawler.Other || s.String() != "x" || (crawler.Setting{}).String() != "" {
+	s := setting.Setting{Name: "mine", Larger: setting.Wider, Value: fs.Lookup("mine").Value}
+	if s.Type() != "text" || s.IsBoolFlag() || s.Compare("1", "2") != setting.Other || s.String() != "x" || (setting.Setting{}).String() != "" {
 		t.Errorf("%s of type %s", s, s.Type())
 	}
 	for value, want := range map[string]string{"": "none", "0": "none", "0.0": "none", "1": "1", "-1": "-1", "x": "x", "0s": "0s", "NaN": "NaN"} {
-		if got := crawler.InWords(value); got != want {
+		if got := setting.InWords(value); got != want {
 			t.Errorf("%q in words: %q", value, got)
 		}
 	}
@@ -361,7 +362,7 @@ func TestRunsReportChangedSettings(t *testing.T) {
 				o.BodyBudget, o.Delay, o.Limit, o.MaxHostPages, o.AllowPrivate = 1<<20, 3*time.Second, 9, -1, true
 				o.ConnectTo = []fetch.ConnectTo{{Host: "b.example", ToHost: "c.example", ToPort: "80"}}
 				o.Scope = crawler.Anywhere()
-				if err := setting(t, o, "proxy").Set("http://me:secret@p.example:1"); err != nil {
+				if err := settingOf(t, o, "proxy").Set("http://me:secret@p.example:1"); err != nil {
 					t.Error(err)
 				}
 				o.ConnectTo = append(o.ConnectTo, fetch.ConnectTo{Host: "a.example"}) // a.example is not requested through the proxy
@@ -379,7 +380,7 @@ func TestRunsReportChangedSettings(t *testing.T) {
 				o.OnStart = func(s crawler.Start) {
 					for _, c := range s.Changes {
 						said = append(said, fmt.Sprintf("%s (%s)", c, c.Way))
-						if sorts := c.Setting == "scope" || c.Setting == "exclude"; (c.Effect == crawler.SortsURLs) != sorts {
+						if sorts := c.Setting == "scope" || c.Setting == "exclude"; (c.Effect == setting.SortsURLs) != sorts {
 							t.Errorf("%s: %s", c, c.Effect)
 						}
 					}
@@ -425,10 +426,10 @@ func TestTheLeastOfEachNumber(t *testing.T) {
 			t.Errorf("%s has no row", s.Name)
 		}
 		var o crawler.Options
-		if err := setting(t, &o, s.Name).Set(want.below); err == nil {
+		if err := settingOf(t, &o, s.Name).Set(want.below); err == nil {
 			t.Errorf("%s may be %s", s.Name, want.below)
 		}
-		if err := setting(t, &o, s.Name).Set(want.least); err != nil || shown(&o)[s.Field] != want.held {
+		if err := settingOf(t, &o, s.Name).Set(want.least); err != nil || shown(&o)[s.Field] != want.held {
 			t.Errorf("%s %s: %s (%v), want %s", s.Name, want.least, shown(&o)[s.Field], err, want.held)
 		}
 	}
@@ -448,7 +449,7 @@ func TestNumbersAreReadExactly(t *testing.T) {
 		{"delay", "1ns", "1ns"}, {"delay", "1h2m3s", "1h2m3s"},
 	} {
 		var o crawler.Options
-		s := setting(t, &o, row.name)
+		s := settingOf(t, &o, row.name)
 		err := s.Set(row.text)
 		if got := shown(&o)[s.Field]; (err == nil) != (row.want != "") || err == nil && got != row.want {
 			t.Errorf("%s %s: %s (%v), want %s", row.name, row.text, got, err, row.want)
@@ -457,7 +458,7 @@ func TestNumbersAreReadExactly(t *testing.T) {
 	for text, want := range map[string]string{
 		"9": "9 has no unit", "19": "19 has no unit", "4294967295": "4294967295 has no unit", "4294967296": `"4294967296" is no duration`, "a": `"a" is no duration`,
 	} {
-		if err := setting(t, new(crawler.Options), "delay").Set(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := settingOf(t, new(crawler.Options), "delay").Set(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("delay %s: %v, want %s", text, err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -76,13 +77,13 @@ func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error
 	all := o.Settings()
 	s.Own, s.Reason = own, reason
 	for _, one := range own {
-		i := slices.IndexFunc(all, func(of Setting) bool { return of.Name == one.Name })
+		i := slices.IndexFunc(all, func(of setting.Setting) bool { return of.Name == one.Name })
 		if i < 0 {
 			continue
 		}
 		switch one.Name {
 		case "delay", "max-host-bytes", "max-host-pages", "max-host-time", "robots-forbidden":
-			if err := all[i].restore(one.Value); err != nil {
+			if err := restore(all[i], one.Value); err != nil {
 				return s, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -30,11 +31,11 @@ func ReadStored(from Values) (s Stored, ok bool, err error) {
 	s.Options.Identity = last.Identity
 	for _, set := range s.Options.Settings() {
 		text, known := last.Settings[set.Name]
-		if !known || set.Group == GroupWire || text == set.String() {
+		if !known || set.Group == setting.GroupWire || text == set.String() {
 			continue
 		}
-		if err := set.restore(text); err != nil {
-			s.Untold = append(s.Untold, Change{Setting: set.Name, Was: InWords(text), Is: InWords(set.String()), Way: Other, Effect: set.Resume})
+		if err := restore(set, text); err != nil {
+			s.Untold = append(s.Untold, Change{Setting: set.Name, Was: setting.InWords(text), Is: setting.InWords(set.String()), Way: setting.Other, Effect: set.Resume})
 		}
 	}
 	return s, true, nil
@@ -44,7 +45,7 @@ func ReadStored(from Values) (s Stored, ok bool, err error) {
 var listSettings = []string{"alias"}
 
 // restore sets a value from the text of String.
-func (s Setting) restore(text string) error {
+func restore(s setting.Setting, text string) error {
 	if !slices.Contains(listSettings, s.Name) {
 		return s.Set(text)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -56,7 +57,7 @@ func TestStoredSettingsAreThoseOfTheLastRun(t *testing.T) {
 	}
 	want := was.Settings()
 	for i, is := range s.Options.Settings() {
-		if is.Group != crawler.GroupWire && is.String() != want[i].String() {
+		if is.Group != setting.GroupWire && is.String() != want[i].String() {
 			t.Errorf("%s is %q, want %q", is.Name, is, want[i])
 		}
 	}

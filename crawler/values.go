@@ -37,7 +37,7 @@ func (c choice[T]) IsBoolFlag() bool { return c.flag }
 func (c choice[T]) String() string { return c.word(*c.to) }
 
 func (c choice[T]) Set(text string) error {
-	n, err := c.measure(text)
+	n, err := c.Measure(text)
 	if err == nil {
 		*c.to = c.of(c.words[int(n)])
 	}
@@ -45,7 +45,7 @@ func (c choice[T]) Set(text string) error {
 }
 
 // measure returns the index of a word.
-func (c choice[T]) measure(text string) (float64, error) {
+func (c choice[T]) Measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]
 		if yes {
@@ -153,7 +153,7 @@ func (p pattern) Set(text string) (err error) {
 }
 
 // measure cannot compare two expressions; each one is narrower than none.
-func (p pattern) measure(text string) (float64, error) {
+func (p pattern) Measure(text string) (float64, error) {
 	if text == "" {
 		return math.Inf(1), nil
 	}

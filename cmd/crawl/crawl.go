@@ -21,6 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 var errForced = errors.New("stopped at once")
@@ -203,7 +204,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	refused := false
 	for _, c := range s.Changes {
 		p.note("crawl: not as in the last run: %s", change(c))
-		refused = refused || c.Way != crawler.Tighter && (c.Effect == crawler.SortsURLs || c.Effect == crawler.SortsLink)
+		refused = refused || c.Way != setting.Tighter && (c.Effect == setting.SortsURLs || c.Effect == setting.SortsLink)
 	}
 	if refused && !opts.Rescan {
 		p.note("crawl: links that were refused before come back with --rescan only")
@@ -228,7 +229,7 @@ func change(c crawler.Change) string {
 			text = "--" + text
 		}
 	}
-	if c.Way != crawler.Other {
+	if c.Way != setting.Other {
 		text += " (" + string(c.Way) + ")"
 	}
 	return text

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/pflag"
 )
 
@@ -179,9 +180,9 @@ func TestSettingsStandInTheHelp(t *testing.T) {
 // A setting that only programs can set is not printed as a flag.
 func TestChangesAreSaidAsFlags(t *testing.T) {
 	for want, c := range map[string]crawler.Change{
-		"--depth: 1 -> 2 (wider)":            {Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider},
-		"--dialect: rfc9309 -> google":       {Setting: "dialect", Was: "rfc9309", Is: "google", Way: crawler.Other},
-		"nofollow: ignore -> obey (tighter)": {Setting: "nofollow", Was: "ignore", Is: "obey", Way: crawler.Tighter},
+		"--depth: 1 -> 2 (wider)":            {Setting: "depth", Was: "1", Is: "2", Way: setting.Wider},
+		"--dialect: rfc9309 -> google":       {Setting: "dialect", Was: "rfc9309", Is: "google", Way: setting.Other},
+		"nofollow: ignore -> obey (tighter)": {Setting: "nofollow", Was: "ignore", Is: "obey", Way: setting.Tighter},
 	} {
 		if got := change(c); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -230,9 +231,9 @@ changes are printed at its start, marked as tighter or wider, and recorded in
 This page is made from the table of settings in crawler/settings.go and
 cmd/crawl/internal/settings/settings.go: ` + "`go test ./cmd/crawl -run Settings -rewrite`" + `.
 `)
-	var effects []crawler.Effect
-	by := map[crawler.Effect][]string{}
-	var group crawler.Group
+	var effects []setting.Effect
+	by := map[setting.Effect][]string{}
+	var group setting.Group
 	for _, s := range settings.Usual().All() {
 		if s.Group != group {
 			group = s.Group
@@ -242,7 +243,7 @@ cmd/crawl/internal/settings/settings.go: ` + "`go test ./cmd/crawl -run Settings
 		if s.Field != "" {
 			field = "`" + s.Field + "`"
 		}
-		row := fmt.Sprintf("| `--%s` | %s | %s | %s | %s | %s |\n", s.Name, valueOf(s), crawler.InWords(s.String()), cell(s.Help), tighter(s), field)
+		row := fmt.Sprintf("| `--%s` | %s | %s | %s | %s | %s |\n", s.Name, valueOf(s), setting.InWords(s.String()), cell(s.Help), tighter(s), field)
 		b.WriteString(strings.ReplaceAll(row, "|  ", "| "))
 		if !slices.Contains(effects, s.Resume) {
 			effects = append(effects, s.Resume)
@@ -257,7 +258,7 @@ cmd/crawl/internal/settings/settings.go: ` + "`go test ./cmd/crawl -run Settings
 }
 
 // valueOf returns the values of a setting.
-func valueOf(s crawler.Setting) string {
+func valueOf(s setting.Setting) string {
 	of := s.Type()
 	switch {
 	case s.Unit != "" && of == "number":
@@ -269,16 +270,16 @@ func valueOf(s crawler.Setting) string {
 }
 
 // tighter returns which values of a setting mean fewer requests to sites.
-func tighter(s crawler.Setting) string {
+func tighter(s setting.Setting) string {
 	first, _, choice := strings.Cut(s.Type(), "|")
 	switch {
-	case s.Larger == crawler.Other:
+	case s.Larger == setting.Other:
 		return ""
 	case choice:
 		return first
 	case s.Type() == "regexp":
 		return "any"
-	case s.Larger == crawler.Tighter:
+	case s.Larger == setting.Tighter:
 		return "more"
 	}
 	return "less"

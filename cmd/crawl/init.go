@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/cobra"
 )
 
@@ -75,7 +75,7 @@ func jobTemplate(name string, all bool) (string, error) {
 // allSettings returns the settings that a job file may have, as comments.
 func allSettings() string {
 	var b strings.Builder
-	var group crawler.Group
+	var group setting.Group
 	for _, s := range settings.Usual().All() {
 		if !jobfile.Has(s) {
 			continue
@@ -93,7 +93,7 @@ func allSettings() string {
 }
 
 // asYAML returns the value of a setting as it is written in a job file.
-func asYAML(s crawler.Setting) string {
+func asYAML(s setting.Setting) string {
 	if value := s.String(); value != "" {
 		return value
 	}

@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // The first lines of a run print what continues, what differs from before, and whether
 // refused links are lost.
 func TestTheFirstLinesOfARun(t *testing.T) {
 	const rescan = "crawl: links that were refused before come back with --rescan only\n"
-	depth := crawler.Change{Setting: "depth", Was: "1", Is: "2", Way: crawler.Wider, Effect: crawler.SortsURLs}
+	depth := crawler.Change{Setting: "depth", Was: "1", Is: "2", Way: setting.Wider, Effect: setting.SortsURLs}
 	tighter := depth
-	tighter.Way = crawler.Tighter
-	links := crawler.Change{Setting: "nofollow", Was: "obey", Is: "ignore", Way: crawler.Other, Effect: crawler.SortsLink}
-	delay := crawler.Change{Setting: "delay", Was: "1s", Is: "2s", Way: crawler.Wider, Effect: crawler.FromNowOn}
+	tighter.Way = setting.Tighter
+	links := crawler.Change{Setting: "nofollow", Was: "obey", Is: "ignore", Way: setting.Other, Effect: setting.SortsLink}
+	delay := crawler.Change{Setting: "delay", Was: "1s", Is: "2s", Way: setting.Wider, Effect: setting.FromNowOn}
 	opts := crawler.Options{Identity: crawler.Identity{Token: "testbot"}, Seeds: []string{"http://a.test/"}, Dir: "a.crawl"}
 	two := opts
 	two.Seeds, two.Rescan = append(two.Seeds, "http://b.test/"), true

@@ -12,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -230,7 +231,7 @@ the run was begun with.`,
 			var all []string
 			for _, name := range limits {
 				if text, ok := asks[0].Limits[name]; ok {
-					all = append(all, name+" "+crawler.InWords(text))
+					all = append(all, name+" "+setting.InWords(text))
 				}
 			}
 			return strings.Join(all, ", ")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -82,7 +83,7 @@ func (c *comparison) settings() error {
 	c.Settings = []Setting{}
 	add := func(name, a, b string) {
 		if a != b {
-			c.Settings = append(c.Settings, Setting{name, crawler.InWords(a), crawler.InWords(b)})
+			c.Settings = append(c.Settings, Setting{name, setting.InWords(a), setting.InWords(b)})
 		}
 	}
 	add("name", was.Token, is.Token)
@@ -99,13 +100,13 @@ func (c *comparison) settings() error {
 
 // decides reports whether a setting may decide what a crawl sees. Settings about the pace, the
 // outputs and the crawl before do not.
-func decides(s *crawler.Setting) bool {
-	return s.Group != crawler.GroupPace && s.Group != crawler.GroupOutput && s.Resume != crawler.ThisRun && s.Field != "Previous"
+func decides(s *setting.Setting) bool {
+	return s.Group != setting.GroupPace && s.Group != setting.GroupOutput && s.Resume != setting.ThisRun && s.Field != "Previous"
 }
 
 // settingText returns a setting as a run has recorded it, or its default if the run did not
 // have it.
-func settingText(settings map[string]string, s *crawler.Setting) string {
+func settingText(settings map[string]string, s *setting.Setting) string {
 	if text, ok := settings[s.Name]; ok {
 		return text
 	}

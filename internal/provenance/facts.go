@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
@@ -208,7 +209,7 @@ func (p *Provenance) settingFacts() string {
 	n := 0
 	for _, s := range p.Settings {
 		if s.Given {
-			t.row(shown(s.Name), shown(crawler.InWords(s.Value)), shown(crawler.InWords(s.Usual)))
+			t.row(shown(s.Name), shown(setting.InWords(s.Value)), shown(setting.InWords(s.Usual)))
 			n++
 		}
 	}

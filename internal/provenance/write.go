@@ -24,6 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -175,7 +176,7 @@ func (w *writer) readSettings() {
 		}
 		delete(rest, s.Name)
 		add(s.Name, value, usual)
-		if s.Resume != crawler.ThisRun && s.Compare(usual, value) == crawler.Wider {
+		if s.Resume != setting.ThisRun && s.Compare(usual, value) == setting.Wider {
 			w.Overrides.add(Override{Setting: s.Name, Value: value})
 		}
 	}

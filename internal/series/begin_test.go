@@ -20,6 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/series"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -96,7 +97,7 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 
 		other.Options.Depth = 2
 		next := begin(t, s, other, series.Moment{Now: monday.Add(8 * 24 * time.Hour), Due: monday.Add(7 * 24 * time.Hour)})
-		want.Settings = []series.Change{{Setting: "depth", Was: "none", Is: "2", Way: crawler.Tighter}}
+		want.Settings = []series.Change{{Setting: "depth", Was: "none", Is: "2", Way: setting.Tighter}}
 		if next.Resumed || next.Dir != filepath.Join(s.Dir, "20261130T030000Z.crawl") || next.Previous != first.Dir || !slices.Equal(next.Seeds, other.Options.Seeds) || cmp.Diff(want, next.Changed) != "" {
 			t.Errorf("the next one: %+v, %+v", next, next.Changed)
 		}
@@ -355,7 +356,7 @@ func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
 		"the file":       {jobOf("job of Ms Rossi", seeds...), &series.Changed{File: true}},
 		"a seed more":    {jobOf("job", "http://a.example/", "http://a.example/1", "http://a.example/2", "http://a.example/2"), &series.Changed{SeedsAdded: 1}},
 		"a seed less":    {jobOf("job", "http://a.example/"), &series.Changed{SeedsRemoved: 1}},
-		"only a setting": {jobOf("job", seeds...), &series.Changed{Settings: []series.Change{{Setting: "delay", Was: "1s", Is: "3s", Way: crawler.Tighter}}}},
+		"only a setting": {jobOf("job", seeds...), &series.Changed{Settings: []series.Change{{Setting: "delay", Was: "1s", Is: "3s", Way: setting.Tighter}}}},
 	} {
 		s := series.Series{Dir: t.TempDir()}
 		end(t, begin(t, s, jobOf("job", seeds...), series.Moment{Now: monday}))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -34,7 +35,7 @@ type Facts struct {
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
 	JobSum   string            `json:"job_sha256"`
-	Settings map[string]string `json:"settings"` // in the form of crawler.Setting.String
+	Settings map[string]string `json:"settings"` // in the form of setting.Setting.String
 	Changed  *Changed          `json:"changed,omitempty"`
 }
 
@@ -52,7 +53,7 @@ type Change struct {
 	Setting string      `json:"setting"`
 	Was     string      `json:"was"`
 	Is      string      `json:"is"`
-	Way     crawler.Way `json:"way"`
+	Way     setting.Way `json:"way"`
 }
 
 // any reports whether something has changed.
@@ -149,7 +150,7 @@ func (j Job) facts(due, now time.Time) Facts {
 		SeedsSum: digest(seedsText(j.Options.Seeds)), JobSum: digest(j.File), Settings: map[string]string{},
 	}
 	for _, s := range j.Options.Settings() {
-		if s.Resume != crawler.ThisRun {
+		if s.Resume != setting.ThisRun {
 			f.Settings[s.Name] = s.String()
 		}
 	}
@@ -172,7 +173,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 			old = usual[i].String()
 		}
 		if compared && old != is {
-			c.Settings = append(c.Settings, Change{s.Name, crawler.InWords(old), crawler.InWords(is), s.Compare(old, is)})
+			c.Settings = append(c.Settings, Change{s.Name, setting.InWords(old), setting.InWords(is), s.Compare(old, is)})
 		}
 	}
 	if was.SeedsSum != now.SeedsSum {

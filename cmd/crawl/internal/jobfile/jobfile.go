@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
-	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -253,14 +253,14 @@ func (j *File) setting(key, value *yaml.Node) {
 }
 
 // set sets a setting to a value, or a list setting to each of its items.
-func (j *File) set(s crawler.Setting, value *yaml.Node) {
+func (j *File) set(s setting.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
 		s = j.aside.Setting(s.Name)
 	}
 	j.assign(s, value)
 }
 
-func (j *File) assign(s crawler.Setting, value *yaml.Node) {
+func (j *File) assign(s setting.Setting, value *yaml.Node) {
 	value = follow(value)
 	if value.Kind != yaml.ScalarNode && !s.IsList() {
 		j.wrong(value, "%s has one value, as in \"%s: %s\"", s.Name, s.Name, cmp.Or(s.String(), "..."))
@@ -278,7 +278,7 @@ func (j *File) assign(s crawler.Setting, value *yaml.Node) {
 }
 
 // Has reports whether a job file may have a setting.
-func Has(s crawler.Setting) bool { return notInJob[s.Name] == "" }
+func Has(s setting.Setting) bool { return notInJob[s.Name] == "" }
 
 // keys returns the names that a job file may have.
 func (j *File) keys() []string {

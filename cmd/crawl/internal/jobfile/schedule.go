@@ -11,6 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -34,9 +35,9 @@ func (j *File) readSchedule(key, n *yaml.Node) {
 		at[key.Value] = value
 		switch to, ok := texts[key.Value]; {
 		case ok:
-			j.assign(crawler.Setting{Name: key.Value, Value: settings.Text(to)}, value)
+			j.assign(setting.Setting{Name: key.Value, Value: settings.Text(to)}, value)
 		case slices.Contains(scheduleFields, key.Value):
-			s := all[slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == scheduleFrom[key.Value] })]
+			s := all[slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == scheduleFrom[key.Value] })]
 			s.Name = key.Value
 			j.assign(s, value)
 		default:

@@ -11,6 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -48,12 +49,12 @@ func (j *File) site(n *yaml.Node) (s crawler.SiteOptions) {
 		given[key.Value] = true
 		switch {
 		case key.Value == keyReason:
-			j.assign(crawler.Setting{Name: keyReason, Value: settings.Text(&s.Reason)}, value)
+			j.assign(setting.Setting{Name: keyReason, Value: settings.Text(&s.Reason)}, value)
 		case key.Value == keyExcluded:
-			j.assign(crawler.Setting{Name: keyExcluded, Value: settings.YesNo(&s.Exclude)}, value)
+			j.assign(setting.Setting{Name: keyExcluded, Value: settings.YesNo(&s.Exclude)}, value)
 		case slices.Contains(siteSettings, key.Value):
 			all := own.Settings()
-			j.assign(all[slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == key.Value })], value)
+			j.assign(all[slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == key.Value })], value)
 		default:
 			known := append([]string{keyExcluded, keyReason}, siteSettings...)
 			j.wrong(key, "a site has no setting %q: %sit may have %s", key.Value, guess.DidYouMean(key.Value, known), strings.Join(known, ", "))

@@ -12,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // Over reports whether s is the status of a crawl that has ended.
@@ -175,7 +176,7 @@ func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 func limitWords(limits map[string]string) string {
 	var all []string
 	for name, text := range limits {
-		if in := crawler.InWords(text); in != "none" {
+		if in := setting.InWords(text); in != "none" {
 			all = append(all, name+" "+in)
 		}
 	}

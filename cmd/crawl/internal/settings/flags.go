@@ -7,13 +7,14 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/pflag"
 )
 
 // Choose adds a flag whose value is one of a few texts. Shells complete it, and errors
 // suggest the nearest value.
 func Choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...string) {
-	fs.VarP(Value{crawler.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
+	fs.VarP(Value{setting.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }
 
 // EachOf returns an error if one of the words given for a flag is not in known. In the
@@ -64,7 +65,7 @@ func FlagWords(flag *pflag.Flag) (left, text string) {
 }
 
 // placeholder returns the word for the value of a flag.
-func placeholder(s crawler.Setting) string {
+func placeholder(s setting.Setting) string {
 	of := s.Type()
 	switch {
 	case s.IsBoolFlag():
@@ -94,7 +95,7 @@ func Borrow(fs *pflag.FlagSet, o *crawler.Options, when string, names ...string)
 }
 
 // addFlag adds the flag of a setting.
-func addFlag(fs *pflag.FlagSet, s crawler.Setting) *pflag.Flag {
+func addFlag(fs *pflag.FlagSet, s setting.Setting) *pflag.Flag {
 	short := ""
 	if s.Name == "dir" {
 		short = "d"
@@ -107,7 +108,7 @@ func addFlag(fs *pflag.FlagSet, s crawler.Setting) *pflag.Flag {
 }
 
 // A Value is a setting as a flag; pflag requires the type bool for booleans.
-type Value struct{ crawler.Setting }
+type Value struct{ setting.Setting }
 
 func (v Value) Type() string {
 	if v.IsBoolFlag() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/pflag"
 )
 
@@ -35,13 +36,13 @@ func Usual() *Flags { return &Flags{Show: "auto", Log: "warn", Provenance: "yes"
 
 // Groups of the command's own settings.
 const (
-	groupWho  crawler.Group = "Who asks"
-	groupShow crawler.Group = "What is shown"
+	groupWho  setting.Group = "Who asks"
+	groupShow setting.Group = "What is shown"
 )
 
 // Groups are the headings of the help, in order.
-var Groups = []crawler.Group{
-	groupWho, crawler.GroupScope, crawler.GroupPace, crawler.GroupEnd, crawler.GroupRobots, crawler.GroupWire, crawler.GroupOutput, groupShow,
+var Groups = []setting.Group{
+	groupWho, setting.GroupScope, setting.GroupPace, setting.GroupEnd, setting.GroupRobots, setting.GroupWire, setting.GroupOutput, groupShow,
 }
 
 // Types of the settings whose values are paths.
@@ -51,65 +52,65 @@ const (
 )
 
 // TakesPath reports whether the value of a setting is the name of a file.
-func TakesPath(s crawler.Setting) bool { return s.Type() == typeFile || s.Type() == typeDir }
+func TakesPath(s setting.Setting) bool { return s.Type() == typeFile || s.Type() == typeDir }
 
 // own returns the settings that are not options of a crawl.
-func (f *Flags) own() []crawler.Setting {
-	return []crawler.Setting{
-		{Name: "name", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: word{&f.Name, "token", nil},
+func (f *Flags) own() []setting.Setting {
+	return []setting.Setting{
+		{Name: "name", Group: groupWho, Larger: setting.Other, Resume: setting.NeedsNew, Value: word{&f.Name, "token", nil},
 			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
-		{Name: "contact", Group: groupWho, Larger: crawler.Other, Resume: crawler.NeedsNew, Value: words{&f.Contact, "URL|ADDRESS"},
+		{Name: "contact", Group: groupWho, Larger: setting.Other, Resume: setting.NeedsNew, Value: words{&f.Contact, "URL|ADDRESS"},
 			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
-		{Name: "job", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Job, typeFile, nil},
+		{Name: "job", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Job, typeFile, nil},
 			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
-		{Name: "column", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Column, "column", nil},
+		{Name: "column", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Column, "column", nil},
 			Help: "seed files are CSV or TSV: the column with the URLs, by its name in the first line, or by its number from 1 on"},
-		{Name: "exclude-from", Group: crawler.GroupScope, Larger: crawler.Other, Resume: crawler.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
+		{Name: "exclude-from", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
 			Help: "file of places to leave alone, one on each line: a URL prefix, or a regular expression"},
-		{Name: "dir", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Dir, typeDir, nil},
+		{Name: "dir", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Dir, typeDir, nil},
 			Help: "directory of the crawl (default: named after the first seed, seeds.txt -> seeds.crawl)"},
-		{Name: "series", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Series, typeDir, nil},
+		{Name: "series", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Series, typeDir, nil},
 			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
-		{Name: "due", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: moment{&f.Due},
+		{Name: "due", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: moment{&f.Due},
 			Help: "time that the run of a --series was due, which names its snapshot, as 2026-11-23T03:00:00Z (default: now)"},
-		{Name: "fresh", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.Fresh},
+		{Name: "fresh", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.Fresh},
 			Help: "start again: the crawl in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
-		{Name: "provenance", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Provenance, "", []string{"yes", "no"}},
+		{Name: "provenance", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Provenance, "", []string{"yes", "no"}},
 			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself (it reads all outputs)"},
-		{Name: "sign-key", Group: crawler.GroupOutput, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.SignKey, typeFile, nil},
+		{Name: "sign-key", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.SignKey, typeFile, nil},
 			Help: "Ed25519 private key, in PEM, to sign provenance.json with"},
-		{Name: "dry-run", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.Dry},
+		{Name: "dry-run", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.Dry},
 			Help: "fetch only robots.txt, and show the plan: sites, what their robots.txt says about the seeds, pauses, the least time"},
-		{Name: "progress", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Show, "", []string{"auto", "plain", "json", "none"}},
+		{Name: "progress", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Show, "", []string{"auto", "plain", "json", "none"}},
 			Help: "what to show during the crawl: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
-		{Name: "json", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: toggle{&f.JSON},
+		{Name: "json", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.JSON},
 			Help: "print the summary as JSON"},
-		{Name: "log-level", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Log, "debug|info|warn|error", nil},
+		{Name: "log-level", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Log, "debug|info|warn|error", nil},
 			Help: "what to report on standard error, or into --log-file"},
-		{Name: "log-file", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.LogFile, typeFile, nil},
+		{Name: "log-file", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.LogFile, typeFile, nil},
 			Help: "file for these reports; if it is moved away a new one is made, for log rotation"},
-		{Name: "metrics", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.Metrics, "address", nil},
+		{Name: "metrics", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Metrics, "address", nil},
 			Help: "address of /metrics, for Prometheus, and /healthz, as 9464 (of this machine alone) or 0.0.0.0:9464"},
-		{Name: "on-end", Group: groupShow, Larger: crawler.Other, Resume: crawler.ThisRun, Value: word{&f.OnEnd, "command", nil},
+		{Name: "on-end", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.OnEnd, "command", nil},
 			Help: "run a shell command at the end, with the summary as JSON on its standard input"},
 	}
 }
 
 // All returns all settings that have a flag, by group.
-func (f *Flags) All() []crawler.Setting {
+func (f *Flags) All() []setting.Setting {
 	all := slices.Concat(f.Crawl.Settings(), f.own())
-	all = slices.DeleteFunc(all, func(s crawler.Setting) bool { return s.CodeOnly })
-	slices.SortStableFunc(all, func(a, b crawler.Setting) int { return slices.Index(Groups, a.Group) - slices.Index(Groups, b.Group) })
+	all = slices.DeleteFunc(all, func(s setting.Setting) bool { return s.CodeOnly })
+	slices.SortStableFunc(all, func(a, b setting.Setting) int { return slices.Index(Groups, a.Group) - slices.Index(Groups, b.Group) })
 	return all
 }
 
 // Setting returns the setting of that name, or the zero Setting if there is none.
-func (f *Flags) Setting(name string) crawler.Setting {
+func (f *Flags) Setting(name string) setting.Setting {
 	all := f.All()
-	if i := slices.IndexFunc(all, func(s crawler.Setting) bool { return s.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == name }); i >= 0 {
 		return all[i]
 	}
-	return crawler.Setting{}
+	return setting.Setting{}
 }
 
 // Register adds the flags of all settings to fs.

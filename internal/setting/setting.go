@@ -1,0 +1,137 @@
+// Package setting says what a setting of a crawl is: its name, its text, under which heading it
+// is listed, and what a change of it means for a crawl that goes on. The settings themselves
+// are those of crawler.Options.
+package setting
+
+import (
+	"flag"
+	"math"
+	"strconv"
+)
+
+// A Setting is an option of a crawl with a name and a text value. Flags, their help, the
+// differences between runs and the documentation are made from settings.
+//
+// It is a flag.Value of flag.FlagSet and of spf13/pflag. Set refuses invalid values; if the
+// setting is a list, Set adds to it. String never returns a secret.
+type Setting struct {
+	Name     string     // as in max-host-pages
+	Field    string     // of crawler.Options; empty if it has none
+	Group    Group      // under which it is listed
+	Unit     string     // of a number
+	Help     string     // a short description
+	Larger   Way        // the meaning of a value that is larger, or later in the list of values
+	Resume   Effect     // of a value that differs from the last run
+	CodeOnly bool       // only programs can set it
+	Value    flag.Value // the field of crawler.Options that it is bound to
+}
+
+// A Group is a heading under which settings are listed.
+type Group string
+
+// The groups, in the order in which they are read.
+const (
+	GroupScope  Group = "What belongs to the crawl"
+	GroupPace   Group = "How fast it is"
+	GroupEnd    Group = "When it ends"
+	GroupRobots Group = "How robots.txt is read"
+	GroupWire   Group = "How sites are asked"
+	GroupOutput Group = "What is written"
+)
+
+// A Way is the result of comparing two values.
+type Way string
+
+// The ways, from the view of sites.
+const (
+	Tighter Way = "tighter" // fewer requests to sites
+	Wider   Way = "wider"   // more requests
+	Other   Way = "other"   // neither, or unknown
+)
+
+// An Effect says what happens if a setting differs from the last run of the crawl.
+type Effect string
+
+// The effects.
+const (
+	FromNowOn Effect = "applies from now on, also to queued URLs"
+	SortsURLs Effect = "queued URLs that are no longer wanted are put aside, and queued again when they are wanted; refused links come back with a rescan"
+	SortsLink Effect = "applies to the links of pages from now on; refused links come back with a rescan"
+	NeedsNew  Effect = "is refused: a new crawl is needed"
+	ThisRun   Effect = "applies to one run only, and is not compared"
+)
+
+// Set implements flag.Value. The error describes the text, without the name of the setting.
+func (s Setting) Set(text string) error { return s.Value.Set(text) }
+
+// String implements flag.Value.
+func (s Setting) String() string {
+	if s.Value == nil {
+		return ""
+	}
+	return s.Value.String()
+}
+
+// IsBoolFlag reports whether a flag of that name may be used without a value.
+func (s Setting) IsBoolFlag() bool {
+	b, ok := s.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// IsList reports whether Set adds to earlier values.
+func (s Setting) IsList() bool {
+	l, ok := s.Value.(interface{ IsList() bool })
+	return ok && l.IsList()
+}
+
+// Choices returns the words that a value may be, or be a list of; nil if other values are
+// allowed.
+func (s Setting) Choices() []string {
+	if c, ok := s.Value.(interface{ Choices() []string }); ok {
+		return c.Choices()
+	}
+	return nil
+}
+
+// Type returns the kind of value: duration, number, a list of words ...
+func (s Setting) Type() string {
+	if t, ok := s.Value.(interface{ Type() string }); ok {
+		return t.Type()
+	}
+	return "text"
+}
+
+// Compare returns how a value differs from the one before, both in the form of String.
+func (s Setting) Compare(was, is string) Way {
+	before, known := s.width(was)
+	now, ok := s.width(is)
+	switch {
+	case s.Larger == Other || !known || !ok || before == now:
+		return Other
+	case before < now:
+		return Wider
+	}
+	return Tighter
+}
+
+// width returns a number that is larger if the value allows more requests to sites. For no
+// limit and for no pause it is +Inf. It returns false if the value has no such number.
+func (s Setting) width(text string) (float64, bool) {
+	m, ok := s.Value.(interface{ Measure(string) (float64, error) })
+	if !ok {
+		return 0, false
+	}
+	n, err := m.Measure(text)
+	if s.Larger == Tighter && !math.IsInf(n, 1) {
+		n = -n
+	}
+	return n, err == nil
+}
+
+// InWords returns a value in the form of String for people.
+func InWords(value string) string {
+	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
+		return "none"
+	}
+	return value
+}
