@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // Batches runs c, and yields the rows that parse makes from its pages, n at a time. Do your
@@ -59,8 +60,8 @@ func Batches[T any](
 		switch {
 		case n < 0:
 			misuse = &OptionError{Field: "n", Reason: "is negative: give the rows of a batch"}
-		case belowNone(wait) != "":
-			misuse = &OptionError{Field: "wait", Reason: belowNone(wait)}
+		case setting.BelowNone(wait) != "":
+			misuse = &OptionError{Field: "wait", Reason: setting.BelowNone(wait)}
 		case parse == nil:
 			misuse = &OptionError{Field: "parse", Reason: "is nil: nothing would be made of the pages"}
 		}

@@ -55,7 +55,7 @@ func (l *Limits) check(o *Options) error {
 			return &OptionError{Field: "Limits." + n.field, Reason: "is negative"}
 		}
 	}
-	if wrong := belowNone(l.Patience); wrong != "" {
+	if wrong := setting.BelowNone(l.Patience); wrong != "" {
 		return &OptionError{Field: "Limits.Patience", Reason: wrong}
 	}
 	if l.Concurrency > o.Concurrency {

@@ -207,8 +207,8 @@ const (
 // the first invalid one; the others are filled anyway.
 func (o *Options) fill() (err error) {
 	for _, s := range o.Settings() {
-		if number, ok := s.Value.(interface{ fill() string }); ok {
-			if wrong := number.fill(); wrong != "" && err == nil {
+		if number, ok := s.Value.(interface{ Fill() string }); ok {
+			if wrong := number.Fill(); wrong != "" && err == nil {
 				err = &OptionError{Field: s.Field, Reason: wrong}
 			}
 		}

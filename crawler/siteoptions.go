@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // SiteOptions are the settings of one site: see Options.Site. The zero value is a site
@@ -41,7 +42,7 @@ func (o *Options) CheckSite(s SiteOptions) error {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
 	}
 	for _, n := range []struct{ field, wrong string }{
-		{"Delay", belowNone(s.Delay)}, {"MaxPages", belowNone(s.MaxPages)}, {"MaxBytes", belowNone(s.MaxBytes)}, {"MaxTime", belowNone(s.MaxTime)},
+		{"Delay", setting.BelowNone(s.Delay)}, {"MaxPages", setting.BelowNone(s.MaxPages)}, {"MaxBytes", setting.BelowNone(s.MaxBytes)}, {"MaxTime", setting.BelowNone(s.MaxTime)},
 	} {
 		if n.wrong != "" {
 			return &OptionError{Field: "Site." + n.field, Reason: n.wrong}
@@ -65,13 +66,13 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 		more = append(more, loosening{"AllowForbidden", "robots-forbidden", "allow"})
 	}
 	if larger(s.MaxPages, cmp.Or(o.MaxHostPages, DefaultHostPages)) {
-		more = append(more, loosening{"MaxPages", "max-host-pages", count(&s.MaxPages, 0, 0).String()})
+		more = append(more, loosening{"MaxPages", "max-host-pages", setting.Count(&s.MaxPages, 0, 0).String()})
 	}
 	if larger(s.MaxBytes, o.MaxHostBytes) {
-		more = append(more, loosening{"MaxBytes", "max-host-bytes", size(&s.MaxBytes, 0, 0).String()})
+		more = append(more, loosening{"MaxBytes", "max-host-bytes", setting.Size(&s.MaxBytes, 0, 0).String()})
 	}
 	if larger(s.MaxTime, o.MaxHostTime) {
-		more = append(more, loosening{"MaxTime", "max-host-time", span(&s.MaxTime, 0, 0).String()})
+		more = append(more, loosening{"MaxTime", "max-host-time", setting.Span(&s.MaxTime, 0, 0).String()})
 	}
 	return more
 }

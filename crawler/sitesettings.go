@@ -38,19 +38,19 @@ func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 		own = append(own, OwnSetting{name, value, is})
 	}
 	if s.Delay > 0 {
-		add("delay", span(&s.Delay, 0, 0).String())
+		add("delay", setting.Span(&s.Delay, 0, 0).String())
 	}
 	if len(s.Header) > 0 {
 		add("header", strings.Join(slices.Sorted(maps.Keys(s.Header)), " "))
 	}
 	if s.MaxBytes != 0 {
-		add("max-host-bytes", size(&s.MaxBytes, 0, 0).String())
+		add("max-host-bytes", setting.Size(&s.MaxBytes, 0, 0).String())
 	}
 	if s.MaxPages != 0 {
-		add("max-host-pages", count(&s.MaxPages, 0, 0).String())
+		add("max-host-pages", setting.Count(&s.MaxPages, 0, 0).String())
 	}
 	if s.MaxTime != 0 {
-		add("max-host-time", span(&s.MaxTime, 0, 0).String())
+		add("max-host-time", setting.Span(&s.MaxTime, 0, 0).String())
 	}
 	if s.AllowForbidden {
 		add("robots-forbidden", "allow")

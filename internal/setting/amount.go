@@ -1,4 +1,4 @@
-package crawler
+package setting
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An amount is a numeric option, whose zero value means the default. Text uses 0 for none;
+// An Amount is a numeric option, whose zero value means the default. Text uses 0 for none;
 // if 0 means the default, the field uses a negative number for none.
-type amount[T ~int | ~int64 | ~float64] struct {
+type Amount[T ~int | ~int64 | ~float64] struct {
 	to    *T
 	usual T
 	least T // 0: none is allowed
@@ -36,22 +36,32 @@ var (
 	sizes     = notation[int64]{"size", parseSize, tellSize}
 )
 
-func count(to *int, usual, least int) amount[int] { return amount[int]{to, usual, least, numbers} }
-
-func span(to *time.Duration, usual, least time.Duration) amount[time.Duration] {
-	return amount[time.Duration]{to, usual, least, spans}
+// Fraction is a number that need not be whole.
+func Fraction(to *float64, usual, least float64) Amount[float64] {
+	return Amount[float64]{to, usual, least, fractions}
 }
 
-// wait is like span, but may be unlimited.
-func wait(to *time.Duration, usual time.Duration) amount[time.Duration] {
-	return amount[time.Duration]{to, usual, 0, waits}
+// Count is a whole number.
+func Count(to *int, usual, least int) Amount[int] { return Amount[int]{to, usual, least, numbers} }
+
+// Span is a duration.
+func Span(to *time.Duration, usual, least time.Duration) Amount[time.Duration] {
+	return Amount[time.Duration]{to, usual, least, spans}
 }
 
-func size(to *int64, usual, least int64) amount[int64] { return amount[int64]{to, usual, least, sizes} }
+// Wait is like Span, but may be unlimited.
+func Wait(to *time.Duration, usual time.Duration) Amount[time.Duration] {
+	return Amount[time.Duration]{to, usual, 0, waits}
+}
 
-func (a amount[T]) Type() string { return a.name }
+// Size is a number of bytes.
+func Size(to *int64, usual, least int64) Amount[int64] { return Amount[int64]{to, usual, least, sizes} }
 
-func (a amount[T]) String() string {
+// Type names the kind of number.
+func (a Amount[T]) Type() string { return a.name }
+
+// String implements flag.Value.
+func (a Amount[T]) String() string {
 	n := *a.to
 	if n == 0 {
 		n = a.usual
@@ -62,7 +72,8 @@ func (a amount[T]) String() string {
 	return a.tell(n)
 }
 
-func (a amount[T]) Set(text string) error {
+// Set implements flag.Value.
+func (a Amount[T]) Set(text string) error {
 	n, err := a.read(text)
 	if err != nil {
 		return err
@@ -74,7 +85,7 @@ func (a amount[T]) Set(text string) error {
 	return nil
 }
 
-func (a amount[T]) read(text string) (T, error) {
+func (a Amount[T]) read(text string) (T, error) {
 	n, err := a.parse(text)
 	if err == nil && n < a.least {
 		least := "0"
@@ -86,7 +97,8 @@ func (a amount[T]) read(text string) (T, error) {
 	return n, err
 }
 
-func (a amount[T]) Measure(text string) (float64, error) {
+// Measure returns the number in text; +Inf for none.
+func (a Amount[T]) Measure(text string) (float64, error) {
 	n, err := a.read(text)
 	if n == 0 {
 		return math.Inf(1), err
@@ -94,14 +106,14 @@ func (a amount[T]) Measure(text string) (float64, error) {
 	return float64(n), err
 }
 
-// fill replaces 0 by the default, and returns what is wrong with the field; "" if it is
+// Fill replaces 0 by the default, and returns what is wrong with the field; "" if it is
 // valid.
-func (a amount[T]) fill() (wrong string) {
+func (a Amount[T]) Fill() (wrong string) {
 	if *a.to == 0 {
 		*a.to = a.usual
 	}
 	if a.usual != 0 && a.least == 0 {
-		return belowNone(*a.to)
+		return BelowNone(*a.to)
 	}
 	if *a.to < 0 {
 		return "is negative"
@@ -109,9 +121,9 @@ func (a amount[T]) fill() (wrong string) {
 	return ""
 }
 
-// belowNone returns what is wrong with a number for which -1 means none: another negative
+// BelowNone returns what is wrong with a number for which -1 means none: another negative
 // number is a wrong calculation, and must not remove a pause or a limit.
-func belowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
+func BelowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)
 	}
