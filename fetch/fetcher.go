@@ -25,9 +25,9 @@ type Options struct {
 	Policy  robots.Policy  // how robots.txt is read, and for which product token
 	Purpose robots.Purpose // the declared use of the pages; a page is not fetched if robots.txt, a license that robots.txt names, or tdmrep.json refuses that use; empty: not declared
 
-	// OptOut returns why a URL must not be requested, or "" if it may be requested. For a URL
-	// that must not be requested, the robots.txt of its site is not requested either. OptOut is
-	// called before all other checks. Get returns its error. nil: all URLs may be requested.
+	// OptOut returns why a URL must not be requested, or "" if it may be requested. The
+	// robots.txt of the site is then not requested for this URL either. OptOut is called before
+	// all other checks. Get returns its error. nil: all URLs may be requested.
 	OptOut func(frontier.URL) (why string, err error)
 
 	// Site returns the settings of one site. It is called before the first request to the site,
