@@ -279,7 +279,7 @@ func (p *spool) load() error {
 func (p *spool) free() {
 	if p.file != nil {
 		p.file.Close()
-		os.Remove(p.file.Name()) // if spill could not remove the name
+		os.Remove(p.file.Name()) // if it could not be removed before
 		p.file, p.page = nil, nil
 	}
 }
