@@ -16,9 +16,9 @@ import (
 //
 // No goroutine waits for the budget while it uses a connection, because the server would have
 // to wait, too. A body for which there is no room is written to a temporary file. It is read
-// back into memory after the server has sent the whole answer. No goroutine waits for the
-// budget while it holds a part of it. Therefore even a small budget gets room for all bodies
-// one after another, in the order in which they came.
+// back into memory after the server has sent the whole answer. A goroutine that holds a part of
+// the budget does not wait for more. Therefore even a small budget gets room for all bodies one
+// after another, in the order in which they came.
 type budget struct {
 	size    int64
 	room    *semaphore.Weighted // has size units, one for each byte

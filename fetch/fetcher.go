@@ -130,8 +130,8 @@ type Fetcher struct {
 	plainHeader http.Header
 
 	// mu guards the fields below and the elements of their lists. A host itself belongs to its
-	// visit. If a host has no visit, trim may close its connection. trim holds mu while it does
-	// so, so that no visit begins meanwhile.
+	// visit. If a host has no visit, trim may close its connection. trim holds mu for this, so
+	// that no visit begins at the same time.
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
 	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest unused at the back

@@ -49,7 +49,7 @@ type host struct {
 	namedBy  *robots.Group
 
 	// chain has the redirects of a robots.txt that is being fetched over several turns. While
-	// chain is set, the site gets no other request. The Fetcher then does not forget the host,
+	// chain is set, the site gets no other request, and the Fetcher does not forget the host,
 	// because the chain is stored nowhere else.
 	chain *chain
 

@@ -48,7 +48,7 @@ type license struct {
 	terms   *robots.RSL  // the terms in the last good copy; nil if there is no such copy, or if it was too long
 	size    int          // approximate bytes in memory
 
-	wanted time.Time // since when the document could not be requested from its site; zero if it could
+	wanted time.Time // start of the time in which the document could not be requested from its site; otherwise zero
 	closed time.Time // end of the time in which the document is not requested, because the robots.txt of its site forbids it
 }
 
