@@ -63,7 +63,7 @@ func (b *budget) freeWindow(codings ...string) {
 // A share is the part of a budget that one body has.
 type share struct {
 	budget *budget
-	asked  int64 // bytes of memory that the body asked for, including those that do not count in the budget
+	asked  int64 // bytes of memory that the body needs, including those that do not count in the budget
 	taken  int64 // bytes taken from the budget
 	full   bool  // the budget had no room: the body is in files
 }

@@ -343,7 +343,7 @@ func (e *decodeError) Unwrap() error { return e.error }
 // received bytes. Pages compress to about a tenth of their size. Logs and tables of numbers
 // seldom compress to less than a fiftieth.
 const (
-	freeBytes = 4 << 20 // decoded bytes that are allowed whatever the ratio is
+	freeBytes = 4 << 20 // decoded bytes that are allowed with any ratio
 	maxRatio  = 100     // decoded bytes that are allowed for each byte on the wire, if there are more than freeBytes
 )
 

@@ -149,8 +149,8 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// write stores the request for a in c.request. The target is sent as it was written. A proxy
-// gets the absolute form (RFC 9112, section 3.2.2).
+// write stores the bytes of the request a in c.request. The target is sent as it was written. A
+// proxy gets the absolute form (RFC 9112, section 3.2.2).
 func (c *conn) write(a requestSpec) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
 	if c.absolute() || strings.HasPrefix(target, "//") { // such a target could be read as an authority

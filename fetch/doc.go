@@ -24,7 +24,7 @@
 //
 // # Reading the source
 //
-// host.go makes a visit, fetcher.go remembers the hosts that were visited lately, and
+// host.go makes a visit, fetcher.go remembers the hosts that were visited recently, and
 // ownsite.go has the settings of one site. rules.go fetches robots.txt, and othersite.go
 // follows its redirects to another site. mining.go and licensing.go fetch further statements
 // about the use of pages; licenses.go keeps copies of licenses. exchange.go has one request

@@ -13,7 +13,7 @@ import (
 )
 
 // A ConnectTo redirects the connections for one host and port to another host and port, like
-// curl's option --connect-to. So a test or staging server can replace any host. An empty Host
+// curl's option --connect-to. A test or staging server can then replace any host. An empty Host
 // or Port matches every host or port. An empty ToHost or ToPort leaves the host or port
 // unchanged.
 type ConnectTo struct {

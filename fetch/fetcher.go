@@ -53,7 +53,7 @@ type Options struct {
 	// one. Sites that ConnectTo matches are connected to directly. The proxy may have any
 	// address. Only the proxy knows the addresses of the sites, so they count as public. The
 	// clocks of hosts apply, but the clocks of addresses do not. A site is refused as not
-	// public only if its URL itself contains such an address or a local name.
+	// public only if its URL itself contains an address that is not public, or a local name.
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
@@ -113,7 +113,7 @@ type Snapshots interface {
 	PutLicense(u frontier.URL, s *robots.Snapshot) error
 }
 
-// A Fetcher holds a per-host fetcher for each site that was visited lately. It is safe for
+// A Fetcher holds a per-host fetcher for each site that was visited recently. It is safe for
 // concurrent use. The frontier's turns ensure that each site has one visit at a time.
 type Fetcher struct {
 	opts      Options
@@ -209,10 +209,10 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page of which the caller has an earlier copy. It asks the server to
-// send the page only if the page has changed (RFC 9110, section 13.1). If the page has not
-// changed, the Exchange has status 304 and no body. A server may send status 304 even if it was
-// not asked to.
+// Revalidate is Get for a page if the caller has an earlier copy. It asks the server to send
+// the page only if the page has changed (RFC 9110, section 13.1). If the page has not changed,
+// the Exchange has status 304 and no body. A server may send status 304 even if it was not
+// asked to.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)

@@ -61,7 +61,7 @@ type host struct {
 type Result struct {
 	Exchanges []*Exchange      // every request that was made, including those for robots.txt, in order
 	Page      *Exchange        // the exchange of the entry itself, one of Exchanges; nil if the server did not answer it
-	Verdict   robots.Verdict   // on the entry; Defer if robots.txt had to be fetched first
+	Verdict   robots.Verdict   // the verdict on the entry; Defer if robots.txt had to be fetched first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
 	Rules     *robots.Group    // the rules of Snapshot for this crawler; nil if robots.txt had to be fetched first
 	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
@@ -364,7 +364,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec)
 	return h.talk(ctx, w, x, a, c)
 }
 
-// talk sends a over c and records the answer in x.
+// talk sends the request a over c and records the answer in x.
 func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
 	resp, err := c.ask(w, a, x)

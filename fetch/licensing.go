@@ -16,8 +16,8 @@ const (
 	maxLicenseRedirects = 2
 
 	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
-	// domain for licenses that other sites name, including requests for robots.txt. It is
-	// limited because any site may name documents of any other site.
+	// domain for licenses that other sites name, including requests for robots.txt. The number
+	// is limited because any site may name documents of any other site.
 	maxLicenseRequests = 64
 
 	// licensePatience is how long a site waits while its license cannot be requested from

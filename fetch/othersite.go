@@ -13,7 +13,8 @@ import (
 // section 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// askOther sends a to another site. The robots.txt of this site redirects to the URL of a.
+// askOther sends the request a to another site, because the robots.txt of this site redirects
+// to the URL of a.
 //
 // A site can redirect its robots.txt to any URL. A target other than /robots.txt is therefore
 // requested only if the robots.txt of the target's site allows it, as for a page. Otherwise the
@@ -91,7 +92,7 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 }
 
 // busyFor is the pause before a site tries again to get the right to another site that is in
-// use. The first site is not told when that use ends.
+// use. The first site is not notified when that use ends.
 const busyFor = time.Second
 
 // later is notYet for the right to another site. It also sets when the turn of this site tries

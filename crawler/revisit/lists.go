@@ -23,9 +23,9 @@ type Believer interface {
 func (h Hinted) Believes(string) (least time.Duration, ok bool) { return h.Least, true }
 
 // list returns the time until the next visit of a list. The time gets shorter each time the
-// list has changed. One request for a list gives information about many pages, so it is worth a
-// request even if it changes very often. A list is not fetched before the time at which it says
-// that it changes.
+// list has changed. One request for a list gives information about many pages, so a list is
+// worth a request even if it changes very often. A list is not fetched before the time at which
+// it says that it changes.
 func (h Hinted) list(v Visit) time.Duration {
 	start := h.Least
 	if start <= 0 {

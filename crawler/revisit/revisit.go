@@ -157,8 +157,8 @@ func (r Rate) Next(v Visit) time.Duration {
 var worthOfMean = gain(1, 1)
 
 // gain returns how much fresher one more request makes a page that changes at a rate and is
-// fetched at a frequency. A copy is fresh for a part of the time, which is frequency/rate * (1
-// - exp(-rate/frequency)). The gain is the derivative of this part with respect to frequency.
+// fetched at a frequency. A copy is fresh for this part of the time: frequency/rate * (1 -
+// exp(-rate/frequency)). The gain is the derivative of this part with respect to frequency.
 func gain(rate, frequency float64) float64 {
 	x := rate / frequency
 	return (-math.Expm1(-x) - x*math.Exp(-x)) / rate

@@ -142,8 +142,8 @@ func parseInt(s string, base int64) (n int64, ok bool) {
 	return n, s != ""
 }
 
-// Read implements io.Reader. If it has read content, it waits for no more bytes, except for the
-// end of the trailer section.
+// Read implements io.Reader. If Read has content to return, it waits for no more bytes, except
+// for the end of the trailer section.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil

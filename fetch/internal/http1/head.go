@@ -246,8 +246,8 @@ type fields struct {
 
 // add adds a line, which may be folded. It skips a line without a colon, as browsers do,
 // because some programs print messages into the head. It also skips a line after the status
-// line that begins with white space (RFC 9112, section 2.2). It fails if another client could
-// take that line for a field with the length of the body.
+// line that begins with white space (RFC 9112, section 2.2). add fails if another client could
+// take such a line for a field with the length of the body.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name = strings.TrimRight(name, " \t")
