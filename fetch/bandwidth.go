@@ -8,10 +8,12 @@ import (
 // concurrent use.
 type throttle struct{ limiter *rate.Limiter }
 
-// portion is the most bytes that one read takes if bytes are counted.
+// portion is the largest number of bytes that one read takes if the bandwidth or the total
+// number of bytes is limited.
 const portion = 16 << 10
 
-// newThrottle returns a throttle, or nil for no limit.
+// newThrottle returns a throttle, or nil if bytesPerSecond is not positive, which means no
+// limit.
 func newThrottle(bytesPerSecond int64) *throttle {
 	if bytesPerSecond <= 0 {
 		return nil
@@ -19,7 +21,8 @@ func newThrottle(bytesPerSecond int64) *throttle {
 	return &throttle{rate.NewLimiter(rate.Limit(bytesPerSecond), portion)}
 }
 
-// portion returns the most bytes that one read of a body may take, or 0 for no limit.
+// portion returns the largest number of bytes that one read of a body may take, or 0 if there
+// is no limit.
 func (f *Fetcher) portion() int {
 	if f.throttle == nil {
 		return 0
@@ -27,14 +30,15 @@ func (f *Fetcher) portion() int {
 	return portion
 }
 
-// pay waits until n bytes that were read fit the limit. No time-out of the exchange runs
-// meanwhile: the pause is ours, not the site's.
+// pay waits until the limit allows n bytes, which were already read. The time-outs of the
+// exchange are stopped while it waits, because the site does not cause this pause.
 func (t *throttle) pay(w *watch, n int) {
 	if n == 0 {
 		return
 	}
 	w.pause()
-	// It fails if the exchange was cancelled, which the next read notices.
+	// The error is ignored: WaitN fails only if the exchange was cancelled, which the next read
+	// notices.
 	t.limiter.WaitN(w.parent, n)
 	w.resume()
 }

@@ -9,31 +9,31 @@ import (
 	"sync"
 )
 
-// A body is the content of an answer, or the part that was read.
+// A body is the content of an answer, or the part of the content that was read.
 type body struct {
 	decoded []byte
-	wire    []byte  // with its content coding; only with Options.KeepWire
+	wire    []byte  // the content with its content coding; set only with Options.KeepWire
 	n       int64   // bytes that were received
-	cut     bool    // there was more
-	lent    *[]byte // the scratch buffer that holds decoded; nil if it is not lent
-	share   share   // of the memory for all bodies
+	cut     bool    // the content continues after decoded
+	lent    *[]byte // the scratch buffer that holds decoded; nil if decoded has its own memory
+	share   share   // the part of the budget that the body has
 
-	plain, kept spool  // become decoded and wire
+	plain, kept spool  // their bytes become decoded and wire
 	raw         *spool // the bytes as received, if no decoder was free
-	windows     int64  // large windows that its decoders need
+	windows     int64  // number of large windows that the decoders need
 	later       func(src source) error
 }
 
-// A source reads a body from the wire, without its transfer coding and with its content
-// coding.
+// A source reads the content of an answer from the wire. The transfer coding is already undone,
+// the content coding is not.
 type source struct {
 	r    io.Reader
 	read func(int) // called after each read with the number of bytes
-	most int       // bytes of one read; 0: no limit
-	end  int64     // bytes of the whole body; 0: no limit
+	most int       // largest number of bytes of one read; 0: no limit
+	end  int64     // largest number of bytes of the whole body; 0: no limit
 	keep *spool    // receives a copy of the bytes; nil: no copy
 	n    int64
-	err  error // other than io.EOF
+	err  error // the last error of r, except io.EOF
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -58,15 +58,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads and decodes an answer's body, up to limit bytes. It calls read with the
-// number of bytes after each read from the wire. The body can be used after settle, which
-// needs no connection.
+// readBody reads and decodes an answer's body, up to limit bytes. It calls read with the number
+// of bytes after each read from the wire. The caller must call settle before it uses the body.
+// settle needs no connection.
 func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
 	return f.readAs(resp, budget, limit, lend, false, read)
 }
 
-// readRules is readBody for robots.txt and similar files. Bytes that no decoder has read are
-// an error: they may hold a rule that forbids.
+// readRules is readBody for robots.txt and similar files. It returns an error if a decoder
+// leaves bytes unread, because they may contain a rule that forbids a page.
 func (f *Fetcher) readRules(resp *http.Response, limit int64, read func(int)) (*body, error) {
 	return f.readAs(resp, nil, limit, false, true, read)
 }
@@ -84,8 +84,8 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 		b.n = src.n
 		return b, err
 	}
-	// A coding can also have endless bytes on the wire that decode to nothing: empty blocks,
-	// frames to skip.
+	// A limit of the decoded bytes is not enough: a coding can have endless bytes on the wire
+	// that decode to nothing, such as empty blocks or frames to skip.
 	src.end = mostCoded(limit)
 	if !budget.window(codings...) {
 		b.raw, b.windows = &spool{share: &share{budget: budget, full: true}}, largeWindows(codings)
@@ -107,9 +107,10 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	if whole {
 		d.requireWhole()
 	}
-	// The coding may end before the transfer coding, or the stream, does. An error after that
-	// costs only the connection: a Content-Length that counts the decoded bytes is a common
-	// mistake.
+	// The content coding may end before the transfer coding or the HTTP/2 stream. The bytes
+	// after it are read so that the connection can be kept, and an error in them is ignored.
+	// With HTTP/1.1 and a Content-Length they are not read, because servers often count the
+	// decoded bytes by mistake.
 	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 
@@ -143,8 +144,8 @@ func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, dr
 	return err
 }
 
-// settle brings the body into memory. It waits for room if there was none before; only the
-// end of ctx ends that wait. No connection is held meanwhile.
+// settle moves the body into memory. If the budget had no room for the body, settle waits for
+// room; only the end of ctx ends this wait. The body holds no connection during the wait.
 func (b *body) settle(ctx context.Context, f *Fetcher) error {
 	err := b.decodeRaw(ctx)
 	if lerr := b.share.load(ctx, &b.plain, &b.kept); lerr != nil {
@@ -180,8 +181,8 @@ func (b *body) free() {
 	b.share.release()
 }
 
-// Decode reads the body of an answer that was kept and undoes its content coding, up to
-// Options.MaxSize bytes, as for an answer that is fetched.
+// Decode reads the body of a stored answer and undoes its content coding, up to Options.MaxSize
+// bytes. It treats the body like that of an answer that is fetched.
 func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 	b, err := f.readBody(resp, nil, f.opts.MaxSize, false, func(int) {})
 	return b.plain.b, err
@@ -189,7 +190,8 @@ func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 
 var errLength = errors.New("the body has too many bytes on the wire")
 
-// drain reads the bytes after a body's end.
+// drain reads and drops the bytes after the end of a body, until more than limit bytes of src
+// were read in all.
 func drain(src *source, limit int64) {
 	buf := make([]byte, 512)
 	for src.n <= limit {
@@ -199,18 +201,20 @@ func drain(src *source, limit int64) {
 	}
 }
 
-// scratch holds buffers for bodies: growing one for each body would cost more than HTTP does.
+// scratch holds buffers for bodies. Growing a new buffer for each body would cost more time
+// than HTTP does.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the size in bytes of the largest buffer that is kept, and of the part of each
-// body that does not count in the budget.
+// maxScratch is the size in bytes of the largest buffer that is kept in scratch. It is also the
+// number of bytes of each body that do not count in the budget.
 const maxScratch = 256 << 10
 
-// maxTrusted is the most bytes that are allocated because of a Content-Length.
+// maxTrusted is the largest number of bytes that are allocated only because a Content-Length
+// announces them.
 const maxTrusted = 4 << 20
 
-// read reads r up to limit bytes. expected is their number, or negative if it is not known.
-// If lend is set, the body stays in the scratch buffer.
+// read reads r up to limit bytes into b.plain. expected is the announced number of bytes, or
+// negative if it is not known. If lend is set, the bytes stay in the scratch buffer.
 func (b *body) read(r io.Reader, limit, expected int64, lend bool) error {
 	buf := scratch.Get().(*[]byte)
 	p := &b.plain

@@ -237,7 +237,7 @@ func TestBodiesThatWaitForADecoder(t *testing.T) {
 	}
 }
 
-// A body that failed leaves no memory taken and no file.
+// A body that failed leaves no memory in use and no file.
 func TestABodyThatIsFreedHasNoFiles(t *testing.T) {
 	budget := newBudget(10, t.TempDir())
 	b := &body{share: share{budget: budget, full: true}, raw: &spool{share: &share{budget: budget, full: true}}}

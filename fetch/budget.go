@@ -11,22 +11,23 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A budget bounds the memory of all bodies, from their first byte until their visit releases
-// them. It is safe for concurrent use; a nil budget has no bound.
+// A budget limits the memory of all bodies together. A body counts from its first byte until
+// its visit releases it. A budget is safe for concurrent use. A nil budget has no limit.
 //
-// No goroutine waits for the budget while it has a connection in use, since the server would
-// wait, too: a body without room is written to a temporary file, and read back after the
-// server has sent all. No goroutine waits while it holds a part of the budget: even a small
-// budget lets the bodies through one after another, in the order in which they came.
+// No goroutine waits for the budget while it uses a connection, because the server would have
+// to wait, too. A body for which there is no room is written to a temporary file. It is read
+// back into memory after the server has sent the whole answer. A goroutine that holds a part of
+// the budget does not wait for more. Therefore even a small budget gets room for all bodies one
+// after another, in the order in which they came.
 type budget struct {
 	size    int64
-	room    *semaphore.Weighted // of size bytes
-	windows *semaphore.Weighted // of maxWindows
-	dir     string              // of temporary files; empty: the system's
+	room    *semaphore.Weighted // has size units, one for each byte
+	windows *semaphore.Weighted // has maxWindows units
+	dir     string              // directory of the temporary files; empty: the directory of the system
 }
 
-// maxWindows is how many br or zstd decoders run at once: the window of each takes up to 16
-// MiB, independent of the size of the body.
+// maxWindows is the largest number of br and zstd decoders that run at once. The window of each
+// takes up to 16 MiB, however small the body is.
 const maxWindows = 4
 
 func newBudget(size int64, dir string) *budget {
@@ -36,7 +37,7 @@ func newBudget(size int64, dir string) *budget {
 	return &budget{size: size, room: semaphore.NewWeighted(size), windows: semaphore.NewWeighted(maxWindows), dir: dir}
 }
 
-// largeWindows returns how many decoders of codings have a large window.
+// largeWindows returns how many of codings need a decoder with a large window.
 func largeWindows(codings []string) (n int64) {
 	for _, coding := range codings {
 		if coding == "br" || coding == "zstd" {
@@ -46,8 +47,8 @@ func largeWindows(codings []string) (n int64) {
 	return n
 }
 
-// window reports whether a body with codings can be decoded now. The caller must then call
-// freeWindow.
+// window reserves the large windows for codings. It reports whether they were free, so that the
+// body can be decoded now. The caller must then call freeWindow.
 func (b *budget) window(codings ...string) bool {
 	n := largeWindows(codings)
 	return b == nil || n == 0 || b.windows.TryAcquire(n)
@@ -62,13 +63,13 @@ func (b *budget) freeWindow(codings ...string) {
 // A share is the part of a budget that one body has.
 type share struct {
 	budget *budget
-	asked  int64 // bytes of memory, including those that do not count in the budget
-	taken  int64 // of the budget
+	asked  int64 // bytes of memory that the body needs, including those that do not count in the budget
+	taken  int64 // bytes taken from the budget
 	full   bool  // the budget had no room: the body is in files
 }
 
-// grow reports whether there is room for n more bytes. After it has returned false, the share
-// is empty.
+// grow takes n more bytes from the budget and reports whether there was room for them. If it
+// returns false, it has given back all bytes of the share.
 func (s *share) grow(n int64) bool {
 	if s.budget == nil {
 		return true
@@ -96,7 +97,8 @@ func (s *share) release() {
 	}
 }
 
-// load waits for room for the spools that are in files, and reads them back.
+// load waits until the budget has room for the spools that are in files, and reads them back
+// into memory.
 func (s *share) load(ctx context.Context, spools ...*spool) error {
 	if !s.full {
 		return nil
@@ -104,7 +106,7 @@ func (s *share) load(ctx context.Context, spools ...*spool) error {
 	size := int64(0)
 	for _, p := range spools {
 		if p.size() > 0 {
-			if err := p.spill(); err != nil { // no memory is held meanwhile
+			if err := p.spill(); err != nil { // no memory is held during the wait
 				return err
 			}
 		}
@@ -133,21 +135,21 @@ func (e *spoolError) Error() string {
 func (e *spoolError) Unwrap() error { return e.err }
 
 func isSpool(err error) bool {
-	if err == nil { // the usual case: the variable below costs an allocation
+	if err == nil { // the usual case; the variable below would cost an allocation
 		return false
 	}
 	var spool *spoolError
 	return errors.As(err, &spool)
 }
 
-// A spool collects bytes in memory, or in a file if there is no room.
+// A spool collects bytes in memory, or in a file if the budget has no room.
 type spool struct {
 	share *share
 	b     []byte
 	file  *os.File
 	n     int64  // bytes in file
 	page  []byte // buffer between a reader and file
-	most  int64  // bytes that fill was allowed to take
+	most  int64  // largest number of bytes that fill may take
 }
 
 func (p *spool) size() int64 {
@@ -179,7 +181,7 @@ func (p *spool) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room returns the buffer for the next bytes, at most that many.
+// room returns the buffer for the next bytes. most is the largest length of the buffer.
 func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {
@@ -203,7 +205,7 @@ func (p *spool) room(most int64) ([]byte, error) {
 	return to[:min(int64(len(to)), most)], nil
 }
 
-// took adds bytes, which were written to the buffer that room returned.
+// took adds bytes to the spool. They must be in the buffer that room returned.
 func (p *spool) took(bytes []byte) error {
 	if p.file == nil {
 		p.b = p.b[:len(p.b)+len(bytes)]
@@ -241,8 +243,8 @@ func (p *spool) cut(n int64) {
 	}
 }
 
-// spill moves the spool to a file. The name of the file is removed at once if the system can
-// remove names of open files.
+// spill moves the spool to a temporary file. It removes the name of the file at once if the
+// system can remove the name of an open file.
 func (p *spool) spill() error {
 	if p.file != nil {
 		return nil
@@ -257,7 +259,7 @@ func (p *spool) spill() error {
 	return p.took(b)
 }
 
-// reader returns a reader of a spool that is in a file.
+// reader returns a reader of the bytes of a spool that is in a file.
 func (p *spool) reader() io.Reader { return io.NewSectionReader(p.file, 0, p.n) }
 
 // load reads the spool back into memory.
@@ -273,7 +275,7 @@ func (p *spool) load() error {
 	return nil
 }
 
-// free closes the file.
+// free closes and removes the file.
 func (p *spool) free() {
 	if p.file != nil {
 		p.file.Close()

@@ -56,8 +56,8 @@ func encoded(t testing.TB, coding string, plain []byte) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", coding, len(body), body)
 }
 
-// With a budget of one byte the bodies go through one after another, each is whole, and no
-// server waits for the budget.
+// With a budget of one byte, the bodies are read into memory one after another. Each body is
+// whole, and no server waits for the budget.
 func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
 	plain := text(270 << 10)
 	kinds := []string{"", "gzip", "br", "zstd"}
@@ -79,7 +79,7 @@ func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
 			var large atomic.Int32
 			var visits sync.WaitGroup
 			for i := range 14 {
-				// A visitor. It ends with its page.
+				// This goroutine makes one visit. It ends with its page.
 				visits.Go(func() {
 					url, small := fmt.Sprintf("http://h%d.example/%s", i, kinds[i%4]), false
 					if i >= 10 {
@@ -280,7 +280,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A body that needs no room does not wait after those that do.
+// A body that needs no room does not wait for bodies that need room.
 func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(10, t.TempDir())

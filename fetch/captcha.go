@@ -9,17 +9,17 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A page that is nothing but a captcha is a challenge of any maker, even if it comes with
-// status 200. A page that also has text to read or other fields to fill in is not: forms for
-// comments and logins have captchas, too.
+// Limits of a captcha page. A page that contains only a captcha is a challenge, whoever made
+// the captcha, even if its status is 200. A page that also has text to read or other fields to
+// fill in is not a challenge, because forms for comments and logins have captchas, too.
 const (
 	maxCaptcha      = 128 << 10 // bytes of the page
-	maxCaptchaText  = 600       // bytes of text on it, blanks folded
-	maxCaptchaLinks = 5         // links on it
+	maxCaptchaText  = 600       // bytes of text on the page; several blanks count as one
+	maxCaptchaLinks = 5         // links on the page
 )
 
-// widgets are the marks of captchas in pages: a class, a script's address or an attribute.
-// Each is documented by its maker.
+// widgets are the texts that show that a page has a captcha: a class, the address of a script
+// or an attribute. The maker of each captcha documents them.
 var widgets = []string{
 	"g-recaptcha", "/recaptcha/api.js", "/recaptcha/enterprise.js", // developers.google.com/recaptcha
 	"h-captcha", "hcaptcha.com/1/api.js", // docs.hcaptcha.com
@@ -27,14 +27,16 @@ var widgets = []string{
 	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
 }
 
-// widgetParts are substrings of the widgets. Nearly every page without a captcha has none of them.
+// widgetParts are substrings of the widgets. Almost no page without a captcha contains one of
+// them.
 var widgetParts = []string{"captcha", "turnstile", "arkoselabs", "geetest"}
 
-// isCaptcha reports whether an HTML page is nothing but a captcha: it has a captcha and a
-// form, no other field to fill in, and hardly any text.
+// isCaptcha reports whether an HTML page contains only a captcha: it has a captcha and a form,
+// no other field to fill in, and very little text.
 func isCaptcha(body []byte) bool {
-	// The links are checked first: the first few hundred bytes of nearly every page show that it
-	// has too many, and searching whole pages for the widgetParts took a sixth of a crawl's time.
+	// The links are counted first, because the first few hundred bytes of nearly every page
+	// have too many links. Searching whole pages for the widgetParts took a sixth of the time
+	// of a crawl.
 	if len(body) > maxCaptcha || hasMany(body, "<a ", maxCaptchaLinks) || !slices.ContainsFunc(widgetParts, func(m string) bool { return bytes.Contains(body, []byte(m)) }) {
 		return false
 	}
@@ -85,8 +87,8 @@ func hasMany(b []byte, mark string, n int) bool {
 	return true
 }
 
-// toFillIn reports whether an element waits for input of the user. The field for the answer
-// to the captcha does not count.
+// toFillIn reports whether an element is a field that the user has to fill in. The field for
+// the answer to the captcha does not count.
 func toFillIn(t html.Token) bool {
 	switch t.Data {
 	case "select":
@@ -126,8 +128,8 @@ func attribute(t html.Token, name string) string {
 	return ""
 }
 
-// leadsToCaptcha reports whether a redirect sends the client to a captcha that leads back to
-// target.
+// leadsToCaptcha reports whether an answer to a request for target redirects to a captcha that
+// leads back to target.
 func leadsToCaptcha(status int, location, target string) bool {
 	if status/100 != 3 || len(location) > 16<<10 {
 		return false

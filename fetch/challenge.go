@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// A challenge is the mark of an answer that is sent instead of a page and demands a browser
-// or a human: the bot defence of a content delivery network. This crawler solves none of
-// them. A challenge counts as a request to slow down.
+// A challenge describes how to recognize a bot-challenge page of one content delivery network.
+// Such a page is sent instead of the requested page and demands a browser or a human. This
+// crawler does not solve challenges. A challenge counts as a request to slow down.
 //
-// A mark must not occur on pages that are served: the fields by which a network names itself
-// (X-Iinfo, X-DataDome, Akamai-GRN ...) are on all its answers and mean nothing. Fields are
-// checked before texts.
+// The field or text must not occur in answers with the requested page. The fields that only
+// name the network (X-Iinfo, X-DataDome, Akamai-GRN ...) are in all its answers, so they show
+// nothing. Fields are checked before texts.
 type challenge struct {
 	network string
-	status  []int  // nil: any; some come with 200
-	field   string // of the header
-	value   string // of the field, in any letter case
-	text    string // in the body, if field is empty
-	most    int    // bytes of a body with the text; a page that only mentions it is longer
+	status  []int  // nil: any status; some challenges have status 200
+	field   string // name of a header field
+	value   string // value of the field, in any letter case
+	text    string // substring of the body; used if field is empty
+	most    int    // largest length in bytes of a challenge with the text; a page that only mentions the text is longer
 }
 
 var challenges = []challenge{
@@ -30,23 +30,24 @@ var challenges = []challenge{
 	// https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html
 	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "challenge"},
 	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "captcha"},
-	// https://vercel.com/docs/attack-challenge-mode describes it, the field was
-	// seen with 403 and with 429.
+	// https://vercel.com/docs/attack-challenge-mode describes the challenge. The field was seen
+	// with status 403 and with status 429.
 	{network: "Vercel", field: "X-Vercel-Mitigated", value: "challenge"},
 
-	// Before Cloudflare had the field above. The script /cdn-cgi/challenge-platform/ alone is on
-	// pages that are served, too.
+	// Challenges from before Cloudflare sent the field above. The script
+	// /cdn-cgi/challenge-platform/ alone shows nothing: it is also on pages that are not
+	// challenges.
 	{network: "Cloudflare", status: []int{403, 429, 503}, text: "_cf_chl_opt", most: 128 << 10},
 	// https://docs.datadome.co/reference/validate-request (401 and 403);
 	// https://github.com/daijro/camoufox/issues/173 shows a page.
 	{network: "DataDome", status: []int{401, 403, 429}, text: "captcha-delivery.com", most: 32 << 10},
 	// https://github.com/ziplokk1/incapsula-cracker-py3/issues/1 shows a page.
 	{network: "Imperva", text: "Incapsula incident ID", most: 8 << 10},
-	// https://github.com/OpenTermsArchive/engine/issues/319 shows a page;
-	// pages that are served have the script, too, but are not that short:
+	// https://github.com/OpenTermsArchive/engine/issues/319 shows a challenge page. Other pages
+	// have the script, too, but they are longer:
 	// https://github.com/webrecorder/browsertrix-crawler/issues/1135
 	{network: "Imperva", text: "/_Incapsula_Resource?SWJIYLWA=", most: 2 << 10},
-	// https://github.com/germondai/trawl/pull/33: comes with 200.
+	// https://github.com/germondai/trawl/pull/33: the challenge has status 200.
 	{network: "Akamai", text: `id="sec-if-cpt-container"`, most: 16 << 10},
 	// https://github.com/HumanSecurity/perimeterx-python-wsgi, block_template.mustache
 	{network: "HUMAN", status: []int{403, 429}, text: "px-captcha", most: 64 << 10},
@@ -55,11 +56,11 @@ var challenges = []challenge{
 // longestChallenge is the length in bytes of the longest body that is searched.
 var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
 
-// someCaptcha names the network of a captcha without a network's mark.
+// someCaptcha is the name that is used for a captcha if its network is not known.
 const someCaptcha = "A captcha"
 
-// challengeOf returns the name of the network whose challenge an answer to a request for
-// target is, or "" if it is not a challenge.
+// challengeOf returns the name of the network that sent a challenge as the answer to a request
+// for target, or "" if the answer is not a challenge.
 func challengeOf(status int, header http.Header, body []byte, target string) string {
 	if leadsToCaptcha(status, header.Get("Location"), target) {
 		return someCaptcha
@@ -101,9 +102,9 @@ func isMarkup(mediaType string) bool {
 	return false
 }
 
-// A ChallengeError says that an answer is a challenge for browsers.
+// A ChallengeError says that an answer is a bot-challenge page, which demands a browser.
 type ChallengeError struct {
-	Network string // as in "Cloudflare"; "A captcha" if not known
+	Network string // for example "Cloudflare"; "A captcha" if the network is not known
 	Status  int
 }
 

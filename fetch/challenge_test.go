@@ -55,7 +55,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// A mark counts up to a length, and only with some statuses.
+// The text of a challenge counts only in bodies up to a length, and only with some statuses.
 func TestTheBoundsOfChallenges(t *testing.T) {
 	html := http.Header{"Content-Type": {"text/html"}}
 	for _, tc := range []struct {

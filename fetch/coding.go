@@ -16,24 +16,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// acceptEncoding is sent with every request except those with plain header fields.
+// acceptEncoding is the Accept-Encoding of every request, except those with plain header
+// fields.
 const acceptEncoding = "gzip, br, zstd"
 
 // maxWindow is the largest window of zstd as a content coding (RFC 9659,
 // section 3).
 const maxWindow = 8 << 20
 
-// maxCodings is the most codings of one body that are undone.
+// maxCodings is the largest number of content codings of one body that are undone.
 const maxCodings = 3
 
-// idleDecoders is how many decoders of one coding are kept for the next body.
-// One may hold a window of many MiB.
+// idleDecoders is the number of decoders of one coding that are kept for the next bodies. Each
+// may hold a window of many MiB.
 const idleDecoders = 2
 
 // codingsOf returns the content codings of an answer in the order in which they were applied
-// (RFC 9110, section 8.4), none if the body is not encoded. Names that are not registered
-// with IANA are mistakes of servers and are ignored. The error says that a registered coding
-// is not built in, or that there are too many.
+// (RFC 9110, section 8.4). It returns none if the body is not encoded. Names that are not
+// registered with IANA are mistakes of servers and are ignored. codingsOf fails if a registered
+// coding is not built in, or if there are too many codings.
 func codingsOf(h http.Header) (codings []string, err error) {
 	for _, value := range h["Content-Encoding"] {
 		for name := range strings.SplitSeq(value, ",") {
@@ -54,12 +55,13 @@ func codingsOf(h http.Header) (codings []string, err error) {
 	return codings, nil
 }
 
-// A decoder undoes one content coding (RFC 9110, section 8.4.1). It is used for many bodies.
+// A decoder undoes one content coding (RFC 9110, section 8.4.1). It can decode many bodies, one
+// after another.
 type decoder struct {
 	coding string
 	undo   resetReader
-	in     *bufio.Reader // undo reads from it; nil if undo has a buffer itself
-	from   io.Reader     // undo or in reads from it
+	in     *bufio.Reader // the buffer from which undo reads; nil if undo has its own buffer
+	from   io.Reader     // the encoded bytes, which in reads, or undo if in is nil
 }
 
 type resetReader interface {
@@ -92,7 +94,8 @@ func (d *decoder) begin(from io.Reader) {
 	d.reset(from)
 }
 
-// reset restarts undo. The first Read returns the same error again.
+// reset restarts undo with the bytes of from. If it fails, the first Read of undo returns the
+// same error.
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
 	if z, ok := d.undo.(*gzip.Reader); ok {
@@ -101,8 +104,8 @@ func (d *decoder) reset(from io.Reader) error {
 	return err
 }
 
-// member starts the next member of a gzip file (RFC 1952, section 2.2). The error is io.EOF
-// if none follows: other bytes after the end of a coding are ignored.
+// member starts the next member of a gzip file (RFC 1952, section 2.2). It returns io.EOF if no
+// member follows. Other bytes after the end of a coding are ignored.
 func (d *decoder) member() error {
 	if d.coding != "gzip" {
 		return io.EOF
@@ -113,16 +116,16 @@ func (d *decoder) member() error {
 	return d.reset(d.in)
 }
 
-// gzipMagic is the beginning of each member of a gzip file: the magic number and the only
-// method.
+// gzipMagic is the beginning of each member of a gzip file: the magic number and the number of
+// the only compression method.
 const gzipMagic = "\x1f\x8b\x08"
 
-// errTrailing is the error of a body that must be whole and has more bytes.
+// errTrailing is the error of a body that must end with its content coding, but has more bytes.
 var errTrailing = errors.New("the body has bytes after the end of its content coding")
 
 // next starts the next member of a gzip file (RFC 1952, section 2.2) after the end of the
-// current one. The error is io.EOF if there are no more bytes, and errTrailing if they are not
-// a member.
+// current one. It returns io.EOF if no bytes follow. If the bytes that follow are not a member,
+// it returns errTrailing, or the error of the gzip reader.
 func (d *decoder) next() error {
 	if d.in == nil {
 		if n, err := io.ReadFull(d.from, make([]byte, 1)); n == 0 {
@@ -146,8 +149,8 @@ func (d *decoder) close() {
 }
 
 // An inflater undoes the coding deflate, which is the zlib format (RFC 9110, section 8.4.1.2;
-// RFC 1950). A body that does not begin as zlib data does is read as bare deflate data (RFC
-// 1951), which some servers send and browsers accept.
+// RFC 1950). A body without the beginning of zlib data is read as raw deflate data (RFC 1951),
+// which some servers send and browsers accept.
 type inflater struct {
 	in   *bufio.Reader
 	from io.Reader     // zlib or raw: the first Read decides
@@ -176,7 +179,7 @@ func (z *inflater) begin() error {
 	if len(head) == 0 {
 		return err
 	}
-	err = nil                                                                          // the decoder reports that one byte is too short
+	err = nil                                                                          // if there is only one byte, the decoder reports that
 	if len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 { // RFC 1950, section 2.2
 		if z.zlib == nil {
 			z.zlib, err = zlib.NewReader(z.in)
@@ -195,14 +198,15 @@ func (z *inflater) begin() error {
 	return err
 }
 
-// A decoding undoes the codings of a body, the last one applied first.
+// A decoding undoes the content codings of a body. The coding that was applied last is undone
+// first.
 type decoding struct {
 	src    source
 	layers []*guarded // in the order in which they are undone
 	whole  bool       // see requireWhole
 }
 
-// newDecoding returns a decoding; get returns a decoder for each coding.
+// newDecoding returns a decoding of codings. get returns a decoder for a coding.
 func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	d := &decoding{}
 	for i := len(codings) - 1; i >= 0; i-- {
@@ -211,8 +215,8 @@ func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	return d
 }
 
-// begin starts decoding src. The output of each coding except the last has the same limit as
-// the bytes on the wire.
+// begin starts decoding src and returns a reader of the decoded bytes. The output of each
+// coding except the last has the same limit as the bytes on the wire.
 func (d *decoding) begin(src source) io.Reader {
 	d.src = src
 	var from io.Reader = &d.src
@@ -226,16 +230,17 @@ func (d *decoding) begin(src source) io.Reader {
 	return from
 }
 
-// expect tells the decoding the Content-Length; length is negative if it is not known. Some
-// servers count the decoded bytes: then no more than length are waited for.
+// expect tells the decoding the Content-Length, which is negative if it is not known. Some
+// servers send the number of decoded bytes as Content-Length. If a coding ends after exactly
+// length decoded bytes, the decoding does not wait for more bytes.
 func (d *decoding) expect(length int64) {
 	if len(d.layers) == 1 {
 		d.layers[0].length = length
 	}
 }
 
-// requireWhole makes it an error if bytes follow the end of a coding, or if too many bytes are on
-// the wire.
+// requireWhole makes the decoding fail if bytes follow the end of a coding, or if there are too
+// many bytes on the wire.
 func (d *decoding) requireWhole() {
 	d.whole = true
 	for _, l := range d.layers {
@@ -243,7 +248,8 @@ func (d *decoding) requireWhole() {
 	}
 }
 
-// cut reports whether err comes from a limit, so that the part of the body before it is used.
+// cut reports whether err says that a limit was reached. The part of the body before the limit
+// is then used.
 func (d *decoding) cut(err error) bool {
 	if err == nil || d.whole {
 		return false
@@ -259,11 +265,13 @@ func (d *decoding) cut(err error) bool {
 	return false
 }
 
-// empty reports whether no byte was received: an empty body is not compressed.
+// empty reports whether no byte was received. An empty body is not compressed, even if its
+// header names a coding.
 func (d *decoding) empty() bool { return d.src.err == nil && d.src.n == 0 }
 
-// blame returns an error of the last decoder as a *decodeError, or as it is if the connection
-// is at fault: it ended too early.
+// blame returns the error to report for err, which comes from the last decoder. It returns a
+// *decodeError if the coding is broken. If the connection failed or ended too early, it returns
+// the error of the connection.
 func (d *decoding) blame(err error) error {
 	if d.src.err != nil {
 		return d.src.err
@@ -280,9 +288,9 @@ func (d *decoding) blame(err error) error {
 	return &decodeError{err}
 }
 
-// decoders keeps the decoders that no body uses. It is safe for concurrent use.
+// decoders keeps the decoders that are not in use. It is safe for concurrent use.
 type decoders struct {
-	mu   sync.Mutex // guards idle: visits run concurrently
+	mu   sync.Mutex // guards idle, because visits run concurrently
 	idle map[string][]*decoder
 }
 
@@ -325,33 +333,33 @@ func (p *decoders) close() {
 	p.idle = nil
 }
 
-// decodeError is an error of the coding, not of the connection.
+// decodeError is an error of the content coding, not of the connection.
 type decodeError struct{ error }
 
 // Unwrap returns the decoder's error.
 func (e *decodeError) Unwrap() error { return e.error }
 
 // A decompression bomb is a body that is large and has a high ratio of decoded bytes to
-// received bytes. Pages compress to a tenth of their size, logs and tables of numbers seldom
-// to less than a fiftieth.
+// received bytes. Pages compress to about a tenth of their size. Logs and tables of numbers
+// seldom compress to less than a fiftieth.
 const (
 	freeBytes = 4 << 20 // decoded bytes that are allowed with any ratio
-	maxRatio  = 100     // decoded bytes for each byte on the wire, after freeBytes
+	maxRatio  = 100     // decoded bytes that are allowed for each byte on the wire, if there are more than freeBytes
 )
 
 // errBomb is the error of a body of more than 4 MiB with more than a hundred decoded bytes
 // for each byte on the wire.
 var errBomb = errors.New("the body grows like a decompression bomb")
 
-// A guarded is a decoder that stops early if the body is a decompression bomb.
+// A guarded is a decoder that fails early if the body is a decompression bomb.
 type guarded struct {
 	*decoder
 	src    *source // of the whole body
 	n      int64   // bytes decoded so far
-	most   int64   // limit of n; 0: no limit
+	most   int64   // largest value of n; 0: no limit
 	whole  bool    // see decoding.requireWhole
 	length int64   // see decoding.expect
-	err    error   // the error that ended it; io.EOF at its end
+	err    error   // the error that Read returns from now on; io.EOF at the end of the coding
 }
 
 // Read implements io.Reader.
@@ -359,7 +367,8 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 	if g.err != nil { // a reader may ignore an error that is returned with bytes
 		return 0, g.err
 	}
-	// A decoder fills the buffer that it gets; with small buffers it can be stopped in time.
+	// A decoder fills the whole buffer that it gets. With a small buffer it can be stopped in
+	// time.
 	n, err = g.undo.Read(p[:min(len(p), 64<<10)])
 	g.n += int64(n)
 	switch {
@@ -374,7 +383,8 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// end handles the end of the coding. It returns io.EOF, an error, or nil if more follows. A
+// end handles the end of the coding. It returns io.EOF at the end of the body, nil if another
+// member follows, or an error. It returns an error of the decoder before this one, because a
 // decoder may take an error of its reader for the end.
 func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {

@@ -150,7 +150,7 @@ func TestBodiesThatAreCodedBadly(t *testing.T) {
 	}
 }
 
-// An error on the wire is not blamed on the coding.
+// An error on the wire is not reported as an error of the coding.
 func TestTheWireIsNotTheCoding(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	cause := errors.New("cause")

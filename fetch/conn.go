@@ -15,10 +15,10 @@ import (
 
 const (
 	maxHeaderBytes = http1.MaxHead
-	idleTime       = 30 * time.Second // then an unused connection is closed
+	idleTime       = 30 * time.Second // an unused connection is closed after this time
 )
 
-// A conn is the one connection of a host. It speaks HTTP/1.1 itself and uses net/http for
+// A conn is the one connection of a host. It uses package http1 for HTTP/1.1 and net/http for
 // HTTP/2.
 type conn struct {
 	*dialing
@@ -27,10 +27,10 @@ type conn struct {
 	h2   *http.ClientConn
 
 	request  []byte        // the last request of h1; the buffer is reused
-	response http.Response // to request
-	unsent   bool          // the request could not be sent as a whole
+	response http.Response // the answer to request
+	unsent   bool          // the request was not sent completely
 
-	used                  time.Time // when the last answer ended; servers close idle connections
+	used                  time.Time // end of the last answer; servers close connections that are idle for long
 	tlsVersion, tlsCipher string
 }
 
@@ -41,7 +41,7 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
 		secure: site.Scheme() == "https", only1: h.only1, onTLS: func() { w.enter(phaseTLS) },
 	}
-	defer func() { d.onTLS = nil }() // it refers to the exchange, and the connection lives longer
+	defer func() { d.onTLS = nil }() // onTLS refers to the exchange, and the connection lives longer than the exchange
 	raw, err := d.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (c *conn) speakH1(over net.Conn) {
 	c.h1 = http1.New(c.over)
 }
 
-// ask makes one request on the connection and records in x the data that is known when the
-// header of the answer has been read. The caller must call finish afterwards.
+// ask makes one request on the connection. It returns when the header of the answer has been
+// read, and records in x the data that is known then. The caller must call finish afterwards.
 func (c *conn) ask(w *watch, a requestSpec, x *Exchange) (resp *http.Response, err error) {
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
 	if c.h2 != nil {
@@ -105,14 +105,14 @@ func (c *conn) askH2(w *watch, a requestSpec, x *Exchange) (*http.Response, erro
 	return resp, err
 }
 
-// beginning is how many bytes of an unreadable head are kept if Options.KeepWire is not set:
-// its status and fields count all the same.
+// beginning is the number of bytes that are kept of a head that cannot be parsed, if
+// Options.KeepWire is not set. The status and the fields in such a head still count.
 const beginning = 4 << 10
 
-// maxRequest is the largest buffer for requests that a connection keeps.
+// maxRequest is the size in bytes of the largest request buffer that a connection keeps.
 const maxRequest = 4 << 10
 
-// errUnasked is the error of a kept connection on which the server sends bytes without having
+// errUnasked is the error of a kept connection on which the server sent bytes before it had
 // received the request.
 var errUnasked = fmt.Errorf("the server sent data before the next request: %w", net.ErrClosed)
 
@@ -127,13 +127,13 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 		}
 	}
-	c.unsent = c.h1.Send(c.request) != nil // the server may have answered all the same
+	c.unsent = c.h1.Send(c.request) != nil // even then the server may have answered
 	got, err := c.h1.Receive(a.head)
 	head := c.h1.Head()
 	if keep {
 		x.ResponseHead = bytes.Clone(head)
 	}
-	if c.unsent && x.Reused && len(head) > 0 { // it answers no request
+	if c.unsent && x.Reused && len(head) > 0 { // the head is not an answer to this request
 		x.ResponseHead, head, err = nil, nil, errUnasked
 	}
 	if err != nil {
@@ -149,11 +149,11 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// write makes the request for a in c.request. Its target is sent as it was written; a proxy
-// gets the absolute form (RFC 9112, section 3.2.2).
+// write stores the bytes of the request a in c.request. The target is sent as it was written. A
+// proxy gets the absolute form (RFC 9112, section 3.2.2).
 func (c *conn) write(a requestSpec) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
-	if c.absolute() || strings.HasPrefix(target, "//") { // could be read as an authority
+	if c.absolute() || strings.HasPrefix(target, "//") { // such a target could be read as an authority
 		target = a.url.Scheme() + "://" + authority + target
 	}
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
@@ -164,8 +164,8 @@ func (c *conn) write(a requestSpec) (err error) {
 	return err
 }
 
-// finish ends the exchange that ask began, even if that failed. It reports whether the
-// connection can be used for another one.
+// finish ends the exchange that ask began, even if ask failed. It reports whether the
+// connection can be used for another exchange.
 func (c *conn) finish() bool {
 	if c.h2 != nil {
 		return true
@@ -217,15 +217,15 @@ func (h *host) kept() *conn {
 	return h.conn
 }
 
-// Limits of the connections that a site may lose.
+// Limits of the requests that are lost because a site closes or refuses connections.
 const (
-	maxLost    = 3 // kept connections in a row that closed during a request; then none is kept any more
-	maxRefused = 2 // requests in a row that were refused on new connections without being counted as a failure
+	maxLost    = 3 // kept connections in a row that closed during a request; after them no connection is kept
+	maxRefused = 2 // requests in a row that were refused on new connections before this counts as a failure
 )
 
-// lost counts a request that was not processed. On a kept connection that has no consequence.
-// On a new one it becomes a failure after maxRefused requests: otherwise the requests to such
-// a site would never end.
+// lost counts a request that the server did not process. On a kept connection this is not a
+// failure. On a new connection it becomes a failure after maxRefused requests, because
+// otherwise the requests to such a site would never end.
 func (h *host) lost(x *Exchange) {
 	if x.Err.Stage != StageStale {
 		return
@@ -239,8 +239,9 @@ func (h *host) lost(x *Exchange) {
 	}
 }
 
-// answered counts an answer and reports whether the connection may be kept: to a server that
-// closes each connection at its second request, only one request is sent on each.
+// answered counts an answer and reports whether the connection may be kept. If a server closes
+// each connection at its second request, no connection is kept, so that each gets only one
+// request.
 func (h *host) answered(x *Exchange) bool {
 	h.refused = 0
 	if x.Reused {

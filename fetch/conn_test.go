@@ -50,8 +50,8 @@ func (l *loopback) DialContext(ctx context.Context, network, _ string) (net.Conn
 	return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
 }
 
-// Bytes that a server sends between two answers belong to neither. They are noticed before
-// the next request is sent, so that it costs no try.
+// Bytes that a server sends between two answers belong to neither answer. They are noticed
+// before the next request is sent, so that this request does not count as a try.
 func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	for name, end := range map[string]func(c net.Conn){
@@ -85,7 +85,8 @@ func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Over a pipe they are noticed because the request cannot be sent: then it was not processed.
+// Over a pipe, such bytes are noticed because the request cannot be sent. The request was then
+// not processed.
 func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -234,9 +235,9 @@ func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// Many servers end a connection without the close message of TLS. As in browsers, that ends
-// a body without a declared end. It is too early for a body with a declared end (RFC 9112,
-// section 9.8, calls the first body incomplete, too).
+// Many servers end a connection without the close message of TLS. As in browsers, a body
+// without a declared end is then complete, although RFC 9112, section 9.8, calls it incomplete.
+// A body with a declared end is incomplete.
 func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 	config, pool := certified(t)
 	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -293,7 +294,7 @@ func TestAConnectionHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
 		v := newTour(t, Options{Network: w})
-		goroutines := func() int { // of the bubble only: those of other tests may be ending
+		goroutines := func() int { // only those of the bubble, because goroutines of other tests may be ending
 			synctest.Wait()
 			stacks := make([]byte, 1<<20)
 			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble ")
@@ -306,7 +307,7 @@ func TestAConnectionHasNoGoroutine(t *testing.T) {
 	})
 }
 
-// A page that curl and browsers read is read.
+// A page that curl and browsers can read is read here, too.
 func TestOddAnswersThatArePages(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{

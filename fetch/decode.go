@@ -5,15 +5,16 @@ import (
 	"net/http"
 )
 
-// Decode undoes the content codings of a body that was kept, or that another program has
-// fetched, without a Fetcher. codings has the names of Content-Encoding (RFC 9110, section
-// 8.4.1; RFC 9659) separated by commas: gzip, deflate, br and zstd, at most three of them.
-// Names that are not registered are ignored; a body without other codings is not changed.
-// Memory is bounded by the window of each coding, 8 MiB for zstd and 16 MiB for br, and a
-// decompression bomb ends with errBomb. The caller limits how much is read in all.
+// Decode undoes the content codings of a stored body, or of a body that another program has
+// fetched. It needs no Fetcher. codings has the names of Content-Encoding (RFC 9110, section
+// 8.4.1; RFC 9659), separated by commas: gzip, deflate, br and zstd, at most three of them.
+// Names that are not registered are ignored. A body without other codings is not changed. The
+// memory is limited by the window of each coding: 8 MiB for zstd and 16 MiB for br. A
+// decompression bomb ends with errBomb. The caller limits the total number of bytes that are
+// read.
 //
-// Decode fails if a registered coding is not built in, or if there are more than three. An
-// error of Read says what is wrong with the body; it is io.ErrUnexpectedEOF if the body was
+// Decode fails if a registered coding is not built in, or if there are more than three codings.
+// An error of Read says what is wrong with the body; it is io.ErrUnexpectedEOF if the body was
 // cut. The caller must call Close, which does not close r.
 func Decode(codings string, r io.Reader) (io.ReadCloser, error) {
 	names, err := codingsOf(http.Header{"Content-Encoding": {codings}})

@@ -66,7 +66,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 	}
 }
 
-// A coding that was not asked for is refused; an unknown name is ignored.
+// A coding that is not built in is refused. An unknown name is ignored.
 func TestCodingsThatAreNotKnown(t *testing.T) {
 	for _, coding := range []string{"", "identity", "utf-8", ", "} {
 		body, err := Decode(coding, strings.NewReader("as it is"))

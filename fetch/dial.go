@@ -21,12 +21,12 @@ type dialing struct {
 	only1  bool   // HTTP/2 is not offered
 	onTLS  func() // called before the TLS handshake with the site
 
-	line *http1.Line // all bytes pass through it
+	line *http1.Line // the connection to the address; all bytes pass through it
 }
 
-// newTransport returns a transport that speaks HTTP/2 over the connection in the context,
-// which has negotiated that, and over no other. It pools no connections, follows no redirects
-// and repeats no requests.
+// newTransport returns a transport that speaks HTTP/2 over the connection in the context, and
+// over no other connection. The connection must have negotiated HTTP/2. The transport does not
+// pool connections, follow redirects or repeat requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -35,12 +35,12 @@ func newTransport() *http.Transport {
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		// The most bytes that a server may send before they are read.
+		// The largest number of bytes that a server may send before the crawler reads them.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 512 << 10, MaxReceiveBufferPerConnection: 1 << 20},
 	}
 }
 
-// dial opens a connection to the site: to its address, or through a proxy.
+// dial opens a connection to the site, either to the address of the site or through a proxy.
 func (d *dialing) dial(ctx context.Context) (net.Conn, error) {
 	if d.to.proxy != nil {
 		return d.dialProxy(ctx)
@@ -74,8 +74,8 @@ func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) 
 	return c, nil
 }
 
-// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2), as
-// those without TLS through a proxy that forwards them.
+// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2). Requests
+// without TLS have it if they go through a proxy that forwards them.
 func (d *dialing) absolute() bool {
 	return !d.secure && d.to.proxy != nil && !isSOCKS(d.to.proxy)
 }

@@ -12,15 +12,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A ConnectTo redirects the connections for one host and port to another, like curl's option
-// of that name, so that a test or staging server can replace any host. An empty Host or Port
-// matches any; an empty ToHost or ToPort changes nothing.
+// A ConnectTo redirects the connections for one host and port to another host and port, like
+// curl's option --connect-to. A test or staging server can then replace any host. An empty Host
+// or Port matches every host or port. An empty ToHost or ToPort leaves the host or port
+// unchanged.
 type ConnectTo struct {
 	Host, Port     string // of the URL
 	ToHost, ToPort string // of the connection
 }
 
-// ParseConnectTo parses HOST1:PORT1:HOST2:PORT2; IPv6 addresses are in brackets.
+// ParseConnectTo parses text in the form HOST1:PORT1:HOST2:PORT2. Each part may be empty. IPv6
+// addresses are in brackets.
 func ParseConnectTo(s string) (ConnectTo, error) {
 	var parts []string
 	rest := s
@@ -71,17 +73,17 @@ func unbracket(s string) string {
 }
 
 // An endpoint is an address that may be dialled for a site. Only resolve makes endpoints, so
-// that every dialled address was checked.
+// that every address is checked before it is dialled.
 type endpoint struct {
 	addr   netip.AddrPort
 	site   netip.Addr // address of the site; the zero Addr if only its proxy knows it
-	public bool       // the site has, or may have, a public address, which others may share
+	public bool       // the site has, or may have, a public address, which other sites may share
 	name   string     // the name that was resolved to addr
 	proxy  *url.URL   // the proxy at addr; nil if the site is at addr
 }
 
-// resolve returns the addresses of site that may be dialled. If all are refused, the error is
-// an *AddressError.
+// resolve returns the addresses of site that may be dialled. If none may be dialled, the error
+// is an *AddressError.
 func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
 	host, port, named := f.connectTo(site)
 	if host == site.Host() && port == site.Port() {
@@ -148,7 +150,8 @@ func (e *AddressError) Error() string {
 var guard = ssrf.New(ssrf.WithAnyPort())
 
 // Public reports whether a is an address of the public Internet by the IANA special-purpose
-// registries: not private, loopback, link-local, shared, or a gateway of another network.
+// registries. Private, loopback, link-local and shared addresses are not public, and neither
+// are gateways of other networks.
 func Public(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

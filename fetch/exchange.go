@@ -8,62 +8,63 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Exchange is one request with its answer, or with the error instead.
+// An Exchange is one request with its answer, or with an error instead of the answer.
 type Exchange struct {
 	URL    frontier.URL
 	Robots bool // the request was for a robots.txt, a tdmrep.json or a license, which are read before a page is fetched
 	Mining bool // the request was for a tdmrep.json or a license
-	Head   bool // the method was HEAD: the answer has no body, and its header describes the body that GET would bring
+	Head   bool // the method was HEAD: the answer has no body, and its header describes the body that a GET would return
 	Via    string
 
 	RequestHeader http.Header
 	Status        int    // 0 if there was no answer
 	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
-	Body          []byte // decoded, up to the limit; of a body that broke off, the part that was received
-	Truncated     string // why Body is incomplete; empty if it is not: "length", "time", "disconnect", "unspecified" (WARC 1.1, section 5.13)
+	Body          []byte // decoded, up to the limit; if the body broke off, the part that was received
+	Truncated     string // why Body is incomplete: "length", "time", "disconnect" or "unspecified" (WARC 1.1, section 5.13); empty if it is complete
 	WireBytes     int64  // size of the content on the wire
 
-	// Wire is the content with its content coding, without the transfer coding (RFC 9112, section
-	// 7), which a WARC file stores after ResponseHead. Without a content coding it is Body
-	// itself. It ends where Body was cut; bytes that a server sends after the end of a content
-	// coding are not waited for.
-	Wire []byte // with Options.KeepWire
+	// Wire is the content as a WARC file stores it after ResponseHead: with its content coding,
+	// and without the transfer coding (RFC 9112, section 7). If there is no content coding,
+	// Wire is Body itself. If Body was cut, Wire ends at the same place. It may lack bytes that
+	// the server sent after the end of a content coding, because the Fetcher does not wait for
+	// them.
+	Wire []byte // only with Options.KeepWire
 
-	// RequestHead and ResponseHead are the request or status line and the fields, up to the empty
-	// line, with Options.KeepWire. They are the bytes on the wire, in order and letter case,
-	// without interim answers and without credentials for a proxy. If Proto is "h2", they are
-	// written in the form of HTTP/1.1, in the order of the names. A head that broke off is as
-	// long as the part received.
+	// RequestHead and ResponseHead are the request line or status line and the fields, up to
+	// the empty line. They are set only with Options.KeepWire. They are the bytes on the wire,
+	// with their order and letter case, without interim answers and without credentials for a
+	// proxy. If Proto is "h2", they are written in the form of HTTP/1.1, with the fields in the
+	// order of their names. If a head broke off, only the part that was received is set.
 	RequestHead, ResponseHead []byte
 
 	Addr   netip.AddrPort // address of the server; invalid with a proxy, since only the proxy knows it
-	Proxy  string         // the proxy used, without credentials, as in "http://proxy.example:3128"
+	Proxy  string         // the proxy that was used, without credentials, for example "http://proxy.example:3128"
 	Reused bool           // a kept connection was used
 
 	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
 	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
 
-	Started   time.Time // no byte was sent before
+	Started   time.Time // no byte of the request was sent before
 	FirstByte time.Time // of the answer; zero if there was none
 	Ended     time.Time
 
 	Asked frontier.Pause // the pause that had to pass before Started
 
 	// Err says why there is no answer, or why the body of an answer with a 2xx status is
-	// incomplete. It is nil for the last try of a page that broke off, whose received part is
-	// used. With any other status a broken body only sets Truncated: the answer means the same
-	// without its body.
+	// incomplete. If the body of a page breaks off at the last try, Err is nil and the part
+	// that was received is used. With any other status, a body that breaks off only sets
+	// Truncated, because the answer means the same without its body.
 	Err *Error
 
 	lent   *[]byte // the scratch buffer that holds Body
 	share  share   // the part of the budget that Body has
-	broken []byte  // head of an answer that could not be parsed; nil if it could
+	broken []byte  // head of an answer if it could not be parsed; otherwise nil
 }
 
-// Release ends the use of the exchange: its body no longer counts in Options.BodyBudget. With
-// Options.Lend it also returns the memory of Body, and of Wire if that is the same, to the
-// Fetcher: neither may be used afterwards.
+// Release ends the use of the exchange. Its body no longer counts in Options.BodyBudget. With
+// Options.Lend, Release also returns the memory of Body to the Fetcher, and that of Wire if it
+// is the same memory. Body and Wire must then not be used any more.
 func (x *Exchange) Release() {
 	x.share.release()
 	if x.lent != nil {
@@ -78,8 +79,8 @@ func (x *Exchange) request() *frontier.Request {
 	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
-// Trouble returns whose fault it is that the exchange did not fetch its URL. The status of
-// the answer counts before an error in the rest of it.
+// Trouble returns whose fault it is that the exchange did not fetch its URL. If both the status
+// of the answer and a later error name a fault, the status counts.
 func (x *Exchange) Trouble() frontier.Trouble {
 	status, _ := x.answer()
 	switch {
@@ -101,8 +102,8 @@ func (x *Exchange) incomplete() bool {
 	return x.Err != nil && x.Err.Stage.ofBody() && x.Status/100 == 2 && len(x.Body) > 0
 }
 
-// answer returns the status and header of the answer, also from a head that cannot be
-// parsed completely. The status is 0 without an answer.
+// answer returns the status and the header of the answer, even if its head can only be parsed
+// in part. The status is 0 if there was no answer.
 func (x *Exchange) answer() (int, http.Header) {
 	if x.Status == 0 && x.broken != nil {
 		return readHead(x.broken)
@@ -110,9 +111,10 @@ func (x *Exchange) answer() (int, http.Header) {
 	return x.Status, x.Header
 }
 
-// RetryAfter returns the time before which the site must not be asked again by its
-// Retry-After fields, or the zero time if there are none. Any status may have them (RFC 9110,
-// section 10.2.3, names three); the latest time counts.
+// RetryAfter returns the time before which the site must not get another request, according to
+// its Retry-After fields. It returns the zero time if there are no such fields. Answers with
+// any status may have them (RFC 9110, section 10.2.3, names three). If there are several, the
+// latest time counts.
 func (x *Exchange) RetryAfter() (latest time.Time) {
 	_, header := x.answer()
 	for _, value := range header["Retry-After"] {

@@ -38,7 +38,7 @@ func TestWhoseFaultAnAnswerIs(t *testing.T) {
 	}
 }
 
-// The parsed answer counts, and its broken head only if there is no parsed one.
+// The parsed answer counts. A broken head counts only if there is no parsed answer.
 func TestWhatAnAnswerSaid(t *testing.T) {
 	broken := []byte("HTTP/1.1 503 No\r\nRetry-After: 7\r\nRetry-After: 9\r\nRetry-After: 8\r\nX")
 	now := time.Now()
@@ -225,7 +225,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The page without its robots.txt, by the right of the turn.
+			// Request the page without its robots.txt, with the right of the turn.
 			h := v.fetcher.host(turn.Site())
 			x, err := h.exchange(t.Context(), turn, requestSpec{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
 			v.fetcher.giveBack(h)

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Stage names the point at which an exchange failed. The names are stable: logs and fates
-// contain them.
+// A Stage names the point at which an exchange failed. The names never change, because logs and
+// fates contain them.
 type Stage string
 
 // The stages of a failure, in the order in which an exchange reaches them.
@@ -27,18 +27,18 @@ const (
 	StageConnectTimeout Stage = "connect-timeout"
 	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
-	StageStale          Stage = "stale" // not processed: a kept connection was closed during the request, or the server says so (RFC 9113, section 8.7)
-	StageCalm           Stage = "calm"  // the server ended it to get fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
+	StageStale          Stage = "stale" // the request was not processed: a kept connection was closed during the request, or the server says so (RFC 9113, section 8.7)
+	StageCalm           Stage = "calm"  // the server ended the exchange to get fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
-	StageProtocol       Stage = "protocol"    // no HTTP answer
-	StageHeaderSize     Stage = "header-size" // of the answer, interim ones included: over 256 KiB
-	StageEncoding       Stage = "encoding"    // Content-Encoding that cannot be undone, or is broken
+	StageProtocol       Stage = "protocol"    // the answer is not HTTP
+	StageHeaderSize     Stage = "header-size" // the header of the answer, with interim answers, is longer than 256 KiB
+	StageEncoding       Stage = "encoding"    // the Content-Encoding is not built in, or the encoded body is broken
 	StageTruncated      Stage = "truncated"   // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"
-	StageChallenge      Stage = "challenge" // the answer is complete, but a bot-challenge page
-	StageStopped        Stage = "stopped"   // by the crawler
+	StageChallenge      Stage = "challenge" // the answer is complete, but it is a bot-challenge page
+	StageStopped        Stage = "stopped"   // the crawler ended the exchange
 )
 
 // An Error says which exchange failed, at which stage, and why.
@@ -52,8 +52,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %v", e.URL, e.Stage
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// noConnection reports whether the site could not be reached at all, which counts as the
-// site's failure and not the page's.
+// noConnection reports whether the site could not be reached at all. This counts as a failure
+// of the site, not of the page.
 func (s Stage) noConnection() bool {
 	switch s {
 	case StageDNS, StageDNSTimeout, StageConnect, StageConnectTimeout, StageTLS, StageTLSTimeout, StageReset, StageProxy:
@@ -99,7 +99,7 @@ func truncation(s Stage) string {
 	return "unspecified"
 }
 
-// A phase is the part of an exchange that is under way.
+// A phase is a part of an exchange.
 type phase uint8
 
 const (
@@ -110,15 +110,15 @@ const (
 	phaseBody
 )
 
-// errPhase and errTotal are the causes with which the crawler's own time-outs cancel.
+// errPhase and errTotal are the causes for which a time-out of the crawler cancels an exchange.
 var (
 	errPhase = errors.New("nothing happened within the time-out")
 	errTotal = errors.New("not done within the total time-out")
 )
 
-// stageOf returns the stage of an error. cause says why the exchange was ended, and is nil if
-// it was not; at is the phase of the error; kept says that the connection was a kept one on
-// which no byte was received.
+// stageOf returns the stage of err. cause says why the exchange was ended, or is nil if it was
+// not ended early. at is the phase in which err occurred. kept says that the connection was a
+// kept one on which no byte was received.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError
@@ -181,14 +181,14 @@ func isTLS(err error) bool {
 	return errors.As(err, &alert) || errors.As(err, &record) || errors.As(err, &verify) || errors.As(err, &unknown)
 }
 
-// isHeaderSize reports whether an answer's header was over the limit. net/http does not
-// export the error of HTTP/2.
+// isHeaderSize reports whether the header of an answer was longer than the limit. For HTTP/2 it
+// looks at the text of err, because net/http does not export the error.
 func isHeaderSize(err error) bool {
 	return errors.Is(err, http1.ErrHeadSize) || strings.Contains(err.Error(), "header list larger than")
 }
 
-// isBroken reports whether err says that the connection ended, rather than that the bytes
-// received made no sense.
+// isBroken reports whether err says that the connection ended. It returns false if the bytes
+// that were received are not valid.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return true
@@ -197,8 +197,8 @@ func isBroken(err error) bool {
 	return errors.As(err, &op)
 }
 
-// A streamError has the fields of the stream error of net/http's HTTP/2; errors.As fills them
-// in by their names.
+// A streamError has the same fields as the HTTP/2 stream error of net/http, so that errors.As
+// can set them by their names.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -207,7 +207,7 @@ type streamError struct {
 
 func (e streamError) Error() string { return "stream error" }
 
-// Error codes of HTTP/2 (RFC 9113, section 7).
+// Error codes of HTTP/2 (RFC 9113, section 7), and parts of the error texts of net/http.
 const (
 	codeRefusedStream    = 0x7
 	codeEnhanceYourCalm  = 0xb
@@ -226,9 +226,9 @@ func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanc
 // HTTP/1.1.
 func wantsHTTP11(err error) bool { return isCode(err, codeHTTP11Required, nameHTTP11Required) }
 
-// isCode reports whether a server ended a stream or the connection with an error code. For a
-// connection only the text of the error has the code, and not even that if a GOAWAY leaves
-// out a stream other than the first.
+// isCode reports whether a server ended a stream or the connection with an error code. If the
+// connection ended, only the text of err has the code. The text lacks the code, too, if a
+// GOAWAY leaves out a stream other than the first.
 func isCode(err error, code uint32, name string) bool {
 	var stream streamError
 	if errors.As(err, &stream) {

@@ -342,9 +342,9 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 	}
 }
 
-// A server that wants HTTP/1.1 (RFC 9113, section 7) gets it from then on, and the request
-// that it has refused is not a try. It may say so within a body, or with the end of the
-// connection.
+// If a server wants HTTP/1.1 (RFC 9113, section 7), all later requests use it. The request that
+// the server has refused does not count as a try. The server may say so within a body, or with
+// the end of the connection.
 func TestAServerThatWantsHTTP11IsAskedSo(t *testing.T) {
 	config, pool := certified(t)
 	for name, refuse := range map[string]func(fr *http2.Framer, s uint32){

@@ -19,15 +19,15 @@ import (
 // DefaultMaxSize is the default of Options.MaxSize, in bytes.
 const DefaultMaxSize = 16 << 20
 
-// Options are the settings of a Fetcher. Policy.Token and UserAgent are required, the rest
-// has polite defaults.
+// Options are the settings of a Fetcher. Policy.Token and UserAgent are required. The other
+// fields have polite defaults.
 type Options struct {
 	Policy  robots.Policy  // how robots.txt is read, and for which product token
-	Purpose robots.Purpose // the declared use of the pages; a page is not fetched if robots.txt, a license that it names, or tdmrep.json refuses that use; empty: not declared
+	Purpose robots.Purpose // the declared use of the pages; a page is not fetched if robots.txt, a license that robots.txt names, or tdmrep.json refuses that use; empty: not declared
 
-	// OptOut returns why u must not be requested, nor the robots.txt of its site for it; "" if it
-	// may be. It is called before all other checks. Get returns its error. nil: no URL is opted
-	// out.
+	// OptOut returns why a URL must not be requested, or "" if it may be requested. The
+	// robots.txt of the site is then not requested for this URL either. OptOut is called before
+	// all other checks. Get returns its error. nil: all URLs may be requested.
 	OptOut func(frontier.URL) (why string, err error)
 
 	// Site returns the settings of one site. It is called before the first request to the site,
@@ -35,7 +35,7 @@ type Options struct {
 	// Get returns its error. nil: all sites have the same settings.
 	Site func(frontier.Site) (SiteOptions, error)
 
-	UserAgent string // header field; must hold the product token
+	UserAgent string // header field; must contain the product token
 	From      string // header field (RFC 9110, section 10.1.2); may be empty
 
 	// Header holds further fields for every request, robots.txt included, such as
@@ -43,28 +43,29 @@ type Options struct {
 	// only.
 	Header http.Header
 
-	Network      Network        // nil: the real one
+	Network      Network        // nil: the network of this machine
 	Snapshots    Snapshots      // nil: in memory
-	RootCAs      *x509.CertPool // nil: the system's
+	RootCAs      *x509.CertPool // nil: those of the system
 	ConnectTo    []ConnectTo    // the first that matches is used
 	AllowPrivate bool           // connect to private addresses, too
 
-	// Proxy returns the proxy of a site; nil: no proxy is used, even if the environment names
+	// Proxy returns the proxy of a site. nil: no proxy is used, even if the environment names
 	// one. Sites that ConnectTo matches are connected to directly. The proxy may have any
-	// address. Only it knows the addresses of the sites, which count as public: the clocks of
-	// hosts apply, those of addresses do not, and only addresses and local names in the URL
-	// itself are refused as not public.
+	// address. Only the proxy knows the addresses of the sites, so they count as public. The
+	// clocks of hosts apply, but the clocks of addresses do not. A site is refused as not
+	// public only if its URL itself contains an address that is not public, or a local name.
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
 
 	// Bandwidth is the most bytes per second that the bodies of all sites together may take, as
-	// counted on the wire; 0: no limit. The time spent waiting for it does not count in the
-	// time-outs of a site. A server may still close a connection that it finds too slow.
+	// counted on the wire; 0: no limit. The time that a body waits because of this limit does
+	// not count in the time-outs of a site. A server may still close a connection that it finds
+	// too slow.
 	Bandwidth int64
 
 	Bodies // how bodies are read and kept
-	Bounds // of memory
+	Bounds // limits of memory
 
 	maxRules int // set in tests
 }
@@ -73,29 +74,30 @@ type Options struct {
 type Bodies struct {
 	MaxSize int64 // bytes of a decoded body; 0: DefaultMaxSize
 
-	// KeepWire records each exchange as an archive stores it (WARC 1.1, section 6.3 and 6.4):
+	// KeepWire records each exchange as an archive stores it (WARC 1.1, sections 6.3 and 6.4):
 	// Exchange.RequestHead, ResponseHead and Wire. It costs a copy of the bodies that have a
 	// content coding.
 	KeepWire bool
 
-	// Lend reuses the memory of the bodies of pages after Release, which saves allocating and
-	// clearing memory for each. Exchanges then also share the header fields of their requests,
-	// which must not be changed.
+	// Lend reuses the memory of the bodies of pages after Release. This saves allocating and
+	// clearing memory for each body. Exchanges then also share the header fields of their
+	// requests, so these must not be changed.
 	Lend bool
 
-	// BodyBudget is the most bytes of memory that the bodies of pages take in all visits
-	// together, from their first byte to Result.Release; 0: no limit. A body without room is
-	// read into a file of TempDir and waits there; one body always gets room, even if it is
-	// larger than the budget. The first 256 KiB of a body do not count, nor does a robots.txt.
+	// BodyBudget is the largest number of bytes of memory that the bodies of pages take in all
+	// visits together, from their first byte to Result.Release; 0: no limit. A body for which
+	// there is no room is read into a file of TempDir and waits there. One body always gets
+	// room, even if it is larger than the budget. The first 256 KiB of a body do not count. A
+	// robots.txt does not count at all.
 	BodyBudget int64
-	TempDir    string // empty: the system's
+	TempDir    string // empty: the directory of the system
 }
 
 // Bounds limit what a Fetcher keeps in memory.
 type Bounds struct {
 	MaxHosts int // per-host fetchers kept in memory, without those in use; 0: 4096. Fewer are kept if the robots.txt of their sites are large
 	MaxIdle  int // kept connections; 0: 1024
-	MaxNames int // answers of the resolver kept in memory, five minutes each; 0: 16384
+	MaxNames int // answers of the resolver kept in memory, each for five minutes; 0: 16384
 }
 
 // Snapshots stores the robots.txt of each site, and the license documents that they name, for
@@ -111,7 +113,7 @@ type Snapshots interface {
 	PutLicense(u frontier.URL, s *robots.Snapshot) error
 }
 
-// A Fetcher holds a per-host fetcher for each site that was visited lately. It is safe for
+// A Fetcher holds a per-host fetcher for each site that was visited recently. It is safe for
 // concurrent use. The frontier's turns ensure that each site has one visit at a time.
 type Fetcher struct {
 	opts      Options
@@ -127,9 +129,9 @@ type Fetcher struct {
 	usual       *settings // of sites without settings of their own
 	plainHeader http.Header
 
-	// mu guards the fields below and the lists that a host is in. A host itself belongs to its
-	// visit. If it has no visit, trim may close its connection while it holds mu, so that no
-	// visit begins meanwhile.
+	// mu guards the fields below and the elements of their lists. A host itself belongs to its
+	// visit. If a host has no visit, trim may close its connection. trim holds mu for this, so
+	// that no visit begins at the same time.
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
 	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest unused at the back
@@ -137,16 +139,16 @@ type Fetcher struct {
 	rules  int                       // bytes of robots.txt of the hosts in unused
 }
 
-// maxRules is how many bytes of robots.txt unused hosts may have in memory: each may have two
-// copies of 500 KiB and their parsed forms.
+// maxRules is the largest number of bytes of robots.txt that unused hosts may have in memory.
+// Each host may have two copies of 500 KiB and their parsed forms.
 const maxRules = 32 << 20
 
 // A listed is a host with its elements in the lists of the Fetcher.
 type listed struct {
 	host   *host
-	unused *list.Element // in unused; nil while a visit uses the host, or while the host has a chain, which is stored nowhere else
-	open   *list.Element // in open
-	rules  int           // of the host, in Fetcher.rules
+	unused *list.Element // in Fetcher.unused; nil while a visit uses the host, or while the host has a chain, which is stored nowhere else
+	open   *list.Element // in Fetcher.open
+	rules  int           // bytes of the host that are counted in Fetcher.rules
 }
 
 // New returns a Fetcher with the given options. It fails if they are invalid.
@@ -171,7 +173,7 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.Snapshots == nil {
 		opts.Snapshots = newMemorySnapshots()
 	}
-	// The limits leave room to add to the values and to multiply them.
+	// The largest values leave room for additions and multiplications without overflow.
 	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)
 	opts.MaxSize = min(positive(opts.MaxSize, DefaultMaxSize), math.MaxInt64/2)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
@@ -198,27 +200,29 @@ func positive[T ~int | ~int64](n, def T) T {
 	return n
 }
 
-// Get visits the site of turn: it makes at most one request to the site and returns the
-// outcome to pass to Turn.Finish. It does not finish the turn. An error comes from the
-// Snapshots, from this machine (too many open files), from a proxy that refuses the
-// credentials (*ProxyError), or from a misuse, never from the site. The Result may contain an
-// exchange in spite of an error, and its outcome then includes that exchange.
+// Get visits the site of turn: it makes at most one request to the site and returns the outcome
+// to pass to Turn.Finish. It does not finish the turn. An error never comes from the site. It
+// comes from the Snapshots, from this machine (too many open files), from a proxy that refuses
+// the credentials (*ProxyError), or from a misuse. Even with an error, the Result may contain
+// an exchange. Its outcome then includes that exchange.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page whose earlier copy the caller has: the server is asked to send
-// the page only if it has changed (RFC 9110, section 13.1). If it has not, the Exchange has
-// status 304 and no body. A server may also send that status without having been asked.
+// Revalidate is Get for a page if the caller has an earlier copy. It asks the server to send
+// the page only if the page has changed (RFC 9110, section 13.1). If the page has not changed,
+// the Exchange has status 304 and no body. A server may send status 304 even if it was not
+// asked to.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)
 	return h.get(ctx, turn, copy)
 }
 
-// Longest returns how long one request may take until it calls [frontier.Turn.Received], if
-// that many visits are under way at once: the time-outs, and the wait of one read of each
-// visit for [Options.Bandwidth], up to an hour. A site is reserved for as long.
+// Longest returns how long one request may take until it calls [frontier.Turn.Received]. visits
+// is the number of visits that are under way at once. The result includes the time-outs, and
+// the time that one read of each visit waits for [Options.Bandwidth], up to an hour. A site is
+// reserved for that long.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {
@@ -255,7 +259,7 @@ func (f *Fetcher) host(site frontier.Site) *host {
 	return l.host
 }
 
-// unlist removes a host from the lists. The caller must hold mu.
+// unlist removes a host from the lists of the Fetcher. The caller must hold mu.
 func (f *Fetcher) unlist(l *listed) {
 	if l.unused != nil {
 		f.unused.Remove(l.unused)
@@ -273,7 +277,7 @@ func (f *Fetcher) giveBack(h *host) {
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
 	if h.chain != nil || h.miningChain != nil {
-		h.unload() // the chain is stored nowhere else; the rules can be loaded again
+		h.unload() // the host is not forgotten, because its chain is stored nowhere else; the rules can be loaded again
 	} else {
 		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()
 		f.rules += l.rules
@@ -284,8 +288,8 @@ func (f *Fetcher) giveBack(h *host) {
 	f.trim(time.Now())
 }
 
-// trim closes connections that are too many or idle for too long, and forgets hosts if there
-// are too many or their rules take too much memory.
+// trim closes connections if there are too many, and connections that are idle for too long. It
+// forgets hosts if there are too many, or if their rules take too much memory.
 func (f *Fetcher) trim(now time.Time) {
 	for e := f.open.Back(); e != nil; e = f.open.Back() {
 		l := e.Value.(*listed)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Large robots.txt of many sites do not stay in memory; a forgotten one is loaded from the
-// Snapshots, not from the site.
+// Large robots.txt files of many sites do not stay in memory. A forgotten robots.txt is loaded
+// from the Snapshots, not from the site.
 func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -76,7 +76,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	})
 }
 
-// Connections are kept up to a number and for a time; the server sees their end.
+// A limited number of connections is kept for a limited time. The server sees the end of each.
 func TestKeptConnectionsHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int64

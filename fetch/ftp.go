@@ -30,9 +30,9 @@ func statusOfReply(code int) int {
 
 var errControl = errors.New("the path has control characters, which FTP commands cannot hold")
 
-// retrieve fetches a file from an FTP server: anonymous, passive, read-only (RFC 1635). The
-// data connection goes to the address that the turn is bound to, even if the server names
-// another one.
+// retrieve fetches a file from an FTP server. The login is anonymous, the mode is passive, and
+// the session only reads (RFC 1635). The data connection goes to the address that the turn is
+// bound to, even if the server names another address.
 func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a requestSpec) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
 	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
@@ -92,8 +92,8 @@ func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint,
 	return h.take(ctx, w, x, b, err)
 }
 
-// An ftpSession opens the connections of one exchange and closes them at its end: the next
-// exchange of the site opens its own.
+// An ftpSession opens the connections of one exchange and closes them at the end of the
+// exchange. The next exchange of the site opens its own connections.
 type ftpSession struct {
 	ctx     context.Context
 	network Network
@@ -124,8 +124,8 @@ func (s *ftpSession) close() {
 	}
 }
 
-// maxReply is the most bytes that are read of the reply to one command, since the client
-// keeps the whole reply in memory. What comes on the data connection is a body, and has the
+// maxReply is the largest number of bytes that are read of the reply to one command, because
+// the client keeps the whole reply in memory. The data connection carries a body, which has the
 // limit of bodies instead.
 const maxReply = 64 << 10
 
@@ -136,7 +136,7 @@ var errReply = errors.New("the server's reply is longer than 64 KiB")
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr
-	most   int // limit of the bytes of one reply
+	most   int // largest number of bytes of one reply
 	read   int // bytes read since the last command
 }
 
@@ -149,7 +149,7 @@ func (c *ftpConn) Write(p []byte) (int, error) {
 
 func (c *ftpConn) Read(p []byte) (int, error) {
 	if c.read >= c.most {
-		c.Conn.Close() // else the client would send QUIT and wait for the reply
+		c.Conn.Close() // otherwise the client would send QUIT and wait for the reply
 		return 0, errReply
 	}
 	n, err := c.Conn.Read(p)

@@ -209,7 +209,7 @@ func TestTheBudgetCountsForFTP(t *testing.T) {
 	}
 }
 
-// A session ends with QUIT; one whose file is too long is cut off.
+// A session ends with QUIT. If the file is too long, the session is cut off.
 func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
 	for size, want := range map[int]int{1000: 2, 1001: 1} { // one is for robots.txt
 		synctest.Test(t, func(t *testing.T) {
@@ -285,8 +285,8 @@ func TestWhatAnFTPExchangeTells(t *testing.T) {
 	}
 }
 
-// A silent server is waited for as long as a phase may take; after sending the file it has
-// five seconds to confirm.
+// The crawler waits for a silent server as long as a phase may take. After sending the file,
+// the server has five seconds to confirm.
 func TestAnFTPServerThatStops(t *testing.T) {
 	login := []string{"220 hello", "331 password", "230 in", "502 what", "200 ok", "502 what"}
 	for _, tc := range []struct {
@@ -347,7 +347,7 @@ func TestAnFTPServerThatStops(t *testing.T) {
 	}
 }
 
-// A file whose connection breaks is not whole, even if the server says so.
+// A file whose connection breaks is not whole, even if the server says that it is.
 func TestAnFTPFileThatBreaksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}

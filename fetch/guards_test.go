@@ -107,8 +107,8 @@ func TestARobotsRedirectThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The copy at hand came from the target of the redirect: the request for the target is
-// conditional, that for the redirect is not.
+// The stored copy came from the target of the redirect. Therefore the request for the target is
+// conditional, and the request for the redirect is not.
 func TestAConditionalRequestBehindARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// asksHead reports whether e is fetched with HEAD. FTP has no such method: the file is
+// asksHead reports whether e is fetched with HEAD. FTP has no such method, so a file is always
 // retrieved.
 func asksHead(e frontier.Entry) bool {
 	return e.Head && !e.ByGet && e.URL.Scheme() != "ftp"
@@ -20,15 +20,15 @@ func (a *requestSpec) method() string {
 	return http.MethodGet
 }
 
-// refusesHead reports whether an answer refuses the method HEAD and says nothing about the
-// page, which then has to be fetched with GET (RFC 9110, sections 15.5.6 and 15.6.2).
+// refusesHead reports whether an answer refuses the method HEAD. Such an answer says nothing
+// about the page, which then has to be fetched with GET (RFC 9110, sections 15.5.6 and 15.6.2).
 func (x *Exchange) refusesHead() bool {
 	return x.Head && x.Err == nil && (x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusNotImplemented)
 }
 
-// bodiless returns the empty body of an answer to HEAD, whose header may name a length or a
-// coding all the same (RFC 9110, section 9.3.2). If a server sends a body, it is not read,
-// and the connection is not used again.
+// bodiless returns the empty body of an answer to HEAD. The header of such an answer may still
+// name a length or a coding (RFC 9110, section 9.3.2). If a server sends a body, it is not
+// read, and the connection is not used again.
 func bodiless(resp *http.Response) *body {
 	resp.Body.Close()
 	b := &body{}

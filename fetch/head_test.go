@@ -79,8 +79,8 @@ func TestABodyThatFollowsAnAnswerToHEADIsNobodys(t *testing.T) {
 	})
 }
 
-// A server that refuses the method gets a GET: in another turn, with its own pause, and
-// without counting a try.
+// If a server refuses the method HEAD, the page is requested with GET in another turn. The GET
+// has its own pause. The HEAD does not count as a try.
 func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 	for _, status := range []int{405, 501} {
 		for _, busy := range []int{0, 1} {
@@ -113,8 +113,8 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 	}
 }
 
-// A status that asks for a pause does so with HEAD, too, and any other status is that of the
-// page.
+// A status that demands a pause has the same effect with HEAD. Any other status is the status
+// of the page.
 func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	for status, want := range map[int]frontier.Code{404: frontier.Fetched, 403: frontier.Fetched, 301: frontier.Fetched, 500: frontier.Failed, 502: frontier.Failed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	}
 }
 
-// FTP has no HEAD: the file is retrieved, and the exchange says so.
+// FTP has no HEAD, so the file is retrieved, and the exchange says so.
 func TestOverFTPTheFileIsRetrieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ownFields are the fields that Options.Header may not hold, each with the reason.
+// ownFields are the fields that Options.Header must not contain, each with the reason.
 var ownFields = map[string]string{
 	"Host":       "it is the host of each URL",
 	"User-Agent": "it is made from the name and the contact of the crawler, so that site owners know whom to ask",
@@ -75,7 +75,8 @@ func cutField(line string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-// CheckHeader returns an error if Options.Header may not hold h, as ParseHeader does.
+// CheckHeader returns an error if Options.Header must not contain a field of h. ParseHeader
+// makes the same check.
 func CheckHeader(h http.Header) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
@@ -99,14 +100,14 @@ type Validators struct {
 	ETag, LastModified string
 }
 
-// maxValidator is the longest validator that is sent, in bytes: some servers send whole
-// tokens as ETag, and refuse them later as too long.
+// maxValidator is the length in bytes of the longest validator that is sent. Some servers send
+// whole tokens as ETag, and later refuse them as too long.
 const maxValidator = 1 << 10
 
-// condition returns header, or a copy with conditions that ask for the page only if it has
-// changed. Servers that know both evaluate If-None-Match before If-Modified-Since (RFC 9110,
-// section 13.2.2). An ETag of "*" is ignored: as a condition it would be false for every
-// existing page (section 13.1.2).
+// condition returns header, or a copy of it with conditions that ask for the page only if the
+// page has changed. Servers that know both conditions evaluate If-None-Match before
+// If-Modified-Since (RFC 9110, section 13.2.2). An ETag of "*" is ignored, because the
+// condition would be false for every existing page (section 13.1.2).
 func (v Validators) condition(header http.Header) http.Header {
 	etag, modified := sendable(v.ETag) && v.ETag != "*", sendable(v.LastModified)
 	if !etag && !modified {

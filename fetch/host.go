@@ -32,13 +32,13 @@ type host struct {
 	lostKept int  // kept connections in a row that closed during a request
 	refused  int  // requests in a row that were not processed on a new connection
 
-	// failed are the addresses to which connecting failed. Only avoid adds to it. It never
-	// contains all known addresses: endpoint clears it then.
+	// failed are the addresses to which connecting failed. Only avoid adds addresses. endpoint
+	// clears failed when it contains all known addresses.
 	failed []netip.Addr
 
-	// The rules of the site. snapshot is nil before loaded is set, and afterwards if robots.txt
-	// was never fetched. Code that changes snapshot must clear group, which is compiled from it
-	// when it is needed.
+	// The rules of the site. snapshot is nil until loaded is set, and stays nil if robots.txt
+	// was never fetched. group is compiled from snapshot when it is needed. Code that changes
+	// snapshot must set group to nil.
 	loaded   bool
 	snapshot *robots.Snapshot
 	group    *robots.Group
@@ -48,37 +48,37 @@ type host struct {
 	licenses []frontier.URL
 	namedBy  *robots.Group
 
-	// chain is the redirects of a robots.txt that is being fetched, over several turns. While it
-	// is set, the site gets no other request, and the Fetcher does not forget the host: the
-	// chain is stored nowhere else.
+	// chain has the redirects of a robots.txt that is being fetched over several turns. While
+	// chain is set, the site gets no other request, and the Fetcher does not forget the host,
+	// because the chain is stored nowhere else.
 	chain *chain
 
-	// miningChain is the same for a tdmrep.json; it never leaves the site.
+	// miningChain is the same for a tdmrep.json. All its URLs are on the site.
 	miningChain *chain
 }
 
 // A Result is the result of a visit to a site.
 type Result struct {
-	Exchanges []*Exchange      // every request that was made, robots.txt included, in order
-	Page      *Exchange        // the entry's own exchange, one of Exchanges; nil if the server did not answer it
-	Verdict   robots.Verdict   // on the entry; Defer if robots.txt had to be fetched first
+	Exchanges []*Exchange      // every request that was made, including those for robots.txt, in order
+	Page      *Exchange        // the exchange of the entry itself, one of Exchanges; nil if the server did not answer it
+	Verdict   robots.Verdict   // the verdict on the entry; Defer if robots.txt had to be fetched first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
-	Rules     *robots.Group    // its rules for this crawler; nil if it had to be fetched first
+	Rules     *robots.Group    // the rules of Snapshot for this crawler; nil if robots.txt had to be fetched first
 	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
 	Licenses  robots.Licenses  // the terms of the license documents that robots.txt names, if they were fetched
-	Outcome   frontier.Outcome // to pass to Turn.Finish; the links of a page are not in it
+	Outcome   frontier.Outcome // to pass to Turn.Finish; it does not contain the links of a page
 }
 
-// Release releases all exchanges. It must be called after their use if Options.BodyBudget is
-// set; their bodies may still be used, unless Options.Lend is set.
+// Release releases all exchanges. If Options.BodyBudget is set, it must be called after the
+// exchanges were used. The bodies may be used even after Release, unless Options.Lend is set.
 func (r *Result) Release() {
 	for _, x := range r.Exchanges {
 		x.Release()
 	}
 }
 
-// get makes the turn's one request: for robots.txt if the stored copy is stale, otherwise for
-// the entry if the rules allow it.
+// get makes the one request of the turn: for robots.txt if the stored copy is stale, otherwise
+// for the entry if the rules allow it.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -126,7 +126,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	return res, err
 }
 
-// optedOut returns why u must not be requested, or "" if it may be.
+// optedOut returns why u must not be requested, or "" if it may be requested.
 func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
 	if f.opts.OptOut == nil {
 		return "", nil
@@ -134,8 +134,8 @@ func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
 	return f.opts.OptOut(u)
 }
 
-// refuses reports whether the rules in force refuse the purpose for u, and by which
-// statement. It is called only for a u that the rules allow.
+// refuses reports whether the rules in force refuse the purpose of the crawl for u, and returns
+// the statement that refuses it. It is called only if the rules allow u.
 func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	if h.fetcher.opts.Purpose == "" {
 		return by, false
@@ -144,13 +144,13 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 }
 
 // fresh reports whether the stored copy of robots.txt may still be used. A copy that was
-// fetched after the last request to the site is used for the next one, even if the wait
-// before it is longer than the life of the copy (RFC 9309, section 2.4, says at most 24
-// hours). The wait may be a pause, also one over several runs, or in this run the wait for
-// the turn for which the copy was fetched. Otherwise a site with a Crawl-delay of days, or
-// one of many sites of a crawl with little time, would only ever get requests for its
-// robots.txt. If the site is not known to have been requested before, the copy comes from
-// another crawl, which has used it.
+// fetched after the last request to the site may be used for the next request, even if the wait
+// before that request is longer than the life of the copy (RFC 9309, section 2.4, says at most
+// 24 hours). The wait may be a pause, which may last over several runs. It may also be the wait
+// in this run for the turn for which the copy was fetched. Without this exception, some sites
+// would only ever get requests for their robots.txt: a site with a Crawl-delay of days, or one
+// of many sites of a crawl with little time. If it is not known that the site was requested
+// before, the copy comes from another crawl, and that crawl has used the copy.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
@@ -165,8 +165,9 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	return now.Before(s.Expires(h.settings.policy))
 }
 
-// add records an exchange for robots.txt, and the request in the outcome for the clocks of
-// that site. A name without a public address got no request.
+// add records x, an exchange for a robots.txt or a similar file. It also records the request in
+// o, the outcome for the clocks of that site. It records nothing if the name of the site has no
+// public address, because then no request was made.
 func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	if x.Err != nil && x.Err.Stage == StageAddress {
 		return
@@ -191,8 +192,8 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	res.Exchanges = append(res.Exchanges, x)
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
-		// The last try: the part that was received is the page. The site still rests as after a
-		// failure.
+		// This was the last try, so the part that was received is used as the page. The site
+		// still rests as after a failure.
 		x.Err, res.Page = nil, x
 		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
 		return
@@ -211,7 +212,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	}
 }
 
-// because returns the rule that forbids, as text.
+// because returns the rule that forbids the page, as text.
 func because(v robots.Verdict) string {
 	if v.Rule.Line == 0 {
 		return v.Reason.String()
@@ -219,8 +220,9 @@ func because(v robots.Verdict) string {
 	return "line " + strconv.Itoa(v.Rule.Line) + ": Disallow: " + v.Rule.Pattern
 }
 
-// notYet sets the outcome of a turn that did not get a right yet, and returns any other
-// error.
+// notYet handles the error of a request. If err says that the turn did not get the right to a
+// request yet, notYet sets the outcome of the turn and returns nil. It returns any other error
+// unchanged.
 func notYet(err error, o *frontier.Outcome) error {
 	var wait *frontier.NotYet
 	if errors.As(err, &wait) {
@@ -272,8 +274,9 @@ func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 	return h.groupAt(now).Match(u.Target())
 }
 
-// groupAt returns the group in force. It is kept, except if an old copy is in force because
-// there is no new one: that copy may become too old between two requests.
+// groupAt returns the group in force at now. The group is kept for later calls, unless an old
+// copy of robots.txt is in force because there is no new one: the old copy may become too old
+// between two requests.
 func (h *host) groupAt(now time.Time) *robots.Group {
 	if h.group == nil || h.snapshot.Copy != nil {
 		h.group = h.snapshot.Group(h.settings.policy, now)
@@ -305,7 +308,7 @@ type requestSpec struct {
 	turn   *frontier.Turn // the turn or hop with the right to the site; set by exchange
 }
 
-// exchange makes one request by the right of turn. If the error is a *frontier.NotYet,
+// exchange makes one request with the right of turn. If the error is a *frontier.NotYet,
 // nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
@@ -361,7 +364,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec)
 	return h.talk(ctx, w, x, a, c)
 }
 
-// talk sends a over c and records the answer in x.
+// talk sends the request a over c and records the answer in x.
 func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
 	resp, err := c.ask(w, a, x)
@@ -388,8 +391,8 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 	return x, h.take(ctx, w, x, b, err)
 }
 
-// notConnected records in x why there is no connection. Failures that are not the site's are
-// returned as an error.
+// notConnected records in x why there is no connection. If the site did not cause the failure,
+// notConnected returns it as an error.
 func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exchange, error) {
 	switch {
 	case TooManyOpen(err): // not the site's fault
@@ -403,11 +406,12 @@ func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exc
 
 // Limits of a body that does not change the meaning of its answer.
 const (
-	maxRedirectBody = 64 << 10        // bytes, of the redirect of a robots.txt
-	needlessWait    = 5 * time.Second // until its end: a body that never ends would take the whole time-out
+	maxRedirectBody = 64 << 10        // bytes of the body of a robots.txt redirect
+	needlessWait    = 5 * time.Second // time until the end of such a body; otherwise a body that never ends would take the whole time-out
 )
 
-// bodyLimit returns the most decoded bytes that are read of an answer's body.
+// bodyLimit returns the largest number of decoded bytes that are read of the body of an answer
+// with that status.
 func (a *requestSpec) bodyLimit(status int) int64 {
 	if a.robots && status/100 == 3 {
 		return min(a.limit, maxRedirectBody)
@@ -436,7 +440,7 @@ func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error)
 	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error
-	if a.robots { // without a budget of memory: a visit may hold several
+	if a.robots { // these bodies do not count in the budget of memory, because a visit may hold several
 		b, err = h.fetcher.readRules(resp, limit, h.progress(w))
 	} else {
 		b, err = h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
@@ -444,7 +448,7 @@ func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error)
 	return b, a.endOf(b, resp.Body, resp.StatusCode, err)
 }
 
-// take makes b the body of x. err is the error of reading b.
+// take makes b the body of x. err is the error that reading b returned.
 func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {
 	w.pause() // from here on the exchange does not wait for the site
 	x.Ended, x.WireBytes = time.Now(), b.n
@@ -475,7 +479,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	}
 	seen := x.Body
 	if x.Err != nil {
-		seen = nil // a page that mentions a challenge differs from one by its length
+		seen = nil // only its length shows that a page just mentions a challenge, and the length is not known
 	}
 	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
@@ -492,8 +496,8 @@ func (h *host) progress(w *watch) func(int) {
 	return func(n int) { t.pay(w, n) }
 }
 
-// endpoint returns the address to connect to: the first one as long as connecting succeeds,
-// then the others in turn.
+// endpoint returns the address to connect to. This is the first address of the site until
+// connecting to it fails, then the next address, and so on.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	eps, err := h.fetcher.resolve(ctx, h.site)
 	if err != nil {
@@ -508,8 +512,8 @@ func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	return eps[0], nil
 }
 
-// avoid records that connecting to ep failed, so that the name is looked up again: its
-// addresses may be out of date.
+// avoid records that connecting to ep failed. The name is then looked up again, because its
+// known addresses may be out of date.
 func (h *host) avoid(ep endpoint) {
 	if len(h.failed) == 16 { // the name resolves to new addresses each time
 		h.failed = h.failed[:0]

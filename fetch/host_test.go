@@ -188,7 +188,8 @@ func TestTheSizeOfRules(t *testing.T) {
 	}
 }
 
-// A copy in place of an unreachable one becomes too old while it is kept.
+// An old copy that is used instead of an unreachable robots.txt becomes too old while it is
+// kept.
 func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	at, now := "http://a.example/robots.txt", time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -10,25 +10,26 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Limits of all copies of license documents in memory together.
+// Limits of the copies of license documents in memory, for all copies together.
 const (
 	maxLicenseCopies = 4096
 	maxLicenseBytes  = 32 << 20
 )
 
-// maxLicenseDomains is how many domains have a count of the license requests made to them.
-// Beyond that all counts restart at 0.
+// maxLicenseDomains is the largest number of domains for which license requests are counted. If
+// there are more domains, all counts restart at 0.
 const maxLicenseDomains = 1 << 16
 
-// licenses keeps the copies of the license documents that sites name: one for each URL, even
-// if many sites name it. Copies that are dropped here are still in the Snapshots.
+// licenses keeps the copies of the license documents that sites name. There is one copy for
+// each URL, even if many sites name it. Copies that are dropped here are still in the
+// Snapshots.
 type licenses struct {
 	store  Snapshots
 	policy robots.Policy
 
 	mu    sync.Mutex // guards the fields below, which all visits use
 	known map[string]*list.Element
-	used  list.List // of *license, the longest unused at the back
+	used  list.List // of *license; the one that was unused for longest is at the back
 	size  int
 	asked map[string]int // requests for licenses that other sites name, by registrable domain
 }
@@ -42,13 +43,13 @@ type license struct {
 	key     string
 	fetched time.Time // end of the last attempt; zero if there was none
 	expires time.Time
-	known   bool         // that attempt fetched the document or a redirect, or found no document
+	known   bool         // the last attempt fetched the document or a redirect, or the document does not exist
 	next    frontier.URL // target of its redirect
-	terms   *robots.RSL  // of the last good copy; nil without one, or if it was too long
+	terms   *robots.RSL  // the terms in the last good copy; nil if there is no such copy, or if it was too long
 	size    int          // approximate bytes in memory
 
-	wanted time.Time // since when it could not be requested from its site; zero if it could
-	closed time.Time // until then it is not requested, since the robots.txt of its site forbids that
+	wanted time.Time // start of the time in which the document could not be requested from its site; otherwise zero
+	closed time.Time // end of the time in which the document is not requested, because the robots.txt of its site forbids it
 }
 
 // at returns the state of the document at u, from the Snapshots if it is not in memory.
@@ -113,12 +114,13 @@ func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license
 	}
 	if good := s.Good(); good != nil && !good.Cut {
 		one.terms = robots.ParseRSL(good.Body)
-		one.size += 8 * len(good.Body) // as with the shortest elements
+		one.size += 8 * len(good.Body) // an estimate for a document of the shortest elements
 	}
 	return one
 }
 
-// add adds one, and drops the longest unused beyond the limits. The caller must hold mu.
+// add adds one. If there are too many copies, or if they are too large, it drops those that
+// were unused for longest. The caller must hold mu.
 func (l *licenses) add(one *license) {
 	if e := l.known[one.key]; e != nil {
 		l.forget(e)
@@ -147,7 +149,7 @@ func (l *licenses) spend(site frontier.Site) {
 	l.asked[strings.Clone(site.Domain())]++
 }
 
-// spent reports whether site gets no more such requests.
+// spent reports whether site must not get any more of the requests that spend counts.
 func (l *licenses) spent(site frontier.Site) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

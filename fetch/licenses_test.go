@@ -21,7 +21,7 @@ func parsed(t *testing.T, raw string) frontier.URL {
 	return u
 }
 
-// The licenses in memory are limited in number and in bytes; forgotten ones are read again.
+// The licenses in memory are limited in number and in bytes. Forgotten licenses are read again.
 func TestLicensesInMemoryHaveABound(t *testing.T) {
 	store := newMemorySnapshots()
 	l := newLicenses(store, robots.Policy{})
@@ -87,7 +87,7 @@ func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return errors.Join(h.write, h.memorySnapshots.PutLicense(u, s))
 }
 
-// A visit that has looked up a copy before a new one came does not restore the old one.
+// If a visit has looked up a copy before a newer copy came, it does not restore the old copy.
 func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	u := parsed(t, "http://a.example/l")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -145,8 +145,8 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	}
 }
 
-// A license that was fetched before the right to its site was had is not fetched again, and
-// one on the opt-out list is not requested.
+// A license that was fetched before the visit got the right to its site is not fetched again. A
+// license on the opt-out list is not requested.
 func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 	const license = "http://b.example/l"
 	for _, listed := range []bool{false, true} {
@@ -169,7 +169,7 @@ func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 				case at != u:
 				case listed:
 					return "listed", nil
-				case len(asked) == 2: // another site has fetched it, after b's robots.txt was asked for
+				case len(asked) == 2: // another site has fetched the license, after the robots.txt of b was requested
 					return "", v.fetcher.licenses.put(u, &robots.Snapshot{URL: license, Status: 404, Fetched: time.Now()})
 				}
 				return "", nil

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// maxLicenseRedirects is how many redirects of a license document are followed, each
-	// with a copy of its own.
+	// maxLicenseRedirects is how many redirects of a license document are followed. Each is
+	// stored as its own copy.
 	maxLicenseRedirects = 2
 
-	// maxLicenseRequests is how many requests a run makes to the sites of one registrable domain
-	// for licenses that other sites name, robots.txt included: any site may name documents of
-	// any other.
+	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
+	// domain for licenses that other sites name, including requests for robots.txt. The number
+	// is limited because any site may name documents of any other site.
 	maxLicenseRequests = 64
 
-	// licensePatience is how long sites wait while another site cannot be asked for their
-	// license. Then their pages are fetched as if there was no license.
+	// licensePatience is how long a site waits while its license cannot be requested from
+	// another site. After that, the pages of the site are fetched as if there was no license.
 	licensePatience = time.Hour
-	failedPatience  = time.Minute // if a request for it has failed before
+	failedPatience  = time.Minute // the same, if a request for the license has failed before
 )
 
 // named returns the documents that the robots.txt in force names, at most
@@ -46,9 +46,10 @@ func (h *host) named() []frontier.URL {
 	return h.licenses
 }
 
-// askLicenses requests the first license document that is named, missing or stale, and
-// allowed. It does so only if the crawl declares a purpose. done says that the turn ends with
-// that: its entry is offered again. No site waits for longer than licensePatience.
+// askLicenses requests the first license document that the site names, that is missing or
+// stale, and that may be requested. It makes no request if the crawl declares no purpose. done
+// says that the turn ends with the request, and its entry is offered again. No site waits for
+// longer than licensePatience.
 func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	if !h.fetcher.licensed || len(h.named()) == 0 {
 		return false, nil
@@ -69,9 +70,10 @@ func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result
 	return false, nil
 }
 
-// lacksLicense follows the redirects of a document from copy to copy, and returns the first
-// URL without a copy that counts. A copy is valid for as long as that of a robots.txt would
-// be, and in any case for the entry that it was fetched for.
+// lacksLicense follows the redirects of a document in the stored copies. It returns the first
+// URL that has no valid copy, and whether that URL has to be requested. A copy is valid for as
+// long as a copy of a robots.txt would be. It is always valid for the entry for which it was
+// fetched.
 func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) (at frontier.URL, lacks bool, err error) {
 	for range 1 + maxLicenseRedirects {
 		l, err := h.fetcher.licenses.at(u)
@@ -104,7 +106,7 @@ func (l *license) counts(turn *frontier.Turn, now time.Time) bool {
 	return own || now.Before(l.expires)
 }
 
-// askLicense requests u by the turn itself, or by a hop if it is on another site.
+// askLicense requests u with the right of the turn, or with a hop if u is on another site.
 func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	if u.Site() != h.site {
 		return h.askLicenseOf(ctx, turn, u, res)
@@ -169,8 +171,8 @@ func (h *host) closeLicense(u frontier.URL) {
 	h.fetcher.licenses.change(u, func(l *license) { l.closed = until })
 }
 
-// serveLicense requests u from this site by the right of hop, unless a hop from another site
-// has done so since the site of turn has checked.
+// serveLicense requests u from this site with the right of hop. It makes no request if there is
+// a valid copy now, because another hop has fetched u since the site of turn has checked.
 func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
 	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
 		return err
@@ -211,8 +213,9 @@ func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	return f.licenses.put(u, s)
 }
 
-// licenseLater returns whether the turn ends because another site cannot be asked for u yet;
-// res says until when. err is the error of getting the right to that site.
+// licenseLater handles a u that cannot be requested from another site yet. done says that the
+// turn ends and waits for u; res then says until when. err is the error of getting the right to
+// the other site.
 func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, _ error) {
 	if err != nil {
 		return false, err
@@ -235,8 +238,8 @@ func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, 
 	return wait, nil
 }
 
-// terms returns the terms of the site's license documents that could be fetched. If a
-// document has moved and its new place fails, the copy from before counts. A document that
+// terms returns the terms of the site's license documents that could be fetched. If a document
+// has moved, and cannot be fetched from its new URL, the earlier copy counts. A document that
 // was never requested because of maxLicenseRequests permits nothing.
 func (h *host) terms() (all robots.Licenses, err error) {
 	if !h.fetcher.licensed {

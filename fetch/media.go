@@ -20,8 +20,8 @@ func (m MediaType) String() string {
 }
 
 // ParseMediaType parses Content-Type fields as browsers do ("extract a MIME type" in section
-// 3.2 of the Fetch standard): the last valid type of a list counts. If it has no charset, it
-// gets that of an earlier one of the same type.
+// 3.2 of the Fetch standard). If the fields list several types, the last valid type counts. If
+// it has no charset, the charset of an earlier value with the same type is used.
 func ParseMediaType(fields []string) MediaType {
 	if len(fields) == 1 {
 		if m, ok := plainMediaType(fields[0]); ok {
@@ -44,8 +44,8 @@ func ParseMediaType(fields []string) MediaType {
 	return found
 }
 
-// plainMediaType reads a field in the form that most servers send, and reports whether it has
-// that form. It saves the full parser.
+// plainMediaType parses a field in the form that most servers send, and reports whether the
+// field has this form. This saves the time of the full parser.
 func plainMediaType(field string) (MediaType, bool) {
 	t, charset, more := strings.Cut(field, "; charset=")
 	major, minor, ok := strings.Cut(t, "/")
@@ -53,8 +53,8 @@ func plainMediaType(field string) (MediaType, bool) {
 	return MediaType{t, charset}, ok
 }
 
-// parseOne parses one type (MIME Sniffing, section 4.4): the first of repeated parameters
-// counts, and malformed ones are skipped.
+// parseOne parses one type (MIME Sniffing, section 4.4). If a parameter is repeated, the first
+// one counts. Malformed parameters are skipped.
 func parseOne(s string) (MediaType, bool) {
 	parts := splitQuoted(s, ';')
 	essence := strings.ToLower(strings.Trim(parts[0], blanks))

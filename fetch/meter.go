@@ -8,9 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A meter counts the bytes of an answer while it is read, and ends it when the budget of
-// bytes of the crawl or of the site is spent. Its counts tell the frontier that the answer is
-// still being read, which may take hours if all share a small bandwidth.
+// A meter counts the bytes of an answer while the answer is read. It ends the answer when the
+// budget of bytes of the crawl or of the site is spent. The counts also tell the frontier that
+// the answer is still being read, which may take hours if all answers share a small bandwidth.
 type meter struct {
 	io.ReadCloser
 	turn  *frontier.Turn
@@ -28,7 +28,8 @@ func (h *host) metered(a requestSpec, body io.ReadCloser) io.ReadCloser {
 	return &meter{ReadCloser: body, turn: a.turn, left: left}
 }
 
-// Read reads at most a portion, since bytes read by other visits are known only afterwards.
+// Read reads at most portion bytes, because the bytes that other visits read are known only
+// after the read.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left == 0 {
 		m.spent = true
@@ -39,12 +40,14 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errSpent is the error of an answer that was cut by its budget and is useless in part.
+// errSpent is the error of an answer that was cut by its budget and is useless if it is not
+// complete.
 var errSpent = errors.New("a budget of bytes is spent")
 
-// endOf returns the error of an answer that was read into b, after its meter may have ended
-// it. A page is then cut. A robots.txt would lack rules, and a page without a byte would
-// count as fetched: both are stopped, and requested again when the budgets allow it.
+// endOf returns the error of an answer that was read into b. err is the error of reading. If
+// the meter has ended the answer, a page is cut. But a cut robots.txt would lack rules, and a
+// page without a byte would count as fetched. For these two, endOf returns errSpent, and they
+// are requested again when the budgets allow it.
 func (a *requestSpec) endOf(b *body, from io.Reader, status int, err error) error {
 	m, ok := from.(*meter)
 	if !ok || !m.spent || isSpool(err) {

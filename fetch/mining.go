@@ -9,17 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// maxMiningAge is how long the redirect of a tdmrep.json to another site is valid. Such
-// redirects are not followed: a file of another site may not be meant for this one, and the
-// http and https sites of one host have a file each.
+// maxMiningAge is how long a tdmrep.json that redirects to another site is valid. Such a
+// redirect is not followed. The file of the other site may not be meant for this site, and the
+// http and https sites of one host each have their own file.
 const maxMiningAge = 24 * time.Hour
 
 // maxMiningRedirects is how many redirects of a tdmrep.json are followed.
 const maxMiningRedirects = 5
 
-// consult checks the statements about the use of pages outside robots.txt, after robots.txt
-// has allowed the entry. done says that the turn ends here: with a request for such a
-// statement, or because one refuses.
+// consult checks the statements about the use of pages that are outside robots.txt, after
+// robots.txt has allowed the entry. done says that the turn ends here, because it has requested
+// such a statement or because a statement refuses the use.
 func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	entry := turn.Entry().URL
 	refuse := func(by robots.Statement) (bool, error) {
@@ -49,10 +49,10 @@ func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (d
 	return false, nil
 }
 
-// lacksMining reports whether the tdmrep.json of the site has to be fetched before a page,
-// and its URL. That is so only if the crawl mines and robots.txt allows that URL. A copy is
-// valid for as long as that of a robots.txt would be, and in any case for the entry that it
-// was fetched for.
+// lacksMining reports whether the tdmrep.json of the site has to be fetched before a page, and
+// returns its URL. This is so only if the purpose of the crawl includes text and data mining,
+// and if robots.txt allows the URL. A copy is valid for as long as a copy of a robots.txt would
+// be. It is always valid for the entry for which it was fetched.
 func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bool, error) {
 	if !h.fetcher.mines || h.site.Scheme() == "ftp" {
 		return frontier.URL{}, false, nil
@@ -72,7 +72,7 @@ func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bo
 	}
 	may, err := h.mayBeAsked(u, now)
 	if !may {
-		h.miningChain = nil // the rules have changed since the redirect
+		h.miningChain = nil // the rules may have changed since the redirect
 	}
 	return u, may, err
 }
@@ -91,8 +91,8 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 	return s.Expires(h.fetcher.opts.Policy)
 }
 
-// askMining requests tdmrep.json, which is the turn's one request. The entry of the turn
-// stays undecided; no answer closes the site.
+// askMining requests tdmrep.json. This is the one request of the turn, so the entry of the turn
+// is offered again. No answer for tdmrep.json closes the site.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, requestSpec{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
@@ -123,7 +123,7 @@ func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.UR
 }
 
 // followMining reports whether the answer for tdmrep.json is a redirect that the next turn
-// follows: within this site, and only if robots.txt allows it.
+// follows. Its target must be on this site, and robots.txt must allow the target.
 func (h *host) followMining(x *Exchange) (bool, error) {
 	way := h.miningChain
 	if h.miningChain = nil; x.Err != nil {
@@ -142,7 +142,8 @@ func (h *host) followMining(x *Exchange) (bool, error) {
 	return may, err
 }
 
-// copyOf returns the validators of the last good copy, if that came from u.
+// copyOf returns the validators of the last good copy, or none if that copy did not come from
+// u.
 func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	good := s.Good()
 	if good == nil || u.String() != cmp.Or(good.Final, good.URL) {
@@ -182,8 +183,8 @@ func (h *host) miningRules() *robots.TDMRep {
 	return h.mining
 }
 
-// refusesMining reports whether the site's tdmrep.json refuses the purpose for u, and by
-// which statement.
+// refusesMining reports whether the tdmrep.json of the site refuses the purpose of the crawl
+// for u, and returns the statement that refuses it.
 func (h *host) refusesMining(u frontier.URL) (by robots.Statement, refused bool) {
 	rules := h.miningRules()
 	if rules == nil {

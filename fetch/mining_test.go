@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The redirect of a tdmrep.json is remembered between two turns even if few hosts are:
-// otherwise it would start anew each time.
+// The redirect of a tdmrep.json is remembered between two turns, even if few hosts are
+// remembered. Otherwise the chain would start again each time.
 func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string

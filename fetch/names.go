@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// How long an answer of the resolver is kept. The resolver does not return a time to live;
-// five minutes is typical for short-lived records of the large content delivery networks, and
-// RFC 2308, section 5, names five minutes as the limit for a negative answer without one. A
-// look-up that failed in another way is not kept.
+// How long an answer of the resolver is kept, since the resolver does not return a time to
+// live. Five minutes is typical for short-lived records of the large content delivery networks.
+// RFC 2308, section 5, names five minutes as the limit for a negative answer without a time to
+// live. The result of a look-up that failed in another way is not kept.
 const (
 	keepName   = 5 * time.Minute
 	keepNoName = time.Minute
@@ -22,17 +22,17 @@ const (
 // names caches the addresses of host names for all sites together. Each name has at most one
 // look-up under way. It is safe for concurrent use.
 //
-// Addresses are kept as the resolver returned them: whether one may be dialled is checked
-// each time.
+// The addresses are kept as the resolver returned them. Whether an address may be dialled is
+// checked each time.
 type names struct {
 	network Network
-	most    int // the most names that are kept
+	most    int // largest number of names that are kept
 
-	// mu guards the fields below, and each name until it is done. It is not held during a
-	// look-up: other callers for the same name wait for done.
+	// mu guards the fields below, and the fields of each name until done is closed. mu is not
+	// held during a look-up. Other callers for the same name wait for done.
 	mu     sync.Mutex
 	known  map[string]*name
-	recent list.List // *name with an answer, the longest unused at the back
+	recent list.List // *name with an answer; the one that was unused for longest is at the back
 }
 
 type name struct {
@@ -42,8 +42,8 @@ type name struct {
 	until time.Time // end of the answer's validity
 	place *list.Element
 
-	done   chan struct{} // closed with the answer
-	asking int           // callers that wait for it
+	done   chan struct{} // closed when the answer has come
+	asking int           // number of callers that wait for the answer
 	cancel context.CancelFunc
 }
 
@@ -51,7 +51,7 @@ func newNames(network Network, most int) *names {
 	return &names{network: network, most: most, known: map[string]*name{}}
 }
 
-// lookup resolves host. The addresses must not be changed.
+// lookup resolves host. The caller must not change the addresses.
 func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -66,8 +66,8 @@ func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 }
 
-// ask returns the valid answer, or the look-up that is under way, which it starts if there is
-// none.
+// ask returns the name of host, which has a valid answer or a look-up that is under way. ask
+// starts a look-up if there is neither.
 func (c *names) ask(ctx context.Context, host string) *name {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *names) ask(ctx context.Context, host string) *name {
 	// The first caller may give up before the others.
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	c.known[host] = n
-	// This goroutine ends with the resolver's answer, or is cancelled when its last caller gives
+	// This goroutine ends when the resolver answers. It is cancelled when its last caller gives
 	// up.
 	go c.resolve(ctx, n)
 	return n
@@ -122,7 +122,8 @@ func (c *names) resolve(ctx context.Context, n *name) {
 	}
 }
 
-// leave says that a caller has given up.
+// leave records that a caller has given up. If no caller waits any more, it cancels the
+// look-up.
 func (c *names) leave(n *name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// A Network resolves names and opens connections. Without one the Fetcher uses package net;
-// crawltest has one
-// in memory. A Network must be safe for concurrent use.
+// A Network resolves names and opens connections. If no Network is set, the Fetcher uses
+// package net. Package crawltest has a Network in memory. A Network must be safe for concurrent
+// use.
 type Network interface {
 	// LookupNetIP resolves a host name as net.Resolver does; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)

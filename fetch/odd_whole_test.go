@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// For each answer that this package accepts, the record can be read: a crawl that goes on
-// reads all of them.
+// The record of each answer that this package accepts can be read, because a crawl that is
+// continued reads all records.
 func FuzzAnAnswerCanBeReadInItsRecord(f *testing.F) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, answer := range []string{

@@ -13,14 +13,15 @@ import (
 // section 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// askOther sends a to another site, to which the robots.txt of this one redirects.
+// askOther sends the request a to another site, because the robots.txt of this site redirects
+// to the URL of a.
 //
 // A site can redirect its robots.txt to any URL. A target other than /robots.txt is therefore
-// requested only if the robots.txt of the target's site allows it, as for a page; otherwise
-// the redirect fails and robots.txt is unreachable. RFC 9309, section 2.3.1.2, does not cover
-// this; Google treats a chain with a disallowed URL as a missing robots.txt
-// (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt), which
-// would open this site. Redirects within one site are not checked.
+// requested only if the robots.txt of the target's site allows it, as for a page. Otherwise the
+// redirect fails, and the robots.txt of this site counts as unreachable. RFC 9309, section
+// 2.3.1.2, does not cover this case. Google treats a chain with a disallowed URL as a missing
+// robots.txt (https://developers.google.com/search/docs/crawling-indexing/robots/robots_txt),
+// but that would allow all pages of this site. Redirects within one site are not checked.
 func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec, res *Result) (x *Exchange, failure string, err error) {
 	hop, err := turn.Hop(a.url.Site())
 	if errors.Is(err, frontier.ErrExcluded) {
@@ -54,9 +55,9 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec,
 }
 
 // admits returns whether the robots.txt of this site allows a request for u on behalf of
-// another site. If that robots.txt has to be fetched first, the hop's one request does so,
-// and the result is robots.Defer: the other site has to try again. A u whose rules cannot be
-// known is disallowed.
+// another site. If that robots.txt has to be fetched first, the one request of the hop fetches
+// it, and the result is robots.Defer: the other site has to try again later. If the rules for u
+// cannot be known, u is disallowed.
 func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
 	if err := h.load(); err != nil {
 		return robots.Defer, err
@@ -87,14 +88,15 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	case asked.Verdict.Access != robots.Allow:
 		return robots.Disallow, nil
 	}
-	return robots.Defer, nil // the next hop asks for u
+	return robots.Defer, nil // the next hop requests u
 }
 
-// busyFor is the pause before a site tries again to get the right to another one that is in
-// use: it is not told when that use ends.
+// busyFor is the pause before a site tries again to get the right to another site that is in
+// use. The first site is not notified when that use ends.
 const busyFor = time.Second
 
-// later is notYet for the right of another site.
+// later is notYet for the right to another site. It also sets when the turn of this site tries
+// again.
 func later(err error, res *Result) error {
 	o := &res.Outcome
 	o.Defer = time.Now().Add(busyFor)

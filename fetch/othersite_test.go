@@ -201,7 +201,7 @@ func (f *failing) PutSnapshot(s frontier.Site, snapshot *robots.Snapshot) error 
 	return f.memorySnapshots.PutSnapshot(s, snapshot)
 }
 
-// If rules cannot be stored, no request is made by them.
+// If rules cannot be stored, no request that depends on them is made.
 func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 	broken := errors.New("disk")
 	for name, store := range map[string]*failing{

@@ -11,7 +11,7 @@ import (
 // SiteOptions are the settings of one site. The zero value changes nothing.
 type SiteOptions struct {
 	AllowForbidden bool        // like Policy.AllowForbidden, for the site's robots.txt
-	Header         http.Header // further fields, which replace those of the same name in Options.Header; the same names are refused
+	Header         http.Header // further fields; they replace fields of the same name in Options.Header, and must not have the names that are refused there
 }
 
 // settings are the rules for the requests to a site. They never change.
@@ -20,8 +20,8 @@ type settings struct {
 	page, rules http.Header
 }
 
-// settingsOf returns the settings of site. The error is that of Options.Site, or says which
-// header field is refused.
+// settingsOf returns the settings of site. It returns the error of Options.Site, or an error
+// that says which header field is refused.
 func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	if f.opts.Site == nil {
 		return f.usual, nil
@@ -42,8 +42,9 @@ func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	return &s, nil
 }
 
-// headers returns the headers of requests for pages and for robots.txt, with further fields:
-// later ones replace earlier ones. An Accept is used for pages only.
+// headers returns the headers of requests for pages and for robots.txt, with the fields of
+// further. Later fields replace earlier ones of the same name. An Accept field in further is
+// used for pages only.
 func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
 	page, rules = f.plainHeader.Clone(), f.plainHeader.Clone()
 	page.Set("Accept", "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8")
@@ -59,7 +60,8 @@ func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
 	return page, rules
 }
 
-// settle sets the settings of the site before its first request.
+// settle sets the settings of the site, if they are not set yet. It is called before the first
+// request to the site.
 func (h *host) settle() (err error) {
 	if h.settings == nil {
 		h.settings, err = h.fetcher.settingsOf(h.site)

@@ -23,8 +23,8 @@ func only(site frontier.Site, o SiteOptions, n *int) func(frontier.Site) (SiteOp
 	}
 }
 
-// A robots.txt that is forbidden allows all if its site has that option, and only then; also
-// one that another run has fetched.
+// If the robots.txt of a site is forbidden, it allows all pages only if the site has that
+// option. The same is true for a robots.txt that another run has fetched.
 func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 	forbidden := func() *wire {
 		return &wire{serve: answers(func(r *request, n int) string {
@@ -90,8 +90,8 @@ func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 	})
 }
 
-// An error of Options.Site is returned before any request to that site, for the site of the
-// turn and for the target of a robots.txt; a refused field is such an error.
+// An error of Options.Site is returned before any request to that site. The site may be that of
+// the turn, or the target of a robots.txt. A refused field is such an error.
 func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
 	bug := errors.New("a bug")
 	for name, say := range map[string]func() (SiteOptions, error){

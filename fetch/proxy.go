@@ -20,17 +20,19 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// A ProxyFunc returns the proxy for a URL, or nil for none. It must be safe for concurrent
-// use. httpproxy.Config.ProxyFunc returns such a function for the environment.
+// A ProxyFunc returns the proxy for a URL, or nil if no proxy is used. It must be safe for
+// concurrent use. httpproxy.Config.ProxyFunc returns a ProxyFunc for the proxies of the
+// environment.
 type ProxyFunc = func(*url.URL) (*url.URL, error)
 
 // ParseProxy parses the URL of a proxy for all sites: http://HOST:PORT, https://HOST:PORT or
 // socks5://HOST:PORT, each with USER:PASSWORD@ before the host if the proxy requires it.
-// socks5h is the same as socks5: the proxy resolves the names in any case.
+// socks5h means the same as socks5, because the proxy always resolves the names.
 func ParseProxy(raw string) (ProxyFunc, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The error of net/url repeats the URL, and a password in it.
+		// The error of net/url is not returned, because it repeats the URL, which may contain a
+		// password.
 		return nil, errors.New("the URL of the proxy cannot be read: write it as http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")
 	}
 	if err := checkProxy(u); err != nil {
@@ -39,9 +41,9 @@ func ParseProxy(raw string) (ProxyFunc, error) {
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
 }
 
-// EnvironmentProxy returns the proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY as they are
-// now. It fails if they are invalid or name no proxy: otherwise sites would silently be
-// connected to directly.
+// EnvironmentProxy returns a function for the current values of HTTP_PROXY, HTTPS_PROXY and
+// NO_PROXY. It fails if they are invalid or name no proxy, because otherwise the Fetcher would
+// silently connect to the sites directly.
 func EnvironmentProxy() (ProxyFunc, error) {
 	env := httpproxy.FromEnvironment()
 	if env.HTTPProxy == "" && env.HTTPSProxy == "" {
@@ -101,7 +103,7 @@ func proxyName(u *url.URL) string {
 }
 
 // A ProxyError says that there is no connection through a proxy, or that the proxy could not
-// reach the site: the two cannot be told apart reliably.
+// reach the site. These two failures cannot be distinguished reliably.
 type ProxyError struct {
 	Proxy  string // without user and password
 	Status int    // of the proxy's answer; 0 if there was none
@@ -121,14 +123,14 @@ func (e *ProxyError) Error() string {
 // Unwrap returns the error of the connection to the proxy.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// refusedByProxy reports whether a proxy requires other credentials. That is not the fault of
-// the site, and later requests would fail, too.
+// refusedByProxy reports whether err says that a proxy requires other credentials. Such a
+// failure is not caused by the site, and later requests would fail, too.
 func refusedByProxy(err error) bool {
 	var p *ProxyError
 	return errors.As(err, &p) && p.Status == http.StatusProxyAuthRequired
 }
 
-// proxyFor returns the proxy of a site, or nil if it is connected to directly.
+// proxyFor returns the proxy of a site, or nil if the site is connected to directly.
 func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	if f.opts.Proxy == nil {
 		return nil, nil
@@ -149,9 +151,9 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	return u, nil
 }
 
-// throughProxy returns the addresses of the proxy of a site. The user named it, so it may
-// have any address. Only the proxy knows the address of the site, which counts as public; an
-// address in the URL itself is checked here.
+// throughProxy returns the addresses of u, the proxy of a site. The user has named the proxy,
+// so it may have any address. Only the proxy knows the address of the site, which therefore
+// counts as public. An address in the URL of the site itself is checked here.
 func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
@@ -170,8 +172,8 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 	return eps, nil
 }
 
-// dialProxy opens a connection that leads to the site: a tunnel, or for requests without TLS
-// the connection to the proxy that forwards them.
+// dialProxy opens a connection that leads to the site through the proxy. The connection is a
+// tunnel. For requests without TLS, it is the connection to a proxy that forwards the requests.
 func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
 	u := d.to.proxy
 	c, err := d.connectProxy(ctx, u)
@@ -211,7 +213,7 @@ func (d *dialing) connectProxy(ctx context.Context, u *url.URL) (net.Conn, error
 	return c, nil
 }
 
-// tunnel asks a proxy for a tunnel to the site (RFC 9110, section 9.3.6).
+// tunnel requests a tunnel to the site from a proxy (RFC 9110, section 9.3.6).
 func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
@@ -224,7 +226,7 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	}
 	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
-	for err == nil && resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols { // before the answer (RFC 9110, section 15.2)
+	for err == nil && resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols { // interim answers (RFC 9110, section 15.2)
 		resp, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
 	}
 	if err != nil {

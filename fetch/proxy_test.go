@@ -351,7 +351,8 @@ func TestTheProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// An invalid proxy is not dialled, and the connection to one without TLS is closed.
+// An invalid proxy is not dialled. The connection to an https proxy that does not speak TLS is
+// closed.
 func TestProxiesThatAreNone(t *testing.T) {
 	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
 		synctest.Test(t, func(t *testing.T) {

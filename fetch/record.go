@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readHead reads as much as possible of a head: the status, or 0 without one, and the
-// fields that are complete lines with a name.
+// readHead parses as much of a head as possible. It returns the status, or 0 if there is no
+// status line, and the fields that are complete lines with a name.
 func readHead(head []byte) (int, http.Header) {
 	header := http.Header{}
 	status := 0
@@ -35,7 +35,7 @@ func readHead(head []byte) (int, http.Header) {
 	return status, header
 }
 
-// withoutField removes a field's lines from a head.
+// withoutField returns head without the fields of that name.
 func withoutField(head []byte, name string) []byte {
 	var kept []byte
 	for line := range bytes.Lines(head) {
@@ -47,8 +47,8 @@ func withoutField(head []byte, name string) []byte {
 	return kept
 }
 
-// requestHead returns a request in the form of HTTP/1.1, for protocols with another form on
-// the wire. The fields are in the order of their names.
+// requestHead returns the head of a request in the form of HTTP/1.1, for protocols that have
+// another form on the wire. The fields are in the order of their names.
 func requestHead(req *http.Request, target string) []byte {
 	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), req.Header)
 }

@@ -9,23 +9,23 @@ import (
 // Limits of Retry-After.
 const (
 	maxRetryAfter  = 29 * 365 * 24 * time.Hour
-	maxRetryValue  = 1 << 10 // bytes of a field that are read
+	maxRetryValue  = 1 << 10 // number of bytes of a field that are read
 	latestTimeZone = 12 * time.Hour
 )
 
 // ParseRetryAfter parses a Retry-After field of an answer that came at now (RFC 9110, section
-// 10.2.3). It returns the zero time if the field is malformed or names a time in the past.
-// More than 29 years count as 29 years.
+// 10.2.3). It returns the zero time if the field is malformed or names a time in the past. A
+// pause of more than 29 years counts as 29 years.
 //
-// The field always asks for a pause, so it is parsed leniently: seconds may have a fraction
-// or a unit, dates may have another form, an offset, or the name of a zone. The latest time
-// counts in a list, and if a date is ambiguous.
+// The field is parsed leniently, because it always means that the site wants a pause. Seconds
+// may have a fraction or a unit. Dates may have another form, an offset, or the name of a zone.
+// If the field is a list, or if a date is ambiguous, the latest time counts.
 func ParseRetryAfter(value string, now time.Time) time.Time {
 	var latest time.Time
 	rest := value[:min(len(value), maxRetryValue)]
 	for rest != "" {
 		item, after, _ := strings.Cut(rest, ",")
-		rest = after // the comma may be that after a weekday
+		rest = after // the comma may also be the one after a weekday
 		item, _, _ = strings.Cut(item, ";")
 		item = strings.Trim(item, " \t\"'")
 		t, ok := parseDate(item)
@@ -51,7 +51,7 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// units are the units that may follow a number. Without one it counts seconds.
+// units are the units that may follow a number. A number without a unit counts seconds.
 var units = map[string]time.Duration{
 	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
@@ -60,7 +60,7 @@ var units = map[string]time.Duration{
 	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
-// parseDelay parses a number of seconds, or of the unit after it.
+// parseDelay parses a number with a unit after it. A number without a unit counts seconds.
 func parseDelay(s string) (time.Duration, bool) {
 	end := 0
 	for end < len(s) && ('0' <= s[end] && s[end] <= '9' || s[end] == '.') {
@@ -87,8 +87,8 @@ var dateForms = []string{
 	"Jan _2 15:04:05 2006", "2 Jan 2006 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// zones are the zone names with one meaning, as hours from UTC (RFC 5322, section 4.3, and
-// zones that servers are often set to).
+// zones are the names of zones that have only one meaning, with the hours from UTC. They come
+// from RFC 5322, section 4.3, and from zones that servers often use.
 var zones = map[string]time.Duration{
 	"GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "WET": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WEST": 1, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
@@ -111,7 +111,7 @@ func parseDate(s string) (time.Time, bool) {
 		}
 	}
 	end := strings.LastIndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) + 1
-	west := latestTimeZone // for an unknown zone the latest possible
+	west := latestTimeZone // for an unknown zone, the zone with the latest time
 	if hours, known := zones[strings.ToUpper(s[end:])]; known {
 		west = -hours * time.Hour
 	}

@@ -12,10 +12,10 @@ import (
 
 // Failures of a robots.txt that are not failures of an exchange.
 const (
-	failRedirect = "redirect" // too many, a loop, an invalid target, or one that must not be requested
+	failRedirect = "redirect" // too many redirects, a loop, an invalid target, or a target that must not be requested
 )
 
-// A chain is the redirects so far of a robots.txt or a tdmrep.json that is being fetched. It
+// A chain has the redirects so far of a robots.txt or a tdmrep.json that is being fetched. It
 // lasts for several turns, because every request needs a turn or a hop of its own.
 type chain struct {
 	at     frontier.URL // the next URL to request
@@ -26,19 +26,20 @@ type chain struct {
 
 func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]bool{at.Key(): true}} }
 
-// A purpose is the reason for a request for robots.txt.
+// A purpose says why robots.txt is requested.
 type purpose struct {
-	url frontier.URL // needs a verdict
+	url frontier.URL // the URL that needs a verdict
 
-	// The robots.txt of another site redirects to url. Redirects to further sites are then not
-	// followed: chains that wait for chains could wait in a ring.
+	// forOther says that another site needs the verdict, for example because its robots.txt
+	// redirects to url. Redirects to further sites are then not followed, because chains that
+	// wait for other chains could wait for each other.
 	forOther bool
 }
 
-// refresh fetches robots.txt. The entry of the turn stays undecided.
+// refresh fetches robots.txt. The entry of the turn is offered again.
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
-		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // cannot fail: a site is the beginning of a URL
+		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // cannot fail, because a site is the beginning of a URL
 		h.chain = newChain(at)
 	}
 	res := Result{Snapshot: h.snapshot, Outcome: frontier.Outcome{Again: true}}
@@ -47,7 +48,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		own := c.at.Site() == h.site
 		switch {
 		case own && res.Outcome.Request != nil:
-			return res, nil // the turn's one request is made: the next turn continues
+			return res, nil // the one request of the turn is made; the next turn continues
 		case !own && to.forOther:
 			h.chain = nil
 			return res, nil
@@ -75,9 +76,10 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 	}
 }
 
-// askRules requests the chain's next URL: by the turn itself, or by a hop to another site. x
-// is nil if the right to that site could not be had. If failure says that the URL must not be
-// requested, x only names it.
+// askRules requests the next URL of the chain, either with the right of the turn itself, or
+// with a hop to another site. x is nil if the hop did not get the right to that site. If
+// failure says that the URL must not be requested, no request was made, and x only names the
+// URL.
 func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
@@ -94,8 +96,8 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	return x, "", nil
 }
 
-// follow moves the chain past an answer that is not its end. failure says why the chain ends
-// without one.
+// follow moves the chain to its next request. again is false if the chain ends with x. failure
+// then says why the chain ends without an answer, or is empty if x is the answer.
 func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	if x.Err != nil {
 		return string(x.Err.Stage), false
@@ -111,8 +113,8 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	return c.move(x, frontier.MaxRedirects)
 }
 
-// move is follow for answers other than one that refuses the form of the request. It follows
-// at most that many redirects in a row.
+// move is follow without the request that repeats a refused one with plain header fields. most
+// is the largest number of redirects in a row.
 func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -129,7 +131,8 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > most:
 		return failRedirect, false
 	case next.Site().Scheme() == "ftp" && c.at.Site().Scheme() != "ftp":
-		// A web site has no use for it, and an FTP client would connect to the host that it names.
+		// A web site has no reason to redirect to ftp, and an FTP client would connect to the
+		// host that the redirect names.
 		return failRedirect, false
 	}
 	c.at, c.status = next, x.Status
@@ -137,7 +140,8 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	return "", true
 }
 
-// conclude makes a snapshot of the chain's end, and takes the verdict on u from that.
+// conclude stores the last answer of the chain as a snapshot, and takes the verdict on u from
+// the snapshot.
 func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result) error {
 	at, _ := robots.Locate(string(h.site) + rulesTarget)
 	s := &robots.Snapshot{
@@ -173,9 +177,9 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 	return nil
 }
 
-// rulesHeader returns the header of a request for robots.txt with the fields of asked, the
-// settings of the site that is asked. It is conditional if the copy at hand came from the
-// same URL.
+// rulesHeader returns the header of a request for robots.txt. asked has the settings of the
+// site that gets the request. The request is conditional if the stored copy came from the same
+// URL.
 func (h *host) rulesHeader(asked *settings) http.Header {
 	if h.chain.plain {
 		return h.fetcher.plainHeader

@@ -129,8 +129,8 @@ func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	}
 }
 
-// The limits of time and bytes for a body that is not needed: a 3xx without a target has a
-// body that is read like that of a page.
+// A body that is not needed has limits of time and bytes. But a 3xx without a target has a body
+// that is read like that of a page.
 func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
 	for _, tc := range []struct {
 		target, head string

@@ -8,21 +8,21 @@ import (
 	"net/http"
 )
 
-// ErrStored is wrapped by an error of Stored if the kept answer cannot be read: the page has
-// to be fetched once more, without Validators.
+// ErrStored is wrapped by an error of Stored if the stored answer cannot be read. The page then
+// has to be fetched once more, without Validators.
 var ErrStored = errors.New("fetch: the copy of a page cannot be read")
 
-// Stored returns the page that x, an answer with status 304, confirms. kept is the earlier
-// answer, with its header brought up to date and its body as it was sent. Stored reads that
-// body to its end, decodes it and cuts it like any other. Its memory counts in
-// Options.BodyBudget until x is released; x has no body of its own. The caller must close the
-// body of kept.
+// Stored returns the stored page that x, an answer with status 304, confirms. kept is the
+// stored answer: its header must be up to date, and its body must be as the server sent it.
+// Stored reads the body to its end, decodes it and cuts it like the body of any answer. x has
+// no body of its own, so the memory of the stored body counts in Options.BodyBudget until x is
+// released. The caller must close the body of kept.
 //
 // The error wraps ErrStored, or is the error of ctx or of a temporary file.
 func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) (*Exchange, error) {
 	b, err := f.readBody(kept, f.bodies, f.opts.MaxSize, f.opts.Lend, func(int) {})
 	if err == nil && !b.cut {
-		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // its checksum is at the end
+		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // the checksum is at the end of the stored body
 	}
 	if err == nil {
 		err = b.settle(ctx, f)
@@ -45,7 +45,7 @@ func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) 
 	return &stored, nil
 }
 
-// readOut reads the rest of a body, of at most that many bytes.
+// readOut reads and drops the rest of a body. It fails if the rest is longer than most bytes.
 func readOut(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if err == nil && n > most {

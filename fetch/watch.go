@@ -14,15 +14,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// totalTimeouts is how many time-outs of a phase a whole exchange may take: even one with a
-// server that sends a byte now and then must end.
+// totalTimeouts is how many time-outs of a phase a whole exchange may take. Even an exchange
+// with a server that sends a byte from time to time must end.
 const totalTimeouts = 4
 
-// A watch ends an exchange if its current phase, or the whole, takes too long. It belongs to
-// the goroutine of the exchange.
+// A watch ends an exchange if its current phase, or the whole exchange, takes too long. It
+// belongs to the goroutine of the exchange.
 //
-// On a connection with deadlines it sets these, which costs nothing more. Code that needs a
-// context gets one, with a timer for the earlier of the two ends.
+// On a connection with deadlines, the watch sets the deadlines, which costs nothing more. Code
+// that needs a context gets one. The context has a timer for the end of the phase or of the
+// exchange, whichever is earlier.
 type watch struct {
 	parent  context.Context
 	timeout time.Duration
@@ -30,7 +31,7 @@ type watch struct {
 	until   time.Time // end of the phase
 	ends    time.Time // end of the exchange
 	paused  time.Time
-	cause   error // errPhase or errTotal, once a deadline was missed
+	cause   error // errPhase or errTotal, after a deadline was missed
 
 	ctx    context.Context // nil: not needed yet
 	cancel context.CancelCauseFunc
@@ -63,7 +64,8 @@ func (w *watch) expire() {
 	}
 }
 
-// enter starts the time-out of a phase, or starts it anew.
+// enter starts the time-out of the phase p. If p is the current phase, its time-out starts
+// again.
 func (w *watch) enter(p phase) {
 	w.at = p
 	w.set()
@@ -96,7 +98,8 @@ func (w *watch) pause() {
 	}
 }
 
-// resume lets the time-outs go on as if there had been no pause.
+// resume starts the time-out of the phase again. The pause does not count in the time-out of
+// the exchange.
 func (w *watch) resume() {
 	w.ends = w.ends.Add(time.Since(w.paused))
 	w.set()
@@ -110,7 +113,8 @@ func (w *watch) byDeadlines() {
 	}
 }
 
-// missed returns the error that err, of a connection with the deadlines of w, means.
+// missed returns the error to report for err, an error of a connection with the deadlines of w.
+// If a deadline was missed, it returns the reason for the end of the exchange.
 func (w *watch) missed(err error) error {
 	if err == nil || err == io.EOF || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -159,8 +163,8 @@ func (w *watch) stop() {
 type timed struct {
 	net.Conn
 	watch *watch      // nil between two exchanges
-	past  func()      // ends reads and writes at once
-	stop  func() bool // stops past from being called
+	past  func()      // makes reads and writes fail at once
+	stop  func() bool // prevents a call of past
 }
 
 func newTimed(c net.Conn) *timed {
@@ -175,17 +179,18 @@ func (t *timed) begin(w *watch) {
 	t.watch, t.stop = w, context.AfterFunc(w.parent, t.past)
 }
 
-// end ends the exchange. It reports whether there may be another one: past was not called,
-// and will not be.
+// end ends the exchange. It reports whether there may be another exchange, which is so if past
+// was not called and will not be called.
 func (t *timed) end() bool {
 	t.watch = nil
 	return t.stop()
 }
 
-// Read implements net.Conn. If the context of the exchange ends after the check for it, past
-// runs after the deadline that is set here. The deadline is also that of writes, since TLS
-// answers a change of keys while it reads (RFC 8446, section 4.6.3). A pipe with a closed
-// other end takes no deadline, but may have something to read.
+// Read implements net.Conn. It sets the deadline before it checks the context of the exchange.
+// If the context ends after the check, past replaces that deadline. The deadline applies to
+// writes, too, because TLS writes while it reads if it answers a change of keys (RFC 8446,
+// section 4.6.3). A pipe with a closed other end refuses a deadline, but may still have
+// something to read.
 func (t *timed) Read(p []byte) (int, error) {
 	if t.watch == nil {
 		return t.Conn.Read(p)
@@ -200,8 +205,8 @@ func (t *timed) Read(p []byte) (int, error) {
 	return n, t.watch.missed(err)
 }
 
-// Write implements net.Conn, as Read does. It gives up after half of the time, so that the
-// answer of a server that does not read the whole request can be read.
+// Write implements net.Conn, in the same way as Read. It gives up after half of the time-out.
+// The rest of the time is for the answer of a server that does not read the whole request.
 func (t *timed) Write(p []byte) (int, error) {
 	half := time.Now().Add(t.watch.timeout / 2)
 	if half.After(t.watch.until) {
@@ -216,8 +221,8 @@ func (t *timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// wireURL returns the URL that makes net/http send the target as it was written: net/url
-// would refuse or rewrite some that servers use.
+// wireURL returns the URL that makes net/http send the target as it was written. Package
+// net/url would refuse or rewrite some targets that servers use.
 func wireURL(u frontier.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme(), Host: u.Site().Authority(), Opaque: u.Target()}
 	if strings.HasPrefix(w.Opaque, "//") {

@@ -67,7 +67,8 @@ func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, er
 	return client, nil
 }
 
-// A request is a request as on the wire: net/http's reader refuses targets that servers use.
+// A request is a request as it was on the wire. The reader of net/http is not used, because it
+// refuses targets that servers use.
 type request struct {
 	method, target string
 	header         http.Header

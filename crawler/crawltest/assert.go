@@ -14,14 +14,14 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Request is one line of a web's log.
+// A Request is one request in the log of a Web.
 type Request struct {
 	Site       frontier.Site
 	Method     string
-	Target     string // as received: path and query
+	Target     string // path and query as they were received
 	UserAgent  string
 	Header     http.Header
-	Start, End time.Time // as the server saw them; End is zero while it answers
+	Start, End time.Time // as the server saw them; End is zero until the server has answered
 	Status     int       // 0 if the connection was broken
 	RetryAfter string
 	Body       []byte // of a robots.txt only
@@ -76,7 +76,8 @@ func (w *Web) AssertNeverFetched(urls ...string) {
 }
 
 // AssertDelay fails the test if a site got a request less than d after the end of the answer
-// before, or no request at all. origin is written as for Site; an empty one means every site.
+// before, or if it got no request at all. origin is written as for Site. If origin is empty,
+// every site is checked.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
 	sites := w.bySite()
@@ -102,10 +103,10 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //   - two requests at once;
 //   - less than the Crawl-delay between two requests, or a request before the
 //     time that a Retry-After named;
-//   - requests under different names.
+//   - requests with different User-Agent fields.
 //
-// A host name at public addresses has one clock for all schemes and ports: AssertPolite also
-// reports requests to it that are simultaneous or too early.
+// A host name at public addresses has one clock for all its schemes and ports. AssertPolite
+// also reports requests to such a host name that are simultaneous or too early.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {
@@ -167,7 +168,7 @@ func hostViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// early returns why r came too soon after prev, whose site has the rules of group.
+// early returns why r came too soon after prev. group has the rules of the site of prev.
 func early(r, prev Request, group *robots.Group) (found []string) {
 	if prev.End.IsZero() || r.Start.Before(prev.End) {
 		found = append(found, r.violation("came while %s was being answered", prev.URL()))
@@ -198,7 +199,7 @@ func rules(r Request, old *robots.Group) *robots.Group {
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return robots.Parse([]byte("User-agent: *\nDisallow: /"), robots.RFC9309).Group(token)
 	case r.Status/100 == 4 && r.Status != http.StatusTooManyRequests,
-		// The target of a redirect is in another site's log.
+		// The request for the target of a redirect is in the log of another site.
 		r.Status/100 == 3 && r.Status != http.StatusNotModified:
 		return robots.Parse(nil, robots.RFC9309).Group(token)
 	}

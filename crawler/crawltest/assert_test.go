@@ -158,7 +158,7 @@ func TestAssertions(t *testing.T) {
 	})
 }
 
-// dialByName connects by host name, as a client other than a crawler would.
+// dialByName connects by host name, like a client other than a crawler would.
 func (w *Web) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

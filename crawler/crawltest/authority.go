@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// An authority signs the certificates of a web. They are valid from before the start of time
-// in a testing/synctest bubble (the year 2000) on.
+// An authority signs the certificates of a Web. They are valid from 1990 on, because the time
+// in a testing/synctest bubble starts in the year 2000.
 type authority struct {
 	pool *x509.CertPool
 
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 
-	// mu guards leafs: handshakes run concurrently, and a host has one certificate.
+	// mu guards leafs, because handshakes run concurrently and all handshakes of a host use one
+	// certificate.
 	mu    sync.Mutex
 	leafs map[string]*tls.Certificate
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// ofATest replaces the t of a test, which an example does not have.
+// ofATest takes the place of the *testing.T of a test, which an example does not have.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -20,8 +20,8 @@ type ofATest struct {
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
 
-// A job is run against a web in memory. Within testing/synctest it takes no time, even with
-// long pauses.
+// This example runs a job against a web in memory. Inside testing/synctest the job takes no
+// time, even with long pauses.
 func ExampleNew() {
 	t := &ofATest{} // *testing.T, in a test
 	w := crawltest.New(t)
@@ -52,7 +52,7 @@ func ExampleNew() {
 	// http://a.example/about 200
 }
 
-// A handler is tested alone, with a page that was not fetched.
+// This example tests a handler alone, with a page that was not fetched.
 func ExamplePage() {
 	t := &ofATest{} // *testing.T, in a test
 	handler := crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {

@@ -16,16 +16,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Site is one site of a Web. Its methods return it, so that calls can be
-// chained; they may be called while a crawl runs.
+// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. They
+// may be called while a crawl runs.
 type Site struct {
 	web  *Web
 	site frontier.Site
 
 	http2 atomic.Bool
 
-	// mu guards the fields below: a test changes its site while the crawl reads it. It is not
-	// held while a handler runs.
+	// mu guards the fields below, because a test changes its site while the crawl reads it. mu
+	// is not held while a handler runs.
 	mu      sync.Mutex
 	pages   map[string]http.Handler // by target
 	other   http.Handler            // for all other targets
@@ -92,7 +92,8 @@ func (s *Site) Default(h http.HandlerFunc) *Site {
 	return s
 }
 
-// Trap answers every target below prefix with a page of links to n more.
+// Trap answers every target that begins with prefix. Each answer is a page with links to n more
+// such targets.
 func (s *Site) Trap(prefix string, n int) *Site {
 	return s.Default(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.RequestURI, prefix) {
@@ -107,7 +108,7 @@ func (s *Site) Trap(prefix string, n int) *Site {
 }
 
 // Calendar answers prefix and every target prefix?month=YYYY-MM with a page that links to the
-// month before and the month after, without end on either side.
+// month before and the month after. There is no first and no last month.
 func (s *Site) Calendar(prefix string) *Site {
 	return s.Default(func(w http.ResponseWriter, r *http.Request) {
 		month, err := time.Parse("2006-01", cmp.Or(r.URL.Query().Get("month"), "2000-01"))
@@ -123,8 +124,8 @@ func (s *Site) Calendar(prefix string) *Site {
 	})
 }
 
-// Flaky answers target with each status in turn, then with the page. The statuses come with a
-// Retry-After if retryAfter is not empty.
+// Flaky answers target with each status in turn, then with the page. If retryAfter is not
+// empty, the answers with these statuses have it as Retry-After.
 func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	var mu sync.Mutex
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
@@ -156,13 +157,13 @@ func (s *Site) Latency(d time.Duration) *Site {
 	return s
 }
 
-// HTTP2 makes an https site speak HTTP/2 with clients that can, on new connections.
+// HTTP2 makes an https site speak HTTP/2 on new connections, if the client can speak it.
 func (s *Site) HTTP2() *Site {
 	s.http2.Store(true)
 	return s
 }
 
-// Down makes the site refuse connections, or accept them again.
+// Down makes the site refuse connections if down is true, and accept them again if it is false.
 func (s *Site) Down(down bool) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package crawltest provides a small web in memory to test crawl jobs: the real client,
-// robots and frontier run, and only the network is replaced by pipes. Inside testing/synctest
-// a crawl of a virtual week takes milliseconds.
+// Package crawltest provides a small web in memory to test crawl jobs. The real client, robots
+// and frontier run, and only the network is replaced by pipes. Inside testing/synctest, a crawl
+// of a virtual week takes milliseconds.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		w := crawltest.New(t)
@@ -21,7 +21,7 @@
 // Page makes a page to test a handler alone. The tests of examples/linkcheck and
 // examples/catalogue test a job and a handler.
 //
-// A Web logs each request with its time; the assertions read that log, as a site owner would
+// A Web logs each request with its time. The assertions read this log, as a site owner would
 // read the log of a server.
 package crawltest
 
@@ -67,16 +67,16 @@ func New(t testing.TB) *Web {
 	w := &Web{
 		t: t, ca: newAuthority(), clocks: frontier.NewSharedClocks(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
 		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{}, dials: map[string]int{},
-		// Nothing here is really dialled, so that public addresses can be used, which the crawler
-		// treats as such.
+		// No address is really dialled. So the hosts can have public addresses, and the crawler
+		// treats them as public.
 		last: netip.MustParseAddr("16.0.0.0"),
 	}
 	t.Cleanup(w.close)
 	return w
 }
 
-// Site returns the site of an origin such as "https://a.example:8443", and makes it if needed;
-// "http://" may be left out.
+// Site returns the site of an origin such as "https://a.example:8443". It makes the site if
+// there is none yet. The scheme "http://" may be left out.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	name := w.origin(origin)
@@ -112,11 +112,12 @@ func (w *Web) origin(name string) frontier.Site {
 	return u.Site()
 }
 
-// Clocks returns the clocks that all crawls of this web share, and no other crawls: this web
-// has its own time in testing/synctest. Options.Shared of a crawl takes precedence.
+// Clocks returns clocks that are shared by all crawls of this web, and by no other crawls,
+// because this web has its own time in testing/synctest. Options.Shared of a crawl takes
+// precedence.
 func (w *Web) Clocks() frontier.Shared { return w.clocks }
 
-// RootCAs returns the certificates that verify those of the https sites.
+// RootCAs returns the certificates that verify the certificates of the https sites.
 func (w *Web) RootCAs() *x509.CertPool { return w.ca.pool }
 
 // Lookups returns how often a host name was resolved.
@@ -203,7 +204,7 @@ func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 		Handler:  http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(scheme, at.Port(), rw, r) }),
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	// This goroutine serves one address. It ends with close.
+	// This goroutine serves one address. It ends when close is called.
 	l.done.Go(func() { l.server.Serve(listen) })
 	return l
 }
@@ -241,7 +242,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		return
 	}
 	req.Site = u.Site()
-	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // the form for a proxy (RFC 9112, section 3.2.2)
+	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // the absolute form, which proxies get (RFC 9112, section 3.2.2)
 	w.mu.Lock()
 	s := w.sites[req.Site]
 	w.log = append(w.log, req)

@@ -10,8 +10,8 @@ import (
 
 // Hints are the statements of a server about the changes of a page.
 type Hints struct {
-	// Fresh is how long its answer may be used after it was sent: max-age, or Expires (RFC 9111,
-	// section 4.2.1). 0: not known.
+	// Fresh is how long an answer may be used after it was sent, by max-age or by Expires (RFC
+	// 9111, section 4.2.1). 0: not known.
 	Fresh time.Duration
 	// Age is how long the page has been unchanged, by its Last-Modified. 0: not known.
 	Age time.Duration
@@ -19,20 +19,20 @@ type Hints struct {
 	Every time.Duration
 }
 
-// Hinted is a Policy that follows hints: a page is not fetched before its last answer stops
-// being fresh, and a page with a short history as often as it is said to change. Without
-// hints, and for pages with a longer history, it follows Else. Hints are often wrong: Least
-// and Most limit them.
+// Hinted is a Policy that follows hints. A page is not fetched while its last answer is fresh.
+// A page with a short history is fetched as often as the hints say that it changes. Without
+// hints, and for pages with a longer history, Hinted follows Else. Hints are often wrong, so
+// Least and Most limit them.
 //
-// A page that a list reports as changed since its last visit is fetched at once, and lists
-// are fetched often: see Believer.
+// A page is fetched at once if a sitemap or a feed reports that it has changed since its last
+// visit. Sitemaps and feeds themselves are fetched often. See Believer.
 type Hinted struct {
 	Else        Policy
 	Least, Most time.Duration
 }
 
-// enoughVisits is the number of visits after the first from which a history is better than a hint
-// of how often a page changes.
+// enoughVisits is a number of visits, without the first. A page with that many visits has a
+// history that is better than a hint of how often the page changes.
 const enoughVisits = 3
 
 func (h Hinted) Next(v Visit) time.Duration {
@@ -44,8 +44,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 		case hints.Every > 0:
 			next = within(float64(hints.Every), h.Least, h.Most)
 		case hints.Age > 0:
-			// A page that has not changed for long is expected to stay so: caches take a tenth of that
-			// time (RFC 9111, section 4.2.2).
+			// A page that has not changed for a long time is expected to stay unchanged. Caches
+			// use an answer for a tenth of that time (RFC 9111, section 4.2.2).
 			next = max(next, within(float64(hints.Age)/10, h.Least, h.Most))
 		}
 	}
@@ -55,8 +55,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 	return next
 }
 
-// ReadHints parses the header fields of an answer that was sent at that time. It ignores
-// malformed fields.
+// ReadHints parses the header fields of an answer. at is the time at which the answer was sent.
+// It ignores malformed fields.
 func ReadHints(header http.Header, at time.Time) Hints {
 	var h Hints
 	h.Fresh = freshness(header, at)
@@ -77,7 +77,7 @@ func freshness(header http.Header, at time.Time) time.Duration {
 			case "no-cache", "no-store":
 				return 0
 			case "max-age":
-				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // the first of two counts (section 4.2.1)
+				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // if there are two, the first counts (RFC 9111, section 4.2.1)
 					maxAge, given = seconds, true
 				}
 			}

@@ -6,23 +6,26 @@ import (
 	"time"
 )
 
-// A Believer is a Policy that uses the dates of lists, that is of sitemaps and feeds, between
-// two visits of a page. Hinted is one; with other policies no visit is brought forward.
+// A Believer is a Policy that uses the dates in lists. A list is a sitemap or a feed. If a list
+// says that a page has changed, the Believer may bring the next visit of the page forward.
+// Hinted is a Believer. Other policies bring no visit forward.
 type Believer interface {
 	Policy
-	// Believes reports whether a page is fetched sooner if the list with the URL list says that
-	// it has changed since its last visit, and how long after that visit at the earliest. It
-	// must always return the same for the same URL.
+	// Believes reports whether a page is fetched sooner if a list says that the page has
+	// changed since its last visit. The parameter list is the URL of the list. least is the
+	// shortest time from the last visit to the next one. Believes must always return the same
+	// results for the same URL.
 	Believes(list string) (least time.Duration, ok bool)
 }
 
-// Believes implements Believer: it believes all lists, and fetches no page again before
+// Believes implements Believer. It believes all lists. A page is not fetched again before
 // Least.
 func (h Hinted) Believes(string) (least time.Duration, ok bool) { return h.Least, true }
 
-// list returns the time until the next visit of a list: sooner each time the list has
-// changed. One request for a list tells about many pages, so a list is not given up for
-// changing too often. It is not fetched before it changes by its own statement.
+// list returns the time until the next visit of a list. The time gets shorter each time the
+// list has changed. One request for a list gives information about many pages, so a list is
+// worth a request even if it changes very often. A list is not fetched before the time at which
+// it says that it changes.
 func (h Hinted) list(v Visit) time.Duration {
 	start := h.Least
 	if start <= 0 {
@@ -32,19 +35,19 @@ func (h Hinted) list(v Visit) time.Duration {
 	return max(next, within(float64(v.Hints.Every), 0, h.Most))
 }
 
-// Dates decide which dates of a list are believed. Many lists date all pages to the time when
-// the list was made or requested.
+// Dates decides which dates in a list are believed. In many lists, the date of every page is
+// the time when the list was made or requested.
 type Dates struct {
 	read   time.Time
 	common time.Time // the date of more than half of the pages, which is not believed, or zero
 }
 
-// alike is the largest difference of two dates that count as one: making a list, and all of
-// its pages, takes time.
+// alike is the largest difference of two dates that count as the same date. A server needs some
+// time to make a list and all pages in it.
 const alike = 30 * time.Minute
 
-// ReadDates returns the Dates of a list that was read at the time read and has the dates
-// said. It ignores zero times.
+// ReadDates returns the Dates of a list. said are the dates in the list, and read is the time
+// when the list was read. ReadDates ignores zero times.
 func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	var all []int64
 	for t := range said {
@@ -70,9 +73,9 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	return d
 }
 
-// Changed returns the time of a page's change if the list dates it to said. ok is false if
-// that is not believed: the date is zero, in the future, or the one that more than half of
-// the pages have.
+// Changed returns the time when a page has changed, if the list has the date said for the page.
+// ok is false if the date is not believed: it is zero, in the future, or the date of more than
+// half of the pages.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 	at = endOfDay(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {
@@ -83,8 +86,8 @@ func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 
 func near(a, b time.Time) bool { return a.Sub(b).Abs() <= alike }
 
-// endOfDay returns t, or the end of the day if t is a whole day: a visit on that day may have
-// been before the change.
+// endOfDay returns t, or the end of the day if t is a date without a time, because a visit on
+// that day may have been before the change.
 func endOfDay(t time.Time) time.Time {
 	if h, m, s := t.Clock(); h+m+s == 0 && !t.IsZero() {
 		return t.AddDate(0, 0, 1)

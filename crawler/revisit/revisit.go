@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A Policy computes when a page is fetched again. It must always return the same for the same
-// Visit. The methods of the policies in this package are safe for concurrent use.
+// A Policy computes when a page is fetched again. It must always return the same result for the
+// same Visit. The methods of the policies in this package are safe for concurrent use.
 type Policy interface {
-	// Next returns the time from a visit to the next one. Zero, a negative time, and more than
-	// Longest count as Longest.
+	// Next returns the time from a visit to the next one. A result that is zero, negative or
+	// longer than Longest counts as Longest.
 	Next(v Visit) time.Duration
 }
 
@@ -24,14 +24,15 @@ type Visit struct {
 	// Pause is the time since the visit before; 0 at the first visit.
 	Pause time.Duration
 
-	// The page, for a policy that distinguishes pages; in this package only Hinted does, by List.
+	// Data of the page, for policies that treat pages differently. In this package, only Hinted
+	// does so, by List.
 	URL   string
-	Tag   string // of its seed, or set by a program
-	Depth int    // links from the seed
-	List  bool   // it is a sitemap or a feed, with dates of pages
+	Tag   string // tag of the seed, or set by a program
+	Depth int    // number of links from the seed
+	List  bool   // the page is a sitemap or a feed, with dates of other pages
 }
 
-// A PolicyFunc is a function as a Policy.
+// A PolicyFunc is a function that is used as a Policy.
 type PolicyFunc func(Visit) time.Duration
 
 // Next implements Policy.
@@ -39,12 +40,12 @@ func (f PolicyFunc) Next(v Visit) time.Duration { return f(v) }
 
 // A History counts the observed changes of a page.
 type History struct {
-	Seen    int           // visits without the first
-	Changes int           // visits at which it had changed
+	Seen    int           // number of visits, without the first
+	Changes int           // number of visits at which the page had changed
 	Watched time.Duration // from the first visit to the last
 }
 
-// And returns the history with one more visit, pause after the last.
+// And returns the history with one more visit. pause is the time since the visit before.
 func (h History) And(pause time.Duration, changed bool) History {
 	h.Seen++
 	h.Watched += pause
@@ -55,9 +56,10 @@ func (h History) And(pause time.Duration, changed bool) History {
 }
 
 // Rate estimates how often a page changes, in changes per unit. Several changes between two
-// visits are seen as one, so the estimate is based on the visits without a change. The
-// constants added to both counts remove the bias for few visits, and keep the rate finite for
-// a page that has always changed. Rate returns 0 without observations.
+// visits are seen as one change. Therefore the estimate is based on the visits without a
+// change. The constants that are added to both counts remove the bias if there are few visits.
+// They also keep the rate finite if the page had changed at every visit. Rate returns 0 if
+// there are no observations.
 func (h History) Rate(unit time.Duration) float64 {
 	if h.Seen <= 0 || h.Watched <= 0 {
 		return 0
@@ -74,8 +76,8 @@ type Fixed struct {
 func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
 // Adaptive is a Policy that fetches a page sooner if it has changed, and later if it has not.
-// It needs no history, and adapts if the page changes its habits; but it spends on pages that
-// change at each visit what it saves on the others.
+// It needs no history, and adapts if the page begins to change more or less often. But the
+// requests that it saves on other pages are spent on pages that change at each visit.
 type Adaptive struct {
 	Least, Most time.Duration // limits of the pause
 	Start       time.Duration // pause after the first visit; 0: the geometric mean of Least and Most
@@ -105,23 +107,23 @@ func orElse(f, usual float64) float64 {
 	return f
 }
 
-// within returns a time limited to least and to most; most 0 means Longest.
+// within returns d, limited to the range from least to most. If most is 0, it means Longest.
 func within(d float64, least, most time.Duration) time.Duration {
 	if most <= 0 {
 		most = Longest
 	}
-	if d >= float64(most) { // which may be rounded up
+	if d >= float64(most) { // the float64 of most may be rounded up
 		return most
 	}
 	return min(max(time.Duration(d), least), most)
 }
 
-// Rate is a Policy that keeps as many copies fresh as its requests allow: it derives the
-// pause from the estimated rate of change so that the last request for each page has the same
-// worth. A page that changes once in Mean is fetched once in Mean, and one that changes less
-// often is fetched less often. A page that changes more often is fetched more often, up to
-// the rate at which a copy is stale again at once: then more requests are worth less than for
-// other pages. From about four changes in Mean on no request is worth it, and the page is
+// Rate is a Policy that keeps as many copies fresh as its requests allow. It derives the pause
+// from the estimated rate of change, so that the last request for each page has the same worth.
+// A page that changes once in Mean is fetched once in Mean. A page that changes less often is
+// fetched less often. A page that changes more often is fetched more often, up to the rate at
+// which a copy is stale again at once. Above that rate, more requests are worth less than for
+// other pages. From about four changes in Mean on, no request is worth it, and the page is
 // fetched once in Most.
 type Rate struct {
 	Mean        time.Duration
@@ -139,8 +141,8 @@ func (r Rate) Next(v Visit) time.Duration {
 	if v.Seen == 0 {
 		return within(float64(r.Mean), least, most)
 	}
-	// Add a change in a time of Mean before the history: a page that was unchanged at three
-	// visits may change tomorrow.
+	// Add one change, in a time of Mean before the history, because a page that was unchanged
+	// at three visits may still change tomorrow.
 	watched := float64(v.Watched) / float64(r.Mean)
 	rate := (v.Rate(r.Mean)*watched + 1) / (watched + 1)
 	pause, worth := bestPause(rate)
@@ -151,19 +153,19 @@ func (r Rate) Next(v Visit) time.Duration {
 }
 
 // worthOfMean is the gain of one more request for a page that changes once in a unit and is
-// fetched once in it: see gain.
+// fetched once in a unit. See gain.
 var worthOfMean = gain(1, 1)
 
 // gain returns how much fresher one more request makes a page that changes at a rate and is
-// fetched at a frequency: the derivative of the part of the time for which a copy is fresh,
-// frequency/rate * (1 - exp(-rate/frequency)), with respect to frequency.
+// fetched at a frequency. A copy is fresh for this part of the time: frequency/rate * (1 -
+// exp(-rate/frequency)). The gain is the derivative of this part with respect to frequency.
 func gain(rate, frequency float64) float64 {
 	x := rate / frequency
 	return (-math.Expm1(-x) - x*math.Exp(-x)) / rate
 }
 
-// bestPause returns the time between two visits at which a page of this rate gains as much by
-// one more request as others do. ok is false if no request is worth it.
+// bestPause returns the time between two visits of a page with this rate, for which one more
+// request gains as much as for other pages. ok is false if no request is worth it.
 func bestPause(rate float64) (pause float64, ok bool) {
 	if rate <= 0 {
 		return math.Inf(1), true
@@ -171,8 +173,8 @@ func bestPause(rate float64) (pause float64, ok bool) {
 	if 1/rate <= worthOfMean { // the limit of the gain of any request
 		return 0, false
 	}
-	// The gain falls as the frequency grows. For a page that hardly changes it is small at any
-	// practical frequency.
+	// The gain falls as the frequency grows. If the page hardly changes, the gain is small at
+	// any practical frequency.
 	low, high := 1e-4, 1e4
 	for range 30 {
 		middle := math.Sqrt(low * high)

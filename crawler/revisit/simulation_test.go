@@ -23,7 +23,7 @@ const day = 24 * time.Hour
 const (
 	simulatedPages = 300
 	simulatedDays  = 300
-	settledDays    = 100 // the policy learns before that, without being measured
+	settledDays    = 100 // the policy is not measured before that, because it has to learn
 )
 
 // rates are changes per day, 1 on average.
@@ -47,7 +47,7 @@ type measure struct {
 	fresh    float64 // part of the time in which a copy was up to date
 }
 
-// simulate visits all pages by a policy, which may know how often each changes.
+// simulate visits all pages by a policy. The policy may know how often each page changes.
 func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m measure) {
 	for i, rate := range rates {
 		random := rand.New(rand.NewPCG(3, uint64(i)))
@@ -74,8 +74,8 @@ func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m meas
 	return measure{m.requests / of * float64(day), m.fresh / of}
 }
 
-// spending returns a policy that makes that many requests for each page and day. It is found
-// by trying, since the requests of a policy depend on the changes of the pages.
+// spending returns a policy that makes that many requests for each page and day. The policy is
+// found by trial, because the number of its requests depends on the changes of the pages.
 func spending(requests float64, rates []float64, policy func(scale time.Duration, rate float64) revisit.Policy) measure {
 	low, high := 0.01, 3000.0 // days
 	var m measure
@@ -96,7 +96,8 @@ func spending(requests float64, rates []float64, policy func(scale time.Duration
 	return m
 }
 
-// A proportional policy visits a page as often as it changes, which it knows.
+// A proportional policy visits a page as often as the page changes. It knows the rate of each
+// page.
 type proportional struct{ pause time.Duration }
 
 func (p proportional) Next(revisit.Visit) time.Duration { return p.pause }
@@ -134,8 +135,8 @@ func simulated(t *testing.T) (fresh [][]float64) {
 	return fresh
 }
 
-// rateNeeds is how many requests for each page and day Rate needs for pages that change once
-// a day: with fewer it learns too little to be better than Fixed.
+// rateNeeds is the number of requests for each page and day that Rate needs, for pages that
+// change once a day. With fewer requests, Rate learns too little to be better than Fixed.
 const rateNeeds = 0.1
 
 func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
@@ -154,8 +155,8 @@ func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
 	golden(t, "../../docs/explain/revisit.md", "<!-- simulation -->\n", "<!-- end -->\n", table(fresh))
 }
 
-// golden compares the text between two marks of a file, or the whole file, with the result,
-// or writes it.
+// golden compares the result with the text between two marks of a file, or with the whole file.
+// If rewrite is set, it writes the result to the file.
 func golden(t *testing.T, name, from, to, want string) {
 	t.Helper()
 	raw, err := os.ReadFile(name)

@@ -14,14 +14,14 @@ import (
 // or an error of the connection.
 type Body struct {
 	c    *Conn
-	done bool // it was read to its end
+	done bool // the body was read to its end
 	err  error
 
-	left    int64 // bytes to come, of the body or of a chunk; -1: until the connection ends
+	left    int64 // bytes that are not read yet, of the body or of the current chunk; -1: all bytes until the connection ends
 	chunked bool
 	behind  bool  // the line end after a chunk's content comes next, then the next size
-	bare    bool  // the line with the size ended in LF alone: then the content may, too
-	excess  int64 // bytes other than content, beyond those that small chunks need
+	bare    bool  // the line with the chunk size ended in LF alone; then the chunk may end in LF alone, too
+	excess  int64 // bytes that are not content, in addition to those that each chunk is allowed
 }
 
 // Close does not read the rest of the body. If there is any, the connection cannot be used
@@ -84,9 +84,9 @@ func keeps(resp *Response) bool {
 	return keeps && !closes
 }
 
-// countChunked returns how often a Transfer-Encoding says chunked; more than once means once.
-// It fails for any other coding, since none was asked for, except identity, which changes
-// nothing (RFC 2616, section 3.6).
+// countChunked returns how often a Transfer-Encoding names chunked. More than once means the
+// same as once. It fails for any other coding, because no request accepts one. Only identity is
+// ignored, because it changes nothing (RFC 2616, section 3.6).
 func countChunked(values []string) (n int, err error) {
 	for _, value := range values {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -101,9 +101,9 @@ func countChunked(values []string) (n int, err error) {
 	return n, nil
 }
 
-// parseLength parses the Content-Length fields. More than one may occur, but not with
-// different values (RFC 9110, section 8.6). The length is -1 without such a field, or if a
-// single one is not a number, which browsers ignore.
+// parseLength parses the Content-Length fields. There may be several if all have the same value
+// (RFC 9110, section 8.6). The length is -1 if there is no such field. It is also -1 if there
+// is one field that is not a number, which browsers ignore.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
 	if len(values) == 1 && !strings.Contains(values[0], ",") {
@@ -124,7 +124,7 @@ func parseLength(values []string) (int64, error) {
 	return length, nil
 }
 
-// parseInt parses a number that consists of digits only.
+// parseInt parses a number of the given base that consists of digits only.
 func parseInt(s string, base int64) (n int64, ok bool) {
 	for i := range len(s) {
 		digit := int64(base)
@@ -142,8 +142,8 @@ func parseInt(s string, base int64) (n int64, ok bool) {
 	return n, s != ""
 }
 
-// Read implements io.Reader. After it has read content, it waits at most for the end of the
-// trailer section.
+// Read implements io.Reader. If Read has content to return, it waits for no more bytes, except
+// for the end of the trailer section.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -235,8 +235,8 @@ func (b *Body) nextHasCome() bool {
 	return bytes.IndexByte(behind, '\n') >= 0
 }
 
-// nextChunk reads up to the content of the next chunk. The error is io.EOF at the end of the
-// body.
+// nextChunk reads the bytes before the content of the next chunk. It returns io.EOF at the end
+// of the body.
 func (b *Body) nextChunk() error {
 	if b.behind {
 		line, bare, err := b.c.line(2, errChunkEnd)
@@ -259,7 +259,8 @@ func (b *Body) nextChunk() error {
 	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
-	// Each chunk may have 16 bytes for its size and line ends, and in addition twice its content.
+	// Each chunk may have 16 bytes for its size and line ends. In addition, it may have twice
+	// as many bytes as its content.
 	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
 	if b.excess > maxExcess {
 		return malformed("%w", errExcess)
@@ -270,9 +271,9 @@ func (b *Body) nextChunk() error {
 	return nil
 }
 
-// trailer reads the lines after the last chunk up to an empty one. The body is complete
-// before them, so a malformed line or a missing end is not an error; but the connection is
-// not used again after a malformed line.
+// trailer reads the lines after the last chunk, up to an empty line. The body is complete
+// before these lines, so a malformed line or a missing end is not an error. But after a
+// malformed line the connection is not used again.
 func (b *Body) trailer() error {
 	for size := 0; ; {
 		line, bare, err := b.c.line(maxTrailer-size, errTrailer)
@@ -294,9 +295,9 @@ func (b *Body) trailer() error {
 	}
 }
 
-// line reads a line of at most that many bytes, with its end. It returns the line without its
-// end, which is CRLF, or LF alone if bare is set. The line is valid until more is read. The
-// error is long if the line is longer.
+// line reads a line and its end. most is the largest number of bytes of both together. line
+// returns the line without its end, which is CRLF, or LF alone if bare is set. The line is
+// valid until more is read. If the line is longer, the error wraps long.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An oddity is an answer, and what three readers make of it: this one, net/http, and curl
-// 7.88 with the options of the test. The connection ends after the answer. If the name
-// begins with HEAD, that was the method of the request.
+// An oddity is an unusual answer with the results of three clients that read it: this package,
+// net/http, and curl 7.88 with the options of the test. The connection ends after the answer.
+// If the name begins with HEAD, the method of the request was HEAD.
 type oddity struct {
 	name, answer string
 	want         string // status and body; "none" if it is not an answer, "cut" at the end if it is incomplete
@@ -247,8 +247,8 @@ func reads(on io.ReadWriter, bodiless bool, size int) (told string) {
 	if err := c.Send(nil); err != nil {
 		return " " + err.Error()
 	}
-	// How a body comes in pieces depends on the size of the buffer, and a buffer from the
-	// pool may have grown in another exchange.
+	// The pieces of a body depend on the size of the buffer. A buffer from the pool may have
+	// grown in another exchange.
 	fresh := make([]byte, bufferSize)
 	c.buf = &fresh
 	resp, err := c.Receive(bodiless)

@@ -1,11 +1,11 @@
-// Package http1 is a client of HTTP/1.1 (RFC 9112): it makes one request at a time over one
+// Package http1 is a client for HTTP/1.1 (RFC 9112). It makes one request at a time over one
 // connection, on the goroutine of the caller. It starts no goroutine, has no lock and repeats
-// no request. The data that it reads from a server is limited; each limit has a name below.
+// no request. The data that it reads from a server is limited. Each limit has a name below.
 //
-// It accepts what browsers and curl accept, if that has only one meaning: lines that end in
-// LF alone, status lines without a reason, folded fields, lines that are not fields, a length
-// that is not a number. If two readers could see two different answers, it returns an error
-// or does not use the connection after that answer.
+// It accepts deviations that browsers and curl accept, if they have only one meaning: lines
+// that end in LF alone, status lines without a reason, folded fields, lines that are not
+// fields, a length that is not a number. If two clients could read an answer differently, it
+// returns an error, or does not use the connection after that answer.
 package http1
 
 import (
@@ -15,26 +15,26 @@ import (
 	"sync"
 )
 
-// Limits of an answer. The caller limits the body: it stops reading.
+// Limits of an answer. The caller limits the body, because it can stop reading.
 const (
 	MaxHead = 256 << 10 // bytes of the head, including the interim answers before it
 
 	maxInterim = 64       // interim answers before the final one
 	maxSize    = 4 << 10  // bytes of the line with the size of a chunk, including its extensions
-	maxExcess  = 16 << 10 // bytes of chunks other than content, beyond those that small chunks need
+	maxExcess  = 16 << 10 // bytes of chunks that are not content, in addition to those that each chunk is allowed
 	maxTrailer = 16 << 10 // bytes of the trailer section
 	maxNothing = 100      // reads in a row that return no byte
 )
 
-// Errors of an answer that cannot be read. A connection that fails returns its own errors,
-// and io.ErrUnexpectedEOF if it ends too early.
+// Errors of an answer that cannot be parsed. If the connection fails, its own error is
+// returned. If the connection ends too early, the error is io.ErrUnexpectedEOF or wraps it.
 var (
 	// ErrHeadSize is the error of a head that is longer than MaxHead or has too many interim
 	// answers.
 	ErrHeadSize = errors.New("the head of the answer is longer than 256 KiB, or has more than 64 interim answers before it")
 
-	// ErrProtocol is the error of an answer that violates RFC 9112. The returned errors wrap it
-	// and say why.
+	// ErrProtocol is the error of an answer that violates RFC 9112. The returned errors wrap
+	// ErrProtocol and say what is wrong.
 	ErrProtocol = errors.New("no answer of HTTP/1.1")
 )
 
@@ -49,18 +49,19 @@ type Conn struct {
 	on   io.ReadWriter
 	buf  *[]byte // (*buf)[r:w] was read and not yet used; nil between two exchanges
 	r, w int
-	err  error // of the last read: returned after all bytes before it were used
+	err  error // error of the last read; it is returned after all bytes before it were used
 
-	head []byte // of the answer, the part received; in buf until more is read
+	head []byte // the received part of the head of the answer; it is in buf until more is read
 	resp Response
 	body Body
 	one  [1]byte
 }
 
-// bufferSize is the size of a buffer in bytes: most heads and the beginning of a page fit in.
+// bufferSize is the size of a buffer in bytes. Most heads fit in, with the beginning of the
+// page.
 const bufferSize = 8 << 10
 
-// maxPooled is the size in bytes of the largest buffer that is kept.
+// maxPooled is the size in bytes of the largest buffer that is kept for another exchange.
 const maxPooled = 32 << 10
 
 var buffers = sync.Pool{New: func() any {
@@ -73,8 +74,8 @@ func New(on io.ReadWriter) *Conn {
 	return &Conn{on: on}
 }
 
-// Send writes a request that AppendRequest made. If it fails, the server may have answered
-// all the same: the caller should call Receive.
+// Send writes a request that AppendRequest made. If Send fails, the server may still have
+// answered, so the caller should call Receive.
 func (c *Conn) Send(request []byte) error {
 	c.begin()
 	_, err := c.on.Write(request)
@@ -86,9 +87,9 @@ func (c *Conn) begin() {
 	c.r, c.w, c.err = 0, 0, nil
 }
 
-// End ends the exchange. Afterwards nothing that Receive and Head returned may be used,
-// except the fields. End reports whether another request may be sent: the answer was read to
-// its end, no byte followed it, and neither side wants to close.
+// End ends the exchange. Afterwards, nothing that Receive and Head returned may be used, except
+// the fields. End reports whether another request may be sent. This is so if the answer was
+// read to its end, no byte followed it, and neither side wants to close the connection.
 func (c *Conn) End() (again bool) {
 	again = c.resp.keep && c.body.done && c.err == nil && c.r == c.w
 	if c.buf != nil && len(*c.buf) <= maxPooled {
@@ -121,7 +122,7 @@ func (c *Conn) fill() error {
 	return err
 }
 
-// makeRoom moves the unused bytes to the front, or to a larger buffer.
+// makeRoom moves the unused bytes to the front of the buffer, or to a larger buffer.
 func (c *Conn) makeRoom() {
 	to := *c.buf
 	if c.w-c.r > len(to)/2 {
@@ -132,7 +133,7 @@ func (c *Conn) makeRoom() {
 	*c.buf = to
 }
 
-// pull reads from the connection. If it returns bytes, it keeps an error for the next call.
+// pull reads from the connection. After an error, all later calls return the same error.
 func (c *Conn) pull(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err

@@ -126,8 +126,8 @@ func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
 	}
 }
 
-// A connection is used again after each of these answers, and the next answer is read from
-// there.
+// After each of these answers the connection is used again, and the next answer begins where
+// the last one ended.
 func TestOneAnswerAfterTheOther(t *testing.T) {
 	all := ""
 	kept := []string{

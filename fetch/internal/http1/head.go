@@ -16,10 +16,10 @@ type Response struct {
 	Major, Minor int // of the version
 	Status       int // at least 100
 
-	// Header has the fields under their canonical names, without white space around the values,
-	// and with a space for each control character (RFC 9110, section 5.5). Folded fields are one
-	// line. It lacks lines that are not fields, Transfer-Encoding, and a Content-Length that did
-	// not count.
+	// Header has the fields under their canonical names. The values have no white space around
+	// them, and a space in place of each control character (RFC 9110, section 5.5). Folded
+	// fields are joined to one line. Header lacks lines that are not fields, Transfer-Encoding,
+	// and a Content-Length that did not count.
 	Header http.Header
 
 	Length int64 // of the body in bytes; -1 if not known before its end
@@ -29,10 +29,10 @@ type Response struct {
 	odd  bool // a line of the head was not a field
 }
 
-// Receive reads the answer up to its body. bodiless says that the answer has no body, even if
-// its header announces one, because the request was HEAD (RFC 9110, section 9.3.2). Interim
-// answers are skipped, except 101: no request asks for that, so it is the last answer of the
-// connection, without a body.
+// Receive reads the answer up to its body. bodiless says that the request was HEAD: the answer
+// then has no body, even if its header announces one (RFC 9110, section 9.3.2). Receive skips
+// interim answers, except those with status 101. No request asks for status 101, so it is the
+// last answer of the connection, without a body.
 //
 // The error is ErrHeadSize, wraps ErrProtocol, or comes from the connection.
 func (c *Conn) Receive(bodiless bool) (*Response, error) {
@@ -46,7 +46,7 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 			return nil, err
 		}
 		spent += len(c.head)
-		major, minor, status, _ := parseStatus(firstLine(c.head)) // it is one: readHead has looked
+		major, minor, status, _ := parseStatus(firstLine(c.head)) // it is a status line, because readHead has checked it
 		if status/100 == 1 && status != http.StatusSwitchingProtocols {
 			continue
 		}
@@ -63,11 +63,12 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 	}
 }
 
-// Head returns the head of the answer as received, up to its empty line, or the part received
-// if it could not be read. It is valid until the body is read or End is called.
+// Head returns the head of the answer as it was received, up to its empty line. If the head
+// could not be read, Head returns the part that was received. The bytes are valid until the
+// body is read or End is called.
 func (c *Conn) Head() []byte { return c.head }
 
-// readHead reads a head of at most that many bytes, and nothing after it.
+// readHead reads a head and nothing after it. most is the largest number of bytes of the head.
 func (c *Conn) readHead(most int) error {
 	c.head = nil
 	if err := c.skipEmptyLines(); err != nil {
@@ -128,9 +129,9 @@ func (c *Conn) skipEmptyLines() error {
 	return nil
 }
 
-// HeadEnd returns the length of the head at the start of b, including its first empty line,
-// or -1 if that has not come yet. It searches from the offset from. Lines may end in LF alone
-// (RFC 9112, section 2.2).
+// HeadEnd returns the length of the head at the start of b, including its first empty line. It
+// returns -1 if b does not contain the empty line yet. It searches from the offset from. Lines
+// may end in LF alone (RFC 9112, section 2.2).
 func HeadEnd(b []byte, from int) int {
 	for {
 		i := bytes.IndexByte(b[from:], '\n')
@@ -190,7 +191,7 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 // maxShared is the length in bytes of the longest head whose values are substrings of one
-// string: a caller that keeps one value keeps the whole head in memory.
+// string. If a caller keeps one such value, the whole head stays in memory.
 const maxShared = 4 << 10
 
 // parseFields parses the fields of a head after its first line. odd says that it skipped a
@@ -243,10 +244,10 @@ type fields struct {
 	odd    bool     // a line was not a field
 }
 
-// add adds a line, folded or not. It skips a line without a colon, as browsers do, since
-// programs print into the head. It also skips a line after the status line that begins with
-// white space (RFC 9112, section 2.2), unless another reader could take that for a field with
-// the length of the body.
+// add adds a line, which may be folded. It skips a line without a colon, as browsers do,
+// because some programs print messages into the head. It also skips a line after the status
+// line that begins with white space (RFC 9112, section 2.2). add fails if another client could
+// take such a line for a field with the length of the body.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name = strings.TrimRight(name, " \t")
@@ -284,8 +285,8 @@ func frames(name string) bool {
 
 func trim(s string) string { return strings.Trim(s, " \t\r\n") }
 
-// clean returns a value without white space around it, and with one space for each fold and
-// each other control character.
+// clean returns value without white space around it. Each fold, and each other control
+// character, becomes one space.
 func clean(value string) string {
 	value = trim(value)
 	for i := range len(value) {
@@ -296,8 +297,9 @@ func clean(value string) string {
 	return value
 }
 
-// hidden reports whether a value has a control character other than those of a fold or a line
-// end: all readers must agree where the body ends.
+// hidden reports whether a value has a control character that is not part of a fold or of a
+// line end. Such a value is refused if it determines where the body ends, because all clients
+// must agree on that.
 func hidden(value string) bool {
 	for i := range len(value) {
 		switch {
@@ -318,7 +320,7 @@ func replaced(value string, from int) string {
 		switch {
 		case value[i] == '\n':
 			b = append(bytes.TrimRight(b, " \t"), ' ')
-			for isBlank(value[i+1]) { // it does not end here: it is trimmed
+			for isBlank(value[i+1]) { // value is trimmed, so it does not end here
 				i++
 			}
 		case isControl(value[i]):

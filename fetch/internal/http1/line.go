@@ -13,11 +13,11 @@ import (
 type Line struct {
 	net.Conn
 	raw    syscall.RawConn // nil if the system cannot read without waiting
-	inside bool            // c is a pipe of package net
+	inside bool            // Conn is a pipe of package net
 
 	looking bool // Read does not wait
 	try     func(fd uintptr)
-	p       []byte // the buffer of try, and its results
+	p       []byte // p is the buffer of try; n and err are its results
 	n       int
 	err     error
 }
@@ -28,7 +28,7 @@ func NewLine(c net.Conn) *Line {
 	if at := c.LocalAddr(); at != nil {
 		l.inside = at.Network() == "pipe"
 	}
-	if tcp, ok := c.(*net.TCPConn); ok && canLook { // no wrapper buffers what is read
+	if tcp, ok := c.(*net.TCPConn); ok && canLook { // not a wrapper, which could buffer what it reads
 		if raw, err := tcp.SyscallConn(); err == nil {
 			l.raw, l.try = raw, l.readNow
 		}
@@ -56,9 +56,9 @@ func (l *Line) Read(p []byte) (int, error) {
 // soon is how long a check takes if the system cannot read without waiting.
 const soon = 50 * time.Microsecond
 
-// readSoon reads the data that arrives within soon. A pipe is not read: setting a deadline
-// fails if its other end is closed, and a writer waits for a reader, so that no data is in
-// between.
+// readSoon reads the data that arrives within soon. It does not read from a pipe, which never
+// contains data, because a writer waits for a reader. Setting the deadline of a pipe fails if
+// its other end is closed.
 func (l *Line) readSoon(p []byte) (n int, err error) {
 	if err := l.Conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
 		return 0, err
@@ -75,8 +75,8 @@ func (l *Line) readSoon(p []byte) (n int, err error) {
 	return n, err
 }
 
-// errNothing is the error of a check that finds no data. crypto/tls does not treat it as the
-// end of the connection.
+// errNothing is the error of a check that finds no data. crypto/tls does not treat this error
+// as the end of the connection.
 var errNothing error = nothing{}
 
 type nothing struct{}
@@ -85,9 +85,10 @@ func (nothing) Error() string   { return "nothing has come" }
 func (nothing) Timeout() bool   { return true }
 func (nothing) Temporary() bool { return true }
 
-// Quiet reports whether a connection between two exchanges can be used for the next: it is
-// open, and the server has sent nothing that was not asked for. l is the connection below c,
-// or below the TLS that c uses: data for TLS alone, such as session tickets, is accepted.
+// Quiet reports whether a connection between two exchanges can be used for the next exchange.
+// This is so if the connection is open and the server has sent nothing since the last answer. l
+// is the connection below c, or below the TLS that c uses. Data for TLS alone, such as session
+// tickets, is accepted.
 func (c *Conn) Quiet(l *Line) bool {
 	l.looking = true
 	n, err := c.on.Read(c.one[:])

@@ -90,8 +90,8 @@ func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
 	}
 }
 
-// A check distinguishes data, no data, the end and an error: TLS continues to read after
-// the second.
+// A check distinguishes data, no data, the end and an error. After a check without data, TLS
+// continues to read.
 func TestALookSeesWhatIsThere(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"a socket": func(c net.Conn) net.Conn { return c }, "another connection": func(c net.Conn) net.Conn { return wrapped{c} },
@@ -156,8 +156,8 @@ func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
 	}
 }
 
-// A check of a pipe of package net takes no time: in a bubble of testing/synctest it would
-// be virtual time.
+// A check of a pipe of package net takes no time, because in a bubble of testing/synctest it
+// would be virtual time.
 func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client, server := net.Pipe()
 	l := NewLine(wrapped{client})
@@ -173,7 +173,8 @@ func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client.Close()
 }
 
-// A write to a pipe waits for the read of an answer: a check does not take its bytes.
+// A write to a pipe waits for the read of an answer. A check does not take the bytes of the
+// write.
 func TestALookTakesNothingFromAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and 3)
-// to b: Host first, then User-Agent, then the other fields in the order of their names.
-// Nothing is escaped, rewritten or left out; it fails if a part would break the form of the
+// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and 3) to
+// b. Host is first, then User-Agent, then the other fields in the order of their names. Nothing
+// is escaped, rewritten or left out. AppendRequest fails if a part would break the form of the
 // request.
 func AppendRequest(b []byte, method, target, host string, header http.Header) ([]byte, error) {
 	if !httpguts.ValidHeaderFieldName(method) {
