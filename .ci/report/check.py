@@ -324,7 +324,7 @@ def main():
     requests = [l for l in lines if l.request]
     begins = [l.number for l in lines if l.url == "permesso:run" and "begin" in l.notes]
     check = Check()
-    check.same("format", report["format"], "permesso-report/2")
+    check.same("format", report["format"], "permesso-report/3")
     check.same("runs", report["runs"], len(begins))
     check_counts(check, report, lines, requests, others)
     check_polite(check, report, requests, begins)
