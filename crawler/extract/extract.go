@@ -39,15 +39,16 @@
 //   - resources that scripts load late, by the attributes that lazysizes, lozad,
 //     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read: data-src,
 //     data-srcset, data-original, data-lazy-src, data-lazy-srcset and data-poster of the
-//     elements above, data-bg and data-background-image of any element, a URL or url() as in
-//     a style sheet.
+//     elements above, and data-bg and data-background-image of any element, whose value is a
+//     URL, or url() as in a style sheet.
 //
 // A document in the srcdoc of an iframe (4.8.5) is read as a part of the document around it.
 //
-// The content of noscript is read as elements, in the head and the body, as in a browser
-// without scripts (4.12.2), and so is that of noframes. Also read are elements that a browser
-// drops: a frame outside of a frameset, a part of a table outside of one, a second body, and
-// a form in a form. Empty references and data: URLs of embedded resources are left out.
+// The content of noscript is read as elements, in the head and in the body, as in a browser
+// without scripts (4.12.2). The content of noframes is read as elements, too. HTML also reads
+// elements that a browser drops: a frame outside of a frameset, a part of a table outside of a
+// table, a second body, and a form in a form. It leaves out empty references and data: URLs of
+// embedded resources.
 package extract
 
 import (
