@@ -121,7 +121,7 @@ func hostileCase() benchCase {
 		[]string{"/" + strings.Repeat("a", 2000) + "b"}}
 }
 
-// Each benchmark has a counterpart with temoto; compare the two within one run.
+// Each benchmark has a counterpart with temoto. Compare the two within one run.
 func BenchmarkMatch(b *testing.B) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name+"/permesso", func(b *testing.B) {
@@ -144,7 +144,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// Permesso compiles the rules of one crawler, temoto those of all of them.
+// Permesso compiles the rules of one crawler, and temoto those of all crawlers.
 func BenchmarkParse(b *testing.B) {
 	for _, c := range benchCases(b) {
 		body := []byte(c.body)

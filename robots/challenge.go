@@ -2,11 +2,11 @@ package robots
 
 import "strings"
 
-// LicenseChallenge reads the WWW-Authenticate fields of an answer, one element for each
-// field line (RFC 9110, section 11.6.1), and reports whether one of their challenges has
-// the scheme License: the server wants the token of a bought license (RSL 1.0, Crawler
-// Authorization Protocol). code is the error parameter of the challenge, such as
-// "invalid_request"; it is empty if the challenge has no valid error code.
+// LicenseChallenge reports whether a WWW-Authenticate field of an answer has a challenge with
+// the scheme License (RFC 9110, section 11.6.1). If it has, asked is true: the server wants the
+// token of a bought license (RSL 1.0, Crawler Authorization Protocol). Each element of values
+// is the value of one field line. code is the error parameter of the challenge, such as
+// "invalid_request". code is empty if the challenge has no valid error code.
 func LicenseChallenge(values []string) (code string, asked bool) {
 	for _, value := range values {
 		ours := false
@@ -15,7 +15,7 @@ func LicenseChallenge(values []string) (code string, asked bool) {
 			element, value = nextElement(value)
 			scheme, parameter, _ := strings.Cut(element, " ")
 			parameter = trim(parameter)
-			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // otherwise it is a parameter of the scheme before
+			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // else element is a parameter of the previous scheme
 				ours = equalFold(scheme, "License")
 				asked = asked || ours
 				element = parameter
@@ -29,8 +29,8 @@ func LicenseChallenge(values []string) (code string, asked bool) {
 	return code, asked
 }
 
-// nextElement returns the first element of a list and the text after its comma. A comma
-// in quotes does not end an element.
+// nextElement returns the first element of a comma-separated list, and the text after its
+// comma. A comma inside quotes does not end an element.
 func nextElement(list string) (element, rest string) {
 	quoted := false
 	for i := 0; i < len(list); i++ {
@@ -46,7 +46,7 @@ func nextElement(list string) (element, rest string) {
 	return trim(list), ""
 }
 
-// maxErrorCode is the length, in octets, up to which an error code is returned.
+// maxErrorCode is the length, in octets, of the longest error code that is returned.
 const maxErrorCode = 64
 
 // errorCode returns the code in an error parameter (RFC 6750, section 3), or "" if text

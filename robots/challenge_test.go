@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A License challenge may be one of several. A quoted text or a parameter of another scheme
-// is not a challenge.
+// A field may have other challenges beside the License challenge. A quoted text, or a parameter
+// of another scheme, is not a challenge.
 func TestLicenseChallenge(t *testing.T) {
 	for _, test := range []struct {
 		fields string // separated by line ends
@@ -43,7 +43,7 @@ func TestLicenseChallenge(t *testing.T) {
 	}
 }
 
-// For any field the code is a short word, and it is empty without a challenge.
+// For any field the code is a short word. Without a challenge the code is empty.
 func FuzzLicenseChallenge(f *testing.F) {
 	for _, seed := range []string{`License error="a"`, `Bearer a=b, License error=c`, `"\`, "License =", "a =b"} {
 		f.Add(seed)

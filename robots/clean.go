@@ -2,21 +2,21 @@ package robots
 
 import "strings"
 
-// Bounds of a Cleaner: Yandex takes lines of 500 characters. A file may have
-// thousands of lines, and each costs time for every URL.
+// Bounds of a Cleaner. Yandex accepts lines of up to 500 characters. The number of paths is
+// bounded because a file may have thousands of lines, and each path costs time for every URL.
 const (
 	maxCleanLine  = 500
 	maxCleanPaths = 32
 )
 
-// A Cleaner removes the query parameters that the Clean-param lines of a file name. By
-// Yandex's text (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs
-// that differ only in these parameters have the same page. A Cleaner is immutable and safe
-// for concurrent use; the nil Cleaner changes nothing.
+// A Cleaner removes the query parameters that the Clean-param lines of a file name. By Yandex's
+// documentation (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that
+// differ only in these parameters have the same page. A Cleaner is immutable and safe for
+// concurrent use. The nil Cleaner changes nothing.
 type Cleaner struct{ rules []cleanRule }
 
 type cleanRule struct {
-	path   []string // the pieces of the pattern, between its stars
+	path   []string // the path pattern, split at its stars
 	params map[string]bool
 }
 
@@ -58,9 +58,8 @@ func cleanPath(path string) []string {
 	return strings.Split(path, "*")
 }
 
-// Clean returns target, a path with its query, without the parameters that do not change
-// the page. Names are compared exactly, with their case; the other parameters keep their
-// order.
+// Clean returns target, a path with its query, without the parameters that do not change the
+// page. The names of parameters are case-sensitive. The other parameters keep their order.
 func (c *Cleaner) Clean(target string) string {
 	path, query, has := strings.Cut(target, "?")
 	if c == nil || !has {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The examples of Yandex's text, and cases that it does not define.
+// The examples of Yandex's documentation, and cases that it does not define.
 func TestWhatCleanParamTakesOut(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 40 {
@@ -29,7 +29,7 @@ func TestWhatCleanParamTakesOut(t *testing.T) {
 		{"Clean-param: s x/", "/x/?s=1", "/x/"},
 		{"Clean-param: s *.php", "/a/b.php?s=1", "/a/b.php"},
 		{"Clean-param: s *.php", "/a/b?s=1.php", "/a/b?s=1.php"},
-		{"User-agent: other\nDisallow: /\nClean-param: s", "/x?s=1", "/x"}, // it belongs to no group
+		{"User-agent: other\nDisallow: /\nClean-param: s", "/x?s=1", "/x"}, // a Clean-param line belongs to no group
 		{"Disallow: /x", "/x?s=1", "/x?s=1"},
 		{"Clean-param: " + strings.Repeat("p&", 249) + "s", "/x?s=1", "/x"},
 		{"Clean-param: " + strings.Repeat("p&", 250) + "s", "/x?s=1", "/x?s=1"},

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// ruleSet holds compiled rules in two parts, each sorted so that the first
-// match decides.
+// ruleSet holds compiled rules in two parts. The literals are sorted for a binary search. The
+// wildcards are sorted so that the first that matches has the highest rank.
 type ruleSet struct {
 	dialect  Dialect
 	literals []literal // sorted by text
-	keys     []uint64  // of the literals, see keyOf
+	keys     []uint64  // keyOf each literal
 	wilds    []wildcard
-	filters  []filter // of the wilds; nil if there are few
-	segments []string // of all wilds
+	filters  []filter // of wilds, in the same order; nil if there are few
+	segments []string // the segments of all wilds
 }
 
-// rank orders rules: of the rules that match a URL, the one of the highest
-// rank decides.
+// rank orders rules: of the rules that match a URL, the rule with the highest rank decides. The
+// bits of a rank are:
 //
 //	63..33  length of the pattern in octets, in normal form (RFC 9309, 2.2.2)
 //	32      1 for Allow: at equal length allow wins
@@ -37,28 +37,28 @@ func newRank(length int, allow bool, index int) rank {
 
 func (r rank) allow() bool { return r&(1<<32) != 0 }
 
-// index returns the place of the rule in the table of lines.
+// index returns the index of the rule in File.entries.
 func (r rank) index() int { return int(^uint32(r)) }
 
-// literal is a rule without wildcards: it matches targets that begin with text.
+// literal is a rule without wildcards. It matches targets that begin with text.
 type literal struct {
 	text string
 	rank rank
-	best rank  // the highest rank among this and all literals that text begins with
-	up   int32 // the longest other literal that text begins with; -1 if none
+	best rank  // the highest rank of this literal and of all literals that text begins with
+	up   int32 // index of the longest other literal that text begins with; -1 if there is none
 }
 
-// wildcard is a rule with "*" or a final "$": its segments match from left to
-// right with any octets between them. A ruleSet sorts them by falling rank.
+// wildcard is a rule with "*" or a final "$". Its segments match from left to right, with any
+// octets between them. A ruleSet sorts wildcards by falling rank.
 type wildcard struct {
 	rank     rank
-	first    int32 // segments[first:last]; the first is anchored to the start
+	first    int32 // its segments are segments[first:last]; a target begins with the first segment
 	last     int32
-	anchored bool // the last segment is anchored to the end
+	anchored bool // a target ends with the last segment
 }
 
-// keyOf returns the eight octets after the first slash of a path, as a number
-// that sorts like them.
+// keyOf returns the eight octets after the first slash of a path as a number. The numbers sort
+// like the octets.
 func keyOf(path string) uint64 {
 	if len(path) >= 9 {
 		b := path[1:9]
@@ -72,7 +72,7 @@ func keyOf(path string) uint64 {
 	return k
 }
 
-// build compiles the patterns that were added.
+// build compiles the patterns of b.
 func (b *builder) build(d Dialect) ruleSet {
 	set := ruleSet{dialect: d}
 	arena := string(b.arena)
@@ -108,8 +108,9 @@ func (b *builder) build(d Dialect) ruleSet {
 	return set
 }
 
-// appendSegments splits a pattern at its stars. Empty segments match everywhere
-// and are left out, except the first and the last, which anchor the pattern.
+// appendSegments splits a pattern at its stars and appends the segments to segs. It leaves out
+// empty segments, which match everywhere. It keeps the first and the last segment even if they
+// are empty, because they anchor the pattern.
 func appendSegments(segs []string, text string) []string {
 	seg, text, more := strings.Cut(text, "*")
 	segs = append(segs, seg)
@@ -122,7 +123,7 @@ func appendSegments(segs []string, text string) []string {
 	return segs
 }
 
-// addLiterals sorts the literals and links each to its longest prefix.
+// addLiterals sorts the literals and links each literal to its longest prefix (literal.up).
 func (s *ruleSet) addLiterals(patterns []pattern) {
 	type item struct {
 		key   uint64

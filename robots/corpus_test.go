@@ -14,9 +14,9 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// The corpus, 4,231 real files, is not redistributed. The tests read it from the
-// directory that PERMESSO_CORPUS names, or from a directory next to the
-// repository, and are skipped without it.
+// The corpus, 4,231 real files, is not redistributed. The tests read it from the directory that
+// PERMESSO_CORPUS names, or from a directory next to the repository. Without the corpus the
+// tests are skipped.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("PERMESSO_CORPUS")
@@ -75,7 +75,7 @@ func corpus(t testing.TB) map[string][]byte {
 	return files
 }
 
-// query is one line of the file of google/robotstxt's verdicts.
+// query is one line of the file with the verdicts of google/robotstxt.
 type query struct {
 	file, agent, url string
 	allow            bool

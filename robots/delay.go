@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxDelay bounds the delays of a file, so that sums of delays do not overflow
+// maxDelay is the upper bound of the delays of a file, so that sums of delays do not overflow
 // time.Duration. It is longer than any crawl.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
@@ -16,7 +16,7 @@ type Window struct {
 	Start, End int // 0 .. 1440
 }
 
-// Contains reports whether t falls into the window, its ends included.
+// Contains reports whether t is in the window. Both ends belong to the window.
 func (w Window) Contains(t time.Time) bool {
 	t = t.UTC()
 	d := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
@@ -28,8 +28,8 @@ func (w Window) Contains(t time.Time) bool {
 	return d >= start || d <= end
 }
 
-// addDelay adds a Crawl-delay, Request-rate or Visit-time record. A value that
-// cannot be read is ignored.
+// addDelay adds a Crawl-delay, Request-rate or Visit-time record. It ignores a value that it
+// cannot parse.
 func (g *Group) addDelay(k kind, value string) {
 	switch k {
 	case delayLine:
@@ -47,26 +47,25 @@ func (g *Group) addDelay(k kind, value string) {
 	}
 }
 
-// CrawlDelay returns the least time between two requests that the file sets,
-// and whether it sets one. Of several delays the largest counts. It is never
-// negative and at most a hundred years.
+// CrawlDelay returns the least time between two requests that the Crawl-delay records set, and
+// whether there is such a record. If there are several delays, the largest counts. The delay is
+// never negative, and it is at most a hundred years.
 //
-// Crawl-delay is no part of RFC 9309 (2.2.4 lets crawlers interpret such
-// records), and Google's page says that Google ignores it.
+// Crawl-delay is not part of RFC 9309. Section 2.2.4 lets crawlers interpret other records.
+// Google's page says that Google ignores Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
 
-// RequestRate returns the time between two requests that the Request-rate
-// records set, and whether there is one: "1/5" and "12/1m" both mean five
-// seconds. Of several the largest counts; a part of the day after a rate is
-// ignored.
+// RequestRate returns the time between two requests that the Request-rate records set, and
+// whether there is such a record. "1/5" and "12/1m" both mean five seconds. If there are
+// several rates, the longest time counts. A part of the day after a rate is ignored.
 func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.hasGap }
 
-// VisitTime returns the parts of the day, in UTC, in which the file permits
-// visits, and whether it names any.
+// VisitTime returns the parts of the day, in UTC, in which the file permits visits, and whether
+// the file names any.
 func (g *Group) VisitTime() ([]Window, bool) { return slices.Clone(g.windows), len(g.windows) > 0 }
 
-// NextVisit returns the first time, at or after now, at which VisitTime
-// permits a visit, or now if the file names no window.
+// NextVisit returns the first time, at or after now, at which VisitTime permits a visit. It
+// returns now if the file names no window.
 func (g *Group) NextVisit(now time.Time) time.Time {
 	var next time.Time
 	for _, w := range g.windows {
@@ -88,9 +87,9 @@ func (g *Group) NextVisit(now time.Time) time.Time {
 	return next
 }
 
-// parseDelay returns the delay that value begins with: a number of seconds, or
-// a number and a unit (s, m or h in the usual spellings). It ignores the rest,
-// and reports false if value does not begin with a number.
+// parseDelay returns the delay that value begins with: a number of seconds, or a number and a
+// unit (s, m or h in the usual spellings). It ignores the text after the delay. It reports
+// false if value does not begin with a number.
 func parseDelay(value string) (time.Duration, bool) {
 	n, rest, ok := leadingNumber(value)
 	if !ok {
@@ -107,8 +106,8 @@ func seconds(n, unit float64) time.Duration {
 	return time.Duration(d)
 }
 
-// unit returns the length in seconds of the unit that s begins with, or 1 if it
-// begins with none of these units.
+// unit returns the length in seconds of the unit that s begins with. It returns 1 if s begins
+// with a unit for seconds, with an unknown unit or with no unit.
 func unit(s string) float64 {
 	s = trim(s)
 	n := 0
@@ -129,9 +128,9 @@ func unit(s string) float64 {
 	return 1
 }
 
-// leadingNumber reads a decimal number without a sign. A comma counts as the
-// decimal point, except before exactly three digits: there it may separate
-// thousands, and the reading that gives the longer delay is taken.
+// leadingNumber reads the number at the beginning of s: a decimal number without a sign. A
+// comma counts as the decimal point, except before exactly three digits. There the comma may
+// separate thousands, and the reading that gives the longer delay is used.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)
@@ -169,7 +168,7 @@ func countDigits(s string) int {
 	return n
 }
 
-// exponent returns the length of the exponent that s begins with.
+// exponent returns the length of the exponent that s begins with, or 0 if there is none.
 func exponent(s string) int {
 	if s == "" || lower(s[0]) != 'e' {
 		return 0

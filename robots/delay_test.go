@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Crawl-delay is a number of seconds. Junk is ignored; a delay is never negative.
+// Crawl-delay is a number of seconds. Other values are ignored. A delay is never negative.
 func TestParseDelay(t *testing.T) {
 	const none = -1
 	for value, want := range map[string]time.Duration{
@@ -58,7 +58,7 @@ func TestDelaysAreNeverNegative(t *testing.T) {
 	}
 }
 
-// Of several delays in the groups that apply the largest counts.
+// If the groups that apply have several delays, the largest counts.
 func TestCrawlDelay(t *testing.T) {
 	const file = `Crawl-delay: 99
 User-agent: *
@@ -83,8 +83,8 @@ Disallow: /
 	}
 }
 
-// A delay counts for the names before it; the rules after it count for all names
-// of the group.
+// A delay counts for the names before it. The rules after the delay count for all names of the
+// group.
 func TestCrawlDelayInsideAgentList(t *testing.T) {
 	f := Parse([]byte("User-agent: wrenbot\nCrawl-delay: 5\nUser-agent: larkbot\nDisallow: /a\n"), RFC9309)
 	if d, ok := f.Group("wrenbot").CrawlDelay(); !ok || d != 5*time.Second {

@@ -5,25 +5,23 @@ import (
 	"strconv"
 )
 
-// Dialect is the specification by which a robots.txt file is read. The zero
-// value is RFC9309: use it unless there is a reason not to.
+// Dialect is the specification by which a robots.txt file is read. The zero value is RFC9309.
+// Use another dialect only if there is a reason for it.
 type Dialect uint8
 
 const (
-	// RFC9309 reads a file by RFC 9309 (first published as
-	// draft-koster-rep-00): the longest matching rule decides, and if the
-	// RFC leaves a choice, the reading that blocks more is taken.
+	// RFC9309 reads a file by RFC 9309 (first published as draft-koster-rep-00). The longest
+	// matching rule decides. If the RFC leaves a choice, the reading that blocks more is used.
 	RFC9309 Dialect = iota
 
-	// Google gives the same verdicts as the google/robotstxt library, byte
-	// for byte: misspelt keys, keys matched by their beginning, the
-	// index.html rule, no percent-decoding, no exception for /robots.txt.
+	// Google gives the same verdicts as the google/robotstxt library, byte for byte. It differs
+	// from RFC9309 in misspelt keys, keys that are compared by their beginning, the index.html
+	// rule, no percent-decoding, and no exception for /robots.txt.
 	Google
 
-	// Koster1996 reads a file by the draft of November 1996 ("A Method for
-	// Robots Exclusion"), which "HTTP: The Definitive Guide" describes as
-	// v1.0: the first matching rule in file order decides, there are no
-	// wildcards, and blank lines separate records.
+	// Koster1996 reads a file by the draft of November 1996 ("A Method for Robots Exclusion"),
+	// which "HTTP: The Definitive Guide" describes as v1.0. The first matching rule in file
+	// order decides, there are no wildcards, and blank lines separate records.
 	Koster1996
 )
 
@@ -41,8 +39,8 @@ func (d Dialect) String() string {
 	return "Dialect(" + strconv.Itoa(int(d)) + ")"
 }
 
-// ParseDialect returns the dialect of that name; the case of ASCII letters
-// does not matter. The error of an unknown name lists the known ones.
+// ParseDialect returns the dialect with the given name. The case of ASCII letters does not
+// matter. For an unknown name, it returns an error that lists the known names.
 func ParseDialect(name string) (Dialect, error) {
 	for d := RFC9309; d <= Koster1996; d++ {
 		if equalFold(name, d.String()) {

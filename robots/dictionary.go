@@ -2,9 +2,9 @@ package robots
 
 import "strings"
 
-// parseDictionary reads a dictionary (RFC 9651, 4.2.2) and calls visit for each
-// member with its key and, if its value is a token, the token. It reports
-// whether the whole of s is a dictionary.
+// parseDictionary reads a dictionary (RFC 9651, 4.2.2). It calls visit with the key of each
+// member and the token that is its value, or "" if the value is not a token. It reports whether
+// the whole of s is a dictionary.
 func parseDictionary(s string, visit func(key, token string)) bool {
 	p := fieldParser{s: strings.Trim(s, " ")}
 	for p.s != "" {
@@ -36,7 +36,7 @@ func parseDictionary(s string, visit func(key, token string)) bool {
 	return true
 }
 
-// fieldParser reads a structured field from the front of s.
+// fieldParser parses a structured field (RFC 9651). s is the text that is not parsed yet.
 type fieldParser struct{ s string }
 
 func (p *fieldParser) take(c byte) bool {
@@ -47,7 +47,7 @@ func (p *fieldParser) take(c byte) bool {
 	return true
 }
 
-// while takes the longest prefix whose octets satisfy ok.
+// while removes from p.s the longest prefix whose octets satisfy ok, and returns the prefix.
 func (p *fieldParser) while(ok func(c byte) bool) string {
 	i := 0
 	for i < len(p.s) && ok(p.s[i]) {
@@ -84,7 +84,7 @@ func (p *fieldParser) parameters() bool {
 	return true
 }
 
-// member reads an item or an inner list.
+// member reads an item or an inner list. It returns "" for a member that is not a token.
 func (p *fieldParser) member() (token string, ok bool) {
 	if !p.take('(') {
 		return p.item()

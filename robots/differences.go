@@ -17,11 +17,11 @@ const (
 // apply to it.
 const unnamedToken = "zqxjzqxj"
 
-// Differences returns the rules for which dialect d gives another verdict than
-// RFC 9309, in file order: each as a Problem with the code "read-otherwise". It
-// compares both, for each group, on the paths that the rules name; an empty
-// result does not prove that there is no difference. The work is bounded: of a
-// very long file only the beginning is compared.
+// Differences returns the rules for which dialect d and RFC 9309 give different verdicts, in
+// file order. Each is a Problem with the code "read-otherwise". For each group, Differences
+// compares both dialects only on the paths that the rules name, so an empty result does not
+// prove that there is no difference. The work is bounded: only the beginning of a very long
+// file is compared.
 func (f *File) Differences(d Dialect) []Problem {
 	if f.utf16 || d == RFC9309 {
 		return nil
@@ -61,15 +61,15 @@ func (f *File) tokens() []string {
 	return list
 }
 
-// comparison compares one file, parsed in two dialects.
+// comparison compares the verdicts for one file, which is parsed in two dialects.
 type comparison struct {
 	rfc, other *File
 	list       []Problem
-	reported   map[int32]bool // lines with a problem
+	reported   map[int32]bool // numbers of the lines that were reported
 	probes     int
 }
 
-// compare compares the verdicts of both dialects for one crawler.
+// compare compares the verdicts of both dialects for the crawler named token.
 func (c *comparison) compare(token string) {
 	g, h := c.rfc.Group(token), c.other.Group(token)
 	for _, file := range [...]*File{c.rfc, c.other} {
@@ -91,8 +91,8 @@ func (c *comparison) compare(token string) {
 	}
 }
 
-// probes returns the targets to compare for the value of a rule: the path as
-// written, the path in normal form, and its directory.
+// probes returns the targets to compare for the value of a rule: the path as written, the path
+// in normal form, and the directory of the path.
 func probes(value string) []string {
 	path := strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "")
 	if target, err := Target(path); err == nil {
@@ -123,7 +123,7 @@ func (c *comparison) report(file *File, e *entry, target string, rfc, other Verd
 		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(other), because(rfc)), hint})
 }
 
-// because returns the access of a verdict and the line or the reason for it.
+// because returns the access of a verdict, and the line or the reason that decided.
 func because(v Verdict) string {
 	by := v.Reason.String()
 	if v.Rule.Line > 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The rules that other dialects read differently: dialect, line:column.
+// The rules that other dialects read differently, as dialect and line:column.
 func TestDifferences(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"User-agent: *\nDisallow: /\nAllow: /public/\n", "koster1996 3:8"},
@@ -46,7 +46,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Both parses know the site.
+// Both parsed files know the site.
 func TestDifferencesKnowTheSite(t *testing.T) {
 	const file = "User-agent: *\nDisallow: https://robots.test/\n"
 	if list := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Differences(Google); len(list) != 1 {
@@ -68,7 +68,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	}
 }
 
-// The tokens are each name once, and one that no file has.
+// The result of tokens has each name once, and one name that no file has.
 func TestReadersOfDifferences(t *testing.T) {
 	f := Parse([]byte("User-agent: Wren/1\nUser-agent: *\nUser-agent: lark\nAllow: finch\nUser-agent: wren\nSitemap: heron\nUser-agent: 7\n"), RFC9309)
 	if got := strings.Join(f.tokens(), " "); got != unnamedToken+" wren lark" {

@@ -10,16 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The differential test compares verdicts with github.com/temoto/robotstxt
-// (v1.1.2). It calls only TestAgent, because FindGroup ignores that everything may
-// be disallowed. The verdicts may differ only if explain returns a declared
-// divergence; any other difference fails the test.
+// The differential test compares verdicts with github.com/temoto/robotstxt (v1.1.2). It calls
+// only TestAgent, because FindGroup ignores that the whole site may be disallowed. The verdicts
+// may differ only if explain returns a declared divergence. Any other difference fails the
+// test.
 
-// divergence is a declared difference between the two.
+// divergence is a declared difference between permesso and temoto.
 type divergence string
 
 const (
-	// Theirs.
+	// Differences that are due to temoto.
 	fileLost      divergence = "the whole file is lost on a rule or delay before any agent, or on a bad delay"
 	agentPrefix   divergence = "the name in the file need only be a prefix of ours"
 	agentUncut    divergence = "a name with something behind it is not ours, and \"* all\" is not \"*\""
@@ -34,7 +34,7 @@ const (
 	badUTF8       divergence = "bytes that are not UTF-8 become U+FFFD"
 	robotsFile    divergence = "/robots.txt is not exempt"
 
-	// Ours, named in house_test.go.
+	// Differences that are due to permesso. The tests in house_test.go describe them.
 	houseKeys  divergence = "house: misspelt keys and missing colons count for User-agent and Disallow"
 	houseSlash divergence = "house: an Allow without a slash is ignored, an absolute URL is no path"
 	houseCut   divergence = "house: limits, NUL bytes and byte order marks"
@@ -62,7 +62,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	g := f.Group(agent)
 	found(houseCut, f.over || f.utf16 || strings.ContainsAny(f.text, "\x00\v\f\uFEFF") || len(f.text) != len(body) && !strings.HasPrefix(string(body), "\xEF\xBB\xBF"))
 	lines := modelLine.Split(f.text, -1)
-	delayed, heads := false, false // a delay is between agent lines
+	delayed, heads := false, false // a delay is between User-agent lines
 	for i := range f.entries {
 		e := &f.entries[i]
 		value := f.value(e)
@@ -112,7 +112,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 		found(houseSlash, value[0] != '/' && value[0] != '*')
 		plain := strings.TrimRight(value, "$")
 		found(noNormalForm, string(appendNormal(nil, plain, true)) != plain && strings.IndexByte(plain, '$') < 0)
-		// The rule alone: does it match for both?
+		// Does the rule alone match for both?
 		single := "User-agent: *\nDisallow: " + value + "\n"
 		ours := Parse([]byte(single), RFC9309).Group("x").Match(target).Access == Disallow
 		r, err := robotstxt.FromString(single)
@@ -133,7 +133,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	return list
 }
 
-// differ compares the verdicts of both and fails on a difference without an
+// differ compares the verdicts of permesso and temoto. It fails on a difference without an
 // explanation.
 func differ(t interface {
 	Helper()

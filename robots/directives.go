@@ -10,8 +10,8 @@ import (
 // Directives holds the directives of a page, from X-Robots-Tag header fields and
 // from meta elements. The zero value has none.
 //
-// Directives never change whether a URL may be requested: a crawler reads them
-// with the page, and follows them in its use of the page and of its links.
+// Directives never change whether a URL may be requested. A crawler reads them with the page,
+// and follows them when it uses the page and the links of the page.
 type Directives struct {
 	NoIndex      bool // noindex, none
 	NoFollow     bool // nofollow, none
@@ -28,7 +28,8 @@ type Directives struct {
 	MaxImagePreview  string    // "none", "standard" or "large"; "" if not set
 }
 
-// Limit is an upper bound that a page sets. The zero Limit is not set.
+// Limit is an upper bound that a page sets. The zero Limit means that the page does not mention
+// the bound.
 type Limit struct {
 	Set bool
 	N   int // -1: the page says that there is no bound
@@ -44,15 +45,15 @@ func (l Limit) merge(o Limit) Limit {
 	return l
 }
 
-// HeaderDirectives reads the values of the X-Robots-Tag fields of an answer,
-// one element for each field line, for the crawler named token. Aliases are further names of
-// the same crawler.
+// HeaderDirectives parses the X-Robots-Tag fields of an answer for the crawler named token.
+// Each element of values is the value of one field line. Aliases are further names of the same
+// crawler.
 //
-// A robot's name and a colon before directives limit them, up to the next name,
-// to that robot; "unavailable_after: date" and the other directives that take a
-// value are not names. The directives for all robots and those for this one are
-// merged: the most restrictive counts. Unknown directives and those that permit
-// something are ignored. (Google's page on X-Robots-Tag; there is no RFC.)
+// If the name of a robot and a colon come before directives, then these directives, up to the
+// next name, are only for that robot. A word such as unavailable_after, which takes a value
+// after a colon, is a directive and not a name. The directives for all robots and those for
+// this crawler are merged: the most restrictive counts. Unknown directives and those that
+// permit something are ignored. (The source is Google's page on X-Robots-Tag; there is no RFC.)
 func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {
@@ -61,9 +62,10 @@ func HeaderDirectives(token string, values []string, aliases ...string) Directiv
 	return d
 }
 
-// MetaDirectives reads the content of a meta element for the crawler named
-// token or by an alias. The name is "robots", a token, or a list of these separated by commas,
-// in any case of ASCII letters. For other names it returns the zero value.
+// MetaDirectives parses the content of a meta element for the crawler named token or by an
+// alias. The name of the element is "robots", a token, or a list of these separated by commas.
+// The case of ASCII letters does not matter. For other names MetaDirectives returns the zero
+// value.
 func MetaDirectives(token, name, content string, aliases ...string) Directives {
 	for one := range strings.SplitSeq(name, ",") {
 		if one = trim(one); equalFold(one, "robots") || isNameOf(one, token, aliases) {
@@ -84,7 +86,8 @@ func RelNoFollow(rel string) bool {
 	return false
 }
 
-// Merge returns the directives of d and o together: of two the more restrictive counts.
+// Merge returns the directives of d and o together. If d and o differ, the more restrictive
+// directive counts.
 func (d Directives) Merge(o Directives) Directives {
 	d.NoIndex = d.NoIndex || o.NoIndex
 	d.NoFollow = d.NoFollow || o.NoFollow
@@ -115,7 +118,7 @@ func previewSize(name string) int {
 	return 2
 }
 
-// IsZero reports whether there are no directives.
+// IsZero reports whether d has no directives.
 func (d Directives) IsZero() bool { return d == Directives{} }
 
 // String returns the directives as the content of a meta element, in a fixed
@@ -146,8 +149,8 @@ func (d Directives) String() string {
 	return strings.Join(list, ", ")
 }
 
-// parseDirectives reads a list of directives. If named is true, the list may
-// contain robots' names.
+// parseDirectives parses a list of directives. If named is true, the list may contain names of
+// robots.
 func parseDirectives(token string, aliases []string, list string, named bool) Directives {
 	var d Directives
 	ours := true
@@ -186,8 +189,8 @@ func takesValue(name string) bool {
 		equalFold(name, "max-image-preview") || equalFold(name, "max-video-preview")
 }
 
-// add adds the directives of one item of a list. Items are separated by commas,
-// but owners also write blanks and semicolons.
+// add adds the directives of one item of a list. Commas separate items. Site owners also write
+// blanks and semicolons between directives, so an item may hold several.
 func (d *Directives) add(item string) {
 	name, arg, valued := strings.Cut(item, ":")
 	if valued {
@@ -243,8 +246,8 @@ func (d *Directives) addValue(name, arg string) {
 	}
 }
 
-// pageTime reads the date of unavailable_after. Owners use every common form
-// (RFC 822, RFC 850, ISO 8601). A date without a zone is in UTC.
+// pageTime parses the date of unavailable_after. Site owners use all common forms (RFC 822, RFC
+// 850, ISO 8601). A date without a zone is in UTC.
 func pageTime(s string) (time.Time, bool) {
 	s = trim(s)
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
@@ -269,8 +272,8 @@ func pageTime(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// zone returns the offset of a zone of RFC 822 in hours. time.Parse knows the
-// names of zones other than UTC only if the machine is set to them.
+// zone returns the offset from UTC, in hours, of a time zone that RFC 822 names. time.Parse
+// knows only the zone names UTC and those of the machine's own zone.
 func zone(name string) (hours int, ok bool) {
 	switch strings.ToUpper(name) {
 	case "GMT", "UTC", "UT", "Z":

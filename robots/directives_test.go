@@ -28,7 +28,7 @@ func TestHeaderDirectives(t *testing.T) {
 		{[]string{"nosnippet, noimageindex, notranslate"}, "nosnippet, noimageindex, notranslate"},
 		{[]string{"noai, noimageai"}, "noai, noimageai"},
 		{[]string{"noindex nofollow; noarchive"}, "noindex, nofollow, noarchive"},
-		// A robot's name limits what follows it.
+		// The name of a robot limits the directives after it.
 		{[]string{"wrenbot: noindex"}, "noindex"},
 		{[]string{"WrenBot/1.0: noindex"}, "noindex"},
 		{[]string{"larkbot: noindex"}, ""},
@@ -48,7 +48,7 @@ func TestHeaderDirectives(t *testing.T) {
 		{[]string{"max-snippet:20, max-image-preview:Large, max-video-preview: -1"}, "max-snippet:20, max-video-preview:-1, max-image-preview:large"},
 		{[]string{"max-snippet: 0"}, "nosnippet, max-snippet:0"},
 		{[]string{"max-snippet: x, max-snippet: -2, max-image-preview: huge"}, ""},
-		// The most restrictive wins.
+		// The most restrictive directive counts.
 		{[]string{"max-snippet: 50, max-snippet: -1", "max-snippet: 20"}, "max-snippet:20"},
 		{[]string{"max-image-preview: large", "max-image-preview: none", "max-image-preview: standard"}, "max-image-preview:none"},
 		{[]string{"unavailable_after: 2025-06-26", "unavailable_after: 2025-06-25 15:00"}, "unavailable_after: 2025-06-25T15:00:00Z"},
@@ -80,7 +80,7 @@ func TestMetaDirectives(t *testing.T) {
 		{"", "noindex", ""},
 		{"description", "noindex", ""},
 		{"robots", "unavailable_after: 25-Jun-2025 15:00:00 EST", "unavailable_after: 2025-06-25T20:00:00Z"},
-		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // names are only in the name attribute
+		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // only the name attribute names robots
 	} {
 		if got := MetaDirectives("wrenbot", c.name, c.content); got.String() != c.want {
 			t.Errorf("%s %q: %q, want %q", c.name, c.content, got, c.want)
@@ -113,7 +113,7 @@ func TestMergeDirectives(t *testing.T) {
 	}
 }
 
-// The zones of RFC 822. With another word in place of a zone there is no date.
+// The zones of RFC 822. Text with another word in place of the zone is not a date.
 func TestZonesOfDates(t *testing.T) {
 	for zone, hour := range map[string]int{"GMT": 12, "utc": 12, "UT": 12, "Z": 12, "EDT": 16, "EST": 17, "CDT": 17, "CST": 18, "MDT": 18, "mst": 19, "PDT": 19, "PST": 20, "": 12} {
 		got, ok := pageTime("25 Jun 2025 12:00:00 " + zone)

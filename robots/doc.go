@@ -1,55 +1,53 @@
-// Package robots reads robots.txt files. It reports whether a crawler may
-// request a URL, which line of the file decides, which delay the site sets, and
-// which directives a page has. It uses no network, files or goroutines, and time
-// is an argument.
+// Package robots reads robots.txt files. It reports whether a crawler may request a URL, which
+// line of the file decides, which delay the site sets, and which directives a page has. It uses
+// no network, files, goroutines or clock: the current time is an argument.
 //
-// For a file that you have, parse it, take the group of your crawler and match:
+// If you have the file, parse it, take the group of your crawler, and match URLs:
 //
 //	g := robots.Parse(body, robots.RFC9309).Group("examplebot")
 //	v := g.MatchURL("https://example.org/private/page?x=1")
 //	if v.Allowed() { ... }
 //
-// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead. It
-// covers every outcome (a file, no file, a refusal, a time-out), and its Group
-// returns a group for each of them:
+// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead. A Snapshot covers
+// every outcome (a file, no file, a refusal, a time-out), and its Group method returns a group
+// for each outcome:
 //
 //	next := attempt.After(held)     // handles 304, failures and good copies
 //	g := next.Group(policy, now)    // the rules in force at now
 //	next.Expires(policy)            // when to request robots.txt again
 //
-// The Access of a Verdict is Allow, Disallow or Defer. Defer is the zero value
-// and means that it is not known yet: robots.txt is unreachable and there is no
-// recent copy. A string that is not a target, and a URL of another site, is
-// disallowed. The groups of the zero File and Snapshot, and the zero Group, defer.
+// The Access of a Verdict is Allow, Disallow or Defer. Defer is the zero value. It means that
+// the answer is not known yet: robots.txt is unreachable and there is no recent copy. A string
+// that is not a target is disallowed, and so is a URL of another site. The groups of the zero
+// File and Snapshot, and the zero Group, defer.
 //
-// The statements of a site about the use of its pages never change a verdict. They
-// are in the group and in each answer, and the most restrictive one decides:
+// The statements of a site about the use of its pages never change a verdict. The group has
+// some of these statements, and each answer may have more. The most restrictive statement
+// decides:
 //
 //	s := g.Signals("/private/page?x=1").Merge(answer.Signals())
-//	stance, by := s.Of(robots.UseAITrain)                // Unstated, Granted or Refused
+//	list := s.Deciding()    // for each use, the statement that decides
 //	by, refused := s.Refuses(robots.PurposeSearch)
 //
-// Two other files of a site may contain such statements: ParseTDMRep parses its
-// tdmrep.json, and ParseRSL the terms that a License line names. Merge their Signals
-// with the others.
+// Two other files of a site may contain such statements: tdmrep.json, which ParseTDMRep parses,
+// and the terms that a License line names, which ParseRSL parses. Merge the Signals of these
+// files with the others.
 //
 // # Texts
 //
-// The default dialect, RFC9309, follows RFC 9309. If the RFC does not define a
-// case or leaves a choice (MAY, SHOULD), the reading that blocks more is taken,
-// and an unclear line never allows:
+// The default dialect, RFC9309, follows RFC 9309. If the RFC does not define a case or leaves a
+// choice (MAY, SHOULD), the reading that blocks more is used, and an unclear line never allows:
 //
-//   - A User-agent or Disallow line counts even with a misspelt key, without
-//     its colon or leading slash, or with bytes that are not UTF-8. An Allow
-//     counts only if it has none of these faults. If a limit or a NUL byte cuts
-//     a line, it counts only if it is a Disallow.
-//   - A Disallow in the value of another record counts for the crawlers named
-//     before it: "User-agent: * Disallow: /" lost a line end.
-//   - A Disallow also matches a query if reserved octets are escaped only in
-//     the query or only in the rule; an Allow does not.
-//   - After 401, 402, 403 and 451 nothing is allowed unless
-//     Policy.AllowForbidden is set; an unreachable robots.txt never allows.
-//   - Of several delays the longest counts.
+//   - A User-agent or Disallow line counts even with a misspelt key, without its colon or
+//     leading slash, or with bytes that are not UTF-8. An Allow counts only if it has none of
+//     these faults. A line that a limit or a NUL byte cuts counts only if it is a Disallow.
+//   - A Disallow in the value of another record counts for the crawlers named before it. An
+//     example is "User-agent: * Disallow: /", in which a line end was lost.
+//   - A Disallow also matches a query if reserved octets are escaped only in the query or only
+//     in the rule. An Allow does not.
+//   - After 401, 402, 403 and 451 nothing is allowed unless Policy.AllowForbidden is set. An
+//     unreachable robots.txt never allows.
+//   - If there are several delays, the longest counts.
 //
 // Dialect Google gives the same verdicts as the google/robotstxt library, byte
 // for byte. Dialect Koster1996 is the draft of November 1996, "A Method for
@@ -58,14 +56,13 @@
 //
 // # Normal form
 //
-// In dialect RFC9309 rules and URLs are compared octet by octet in one normal
-// form (RFC 9309, 2.2.2; RFC 3986, 6.2.2). Escaped unreserved octets are
-// decoded, once. Other escapes are kept, with upper-case digits, so %2F is not a
-// slash. Octets that a URL cannot contain are escaped. A "%" without two
-// hexadecimal digits is an ordinary octet. A "*" or "$" of a URL becomes %2A or
-// %24, the form in which a rule contains them (2.2.3). Dot segments of a URL are
-// removed after decoding. The length of a rule, which decides between rules, is
-// that of its normal form with its wildcards.
+// In dialect RFC9309 rules and URLs are compared octet by octet in one normal form (RFC 9309,
+// 2.2.2; RFC 3986, 6.2.2). Escaped unreserved octets are decoded, once. Other escapes are kept,
+// with upper-case digits, so %2F is not a slash. Octets that a URL cannot contain are escaped.
+// A "%" without two hexadecimal digits is an ordinary octet. A "*" or "$" of a URL becomes %2A
+// or %24, the form in which a rule contains them (2.2.3). Dot segments of a URL are removed
+// after decoding. The length of a rule decides between rules. It is the length of the rule's
+// normal form, with its wildcards.
 //
 // # Invariants
 //
@@ -81,11 +78,10 @@
 //
 // # Speed
 //
-// Medians of seven runs, compared with github.com/temoto/robotstxt v1.1.2, both in
-// one process on two busy virtual cores (go test -bench). Permesso normalises
-// every target, temoto does not; temoto compiles the rules of all crawlers,
-// permesso those of one. "Real files" are 4,231 files from the web, with four
-// targets each; the other cases are in bench_test.go.
+// Medians of seven runs, compared with github.com/temoto/robotstxt v1.1.2, both in one process
+// on two busy virtual cores (go test -bench). Permesso normalises every target, temoto does
+// not. Temoto compiles the rules of all crawlers, permesso those of one. "Real files" are 4,231
+// files from the web, with four targets each. The other cases are in bench_test.go.
 //
 //	match                          permesso      temoto   ratio
 //	real files                       320 ns    1,300 ns       4
@@ -104,12 +100,12 @@
 // # Map
 //
 //	dialect.go      the dialects
-//	token.go        product tokens, and comparing ASCII without case
+//	token.go        product tokens, and comparisons that ignore ASCII case
 //	known.go        tokens of well-known robots and browsers
 //	lines.go        where lines end
 //	keys.go         the kinds of keys, including misspelt ones
 //	parse.go        File: text, limits, and the table of lines
-//	joined.go       records in the value of another
+//	joined.go       records inside the value of another record
 //	group.go        Group: the lines that concern a crawler
 //	pattern.go      rules in normal form
 //	normal.go       the normal forms of the dialects

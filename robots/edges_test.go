@@ -20,7 +20,7 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
-// A quoted piece of a file has at most 60 octets.
+// A quoted part of a file has at most 60 octets.
 func TestWhatIsLongIsClipped(t *testing.T) {
 	for _, n := range []int{0, 57, 59, 60, 61, 100} {
 		s := strings.Repeat("x", n)
@@ -79,7 +79,7 @@ func TestHouseDotsAlone(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/ disallow 2 \n /. disallow 2 \n /.. disallow 2 \n /%2e disallow 2 \n /a/. disallow 3 \n /a/b/.. disallow 3 \n /a/.. disallow 2 \n /a allow \n /.a allow \n /a/.b allow")
 }
 
-// One octet of a byte order mark is not a mark.
+// The first octet of a byte order mark alone is not a mark.
 func TestHalfAMark(t *testing.T) {
 	for _, junk := range []string{"\xFE#", "\xFF#", "#\xFE", "#\xFF", "\xFF\xFF", "\xFE\xFE"} {
 		f := Parse([]byte(junk+"\nUser-agent: *\nDisallow: /\n"), RFC9309)
@@ -94,7 +94,7 @@ func TestHalfAMark(t *testing.T) {
 	}
 }
 
-// A name that a limit cuts names no crawler, also in the value of another record.
+// A name that a limit cuts names no crawler, even inside the value of another record.
 func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	for cut, want := range map[string]string{"": "disallow", "s": "allow"} {
 		const head, tail = "User-agent: larkbot", " User-agent: wrenbot"
@@ -120,7 +120,7 @@ func TestPreferencesOfOnePath(t *testing.T) {
 	}
 }
 
-// Of several previews the smallest counts, in any order.
+// If there are several previews, the smallest counts, in any order.
 func TestPreviewsMerge(t *testing.T) {
 	sizes := []string{"none", "standard", "large", ""}
 	for i, a := range sizes {
@@ -218,7 +218,7 @@ func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
 	}
 }
 
-// One wildcard that is longer than the literal decides, also among many wildcards.
+// One wildcard that is longer than the literal decides, even among many wildcards.
 func TestTheOnlyLongerWildcard(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nAllow: /some/path\nDisallow: /*a-wildcard-that-is-longer\n")
@@ -253,7 +253,7 @@ func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
 	}
 }
 
-// The ends of a window are within it, also if it spans midnight.
+// The ends of a window belong to it, even if it spans midnight.
 func TestTheEndsOfAWindow(t *testing.T) {
 	at := func(h, m, s, n int) time.Time { return time.Date(2026, 3, 4, h, m, s, n, time.UTC) }
 	for _, c := range []struct {
@@ -273,7 +273,7 @@ func TestTheEndsOfAWindow(t *testing.T) {
 	}
 }
 
-// A limit of -1 means no bound; a smaller value is ignored.
+// A limit of -1 means that there is no bound. A smaller value is ignored.
 func TestLimitsOfDirectives(t *testing.T) {
 	for arg, want := range map[string]Limit{"-2": {}, "-1": {true, -1}, "0": {true, 0}, "1": {true, 1}, "x": {}, "": {}, "1x": {}} {
 		d := MetaDirectives("wrenbot", "robots", "max-snippet:"+arg+", max-video-preview: "+arg)
@@ -339,17 +339,17 @@ func TestALaterKeyReplacesAnEarlier(t *testing.T) {
 	}
 }
 
-// A User-agent value that begins with a key names a crawler.
+// A User-agent value that begins with a key is the name of a crawler.
 func TestHouseANameThatIsAKey(t *testing.T) {
 	asks(t, RFC9309, "User-agent: Disallow: /x\nDisallow: /y\n", "disallow", "/y disallow 2")
 }
 
-// Dot segments after a wildcard, which no URL has, are kept: they make no other rule.
+// Dot segments after a wildcard, which no URL has, are kept. The rule matches no other URL.
 func TestHouseDotsBehindAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: */a/../b\nDisallow: /x?/a/../b\n", "wrenbot", "/x/b allow \n /b allow \n /x?/b allow \n /x?/a/../b disallow 3")
 }
 
-// The linter compares rules as written, without their other readings.
+// The linter compares only the rules as written, without their other readings.
 func TestLintHasOneReading(t *testing.T) {
 	for _, p := range Parse([]byte("User-agent: *\nDisallow: /a?x=%26b\nDisallow: /a?x=&b\nDisallow: /c\n"), RFC9309).Problems() {
 		t.Errorf("%+v", p)
@@ -379,7 +379,7 @@ func TestHouseAWholeSite(t *testing.T) {
 		"/ allow \n /a allow \n /ab disallow 5")
 }
 
-// In dialect Koster1996 the first group with one of the names, or part of one, applies.
+// In dialect Koster1996 the first group with one of the names, or with a part of one, applies.
 func TestKosterAliasesInOrder(t *testing.T) {
 	const file = "User-agent: larkbot\nDisallow: /l\n\nUser-agent: wren\nDisallow: /w\n\nUser-agent: *\nDisallow: /s\n"
 	for names, want := range map[string]string{"finchbot": "/s", "finchbot larkbot": "/l", "finchbot oldwren": "/w", "finchbot robin": "/s", "finchbot robin larkbot": "/l"} {
@@ -405,7 +405,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// The copy of a good answer has no failures of its own.
+// The copy of a good answer has no failures itself.
 func TestACopyHasNotFailed(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	at := func(status int) *Snapshot {
@@ -423,18 +423,18 @@ func TestACopyHasNotFailed(t *testing.T) {
 	}
 }
 
-// U+FFFD is an ordinary character, also next to bytes that cannot be decoded.
+// U+FFFD is an ordinary character, even next to bytes that cannot be decoded.
 func TestHouseLatin1BesideAReplacement(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\uFFFD\xE9\n", "wrenbot", "/%EF%BF%BD%C3%A9 disallow \n /%EF%BF%BD%E9 disallow \n /%C3%AF%C3%A9 allow")
 }
 
-// The rule for the directory of an index.html has the length of the directory and its "$".
+// The rule for the directory of an index.html has the length of the directory and of its "$".
 func TestGoogleIndexHasALength(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*\n", "wrenbot", "/a/ allow 2 \n /a/b disallow 3")
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*$\n", "wrenbot", "/a/ disallow 3")
 }
 
-// A repeated "*" group is reported as "*"; a Noindex line without a value is left out.
+// A repeated "*" group is reported as "*". A Noindex line without a value is left out.
 func TestLintNamesAStar(t *testing.T) {
 	f := Parse([]byte("User-agent: *\nNoindex:\nNoindex: /a\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"), RFC9309)
 	said := ""

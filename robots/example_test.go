@@ -116,13 +116,13 @@ func ExampleSnapshot() {
 		Body:   []byte("User-agent: *\nDisallow: /a\n")}).After(nil)
 	show(held)
 
-	// Later it does not: the copy stays in force, and failures are counted.
+	// Later the site does not answer. The copy stays in force, and failures are counted.
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Failure: "timeout"}).After(held)
 	show(held)
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Status: 503}).After(held)
 	show(held)
 
-	// Another site never answered.
+	// Another site has never answered.
 	show((&robots.Snapshot{URL: "https://example.com/robots.txt", Fetched: noon, Failure: "dns"}).After(nil))
 	// Output:
 	// disallow: rule matched; ask again at 13:00:00

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// How long an answer is used (RFC 9309, 2.4), and when robots.txt is requested
-// again after a failure.
+// Lifetimes of an answer (RFC 9309, 2.4), and the waits before robots.txt is requested again
+// after a failure.
 const (
 	minKeep    = 5 * time.Minute
 	maxKeep    = 24 * time.Hour
@@ -17,16 +17,16 @@ const (
 	lastRetry  = time.Hour
 )
 
-// Expires returns the time at which robots.txt has to be requested again. For a
-// nil or zero Snapshot it returns the zero time, which means now.
+// Expires returns the time at which robots.txt must be requested again. For a nil or zero
+// Snapshot it returns the zero time, which means now.
 //
-//   - 2xx: after the max-age of Cache-Control, or Expires if that is absent,
-//     at least 5 minutes and at most 24 hours; 24 hours if the answer has
-//     neither (RFC 9309, 2.4). In dialect Koster1996 it is 7 days if the
-//     answer has neither, and at most 30 days (3.4).
-//   - Other answers for which Reachable is true: 24 hours.
-//   - Unreachable: after 1 minute, doubled with each failure in a row up to 1
-//     hour, but never before Retry-After.
+//   - 2xx: after the max-age of Cache-Control, or at the time of Expires if there is no
+//     max-age, but after at least 5 minutes and at most 24 hours. If the answer has neither,
+//     after 24 hours (RFC 9309, 2.4). In dialect Koster1996 after 7 days if the answer has
+//     neither, and at most 30 days (3.4).
+//   - Other answers for which Reachable is true: after 24 hours.
+//   - Unreachable: after 1 minute, doubled with each further failure in a row up to 1 hour, but
+//     never before Retry-After.
 func (s *Snapshot) Expires(p Policy) time.Time {
 	if s == nil || s.Fetched.IsZero() {
 		return time.Time{}
@@ -61,9 +61,9 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	}
 	expires, ok := httpTime(s.Header.Expires)
 	if !ok {
-		return minKeep // "0" and the like mean: expired (RFC 9111, 5.3)
+		return minKeep // a date that is not valid, such as "0", means expired (RFC 9111, 5.3)
 	}
-	// Expires is a time of the server's own clock, and Date is that clock.
+	// Expires is a time of the server's clock, and Date tells what that clock showed.
 	from, ok := httpTime(s.Header.Date)
 	if !ok {
 		from = s.Fetched
@@ -71,8 +71,9 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	return min(max(expires.Sub(from), minKeep), most)
 }
 
-// maxAge returns the lifetime that a Cache-Control field sets, and whether it
-// sets one. Of several the shortest counts; one that cannot be read is zero.
+// maxAge returns the lifetime that a Cache-Control field sets, and whether the field sets one.
+// If there are several lifetimes, the shortest counts. A lifetime that cannot be parsed counts
+// as zero.
 func maxAge(field string) (age time.Duration, ok bool) {
 	for directive := range strings.SplitSeq(field, ",") {
 		name, arg, _ := strings.Cut(directive, "=")
@@ -99,7 +100,7 @@ func maxAge(field string) (age time.Duration, ok bool) {
 	return age, ok
 }
 
-// httpTime reads a date in one of the three forms of RFC 9110, 5.6.7.
+// httpTime parses a date in one of the three forms of RFC 9110, 5.6.7.
 func httpTime(s string) (time.Time, bool) {
 	s = trim(s)
 	for _, layout := range [...]string{

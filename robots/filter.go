@@ -2,15 +2,15 @@ package robots
 
 import "sort"
 
-// filter holds the hashes of two sequences of three octets of a wildcard: a
-// target that lacks one of them cannot match.
+// filter holds the hashes of two sequences of three octets that occur in a wildcard. A target
+// without one of these sequences cannot match the wildcard.
 type filter struct{ a, b uint16 }
 
-// manyWilds is the number of wildcards from which filters make matching faster.
+// manyWilds is the smallest number of wildcards for which filters make matching faster.
 const manyWilds = 8
 
-// signature is a set of sequences of three octets, by hash. The hash 0 is in
-// every signature.
+// signature is the set of the three-octet sequences in a target, by hash. The hash 0, which
+// stands for no sequence, is in every signature.
 type signature [64]uint64
 
 func gramHash(gram uint32) uint16 { return uint16(gram * 0x9E3779B1 >> 20) }
@@ -27,7 +27,7 @@ func (sig *signature) add(text string) {
 	}
 }
 
-// filter chooses for each wildcard its two rarest sequences.
+// filter chooses the two rarest sequences of each wildcard.
 func (s *ruleSet) filter() {
 	if len(s.wilds) < manyWilds {
 		return

@@ -91,7 +91,7 @@ func FuzzMatch(f *testing.F) {
 			access, line := modelMatch(d, string(body), token, target)
 			v := g.Match(target)
 			if slices.ContainsFunc(file.entries, func(e entry) bool { return e.flags&joinedLine != 0 }) && v.Access == Disallow {
-				continue // the model does not search values; joined records can only disallow
+				continue // the model does not search values for joined records, which can only disallow
 			}
 			if v.Access != access || v.Rule.Line != line {
 				t.Fatalf("%v, %s, target %q: %v of line %d, the model says %v of line %d, in\n%q", d, token, target, v.Access, v.Rule.Line, access, line, body)
@@ -100,8 +100,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Locate returns the URL of a file at the top of a site, which is also the result
-// for that URL, or an error.
+// Locate returns an error, or the URL of a file at the top of a site. For that URL it returns
+// the same URL.
 func FuzzLocate(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "HTTP://user@EX.com:080/", "ftp://[::1]:21/x", "//x", "https://exämple.com.", "https://a%20b/", "https://a:b:c/", ""} {
 		f.Add(s)
@@ -127,7 +127,7 @@ func FuzzLocate(f *testing.F) {
 	})
 }
 
-// Target returns a path that is a piece of the URL, or an error.
+// Target returns an error, or a path that is a part of the URL.
 func FuzzTarget(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "https://example.com?q", "//x/y", "/a", "x", "https://h;p", "/100%zz", ""} {
 		f.Add(s)
@@ -158,7 +158,7 @@ func FuzzDirectives(f *testing.F) {
 				t.Fatalf("%q: %v", value, d)
 			}
 			if d.UnavailableAfter.Year() > 9999 || d.UnavailableAfter.Year() < 0 {
-				continue // has no text
+				continue // has no text form
 			}
 			if again := MetaDirectives("", "robots", d.String()); again.String() != d.String() {
 				t.Fatalf("%q: %q is read as %q", value, d, again)

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Dialect Google gives the verdicts of google/robotstxt, byte for byte. These tests
-// cover the differences from RFC9309; the rest is in the vectors.
+// Dialect Google gives the verdicts of google/robotstxt, byte for byte. These tests cover the
+// differences from RFC9309. The vectors cover the rest.
 
-// Keys are matched by their beginning, with five misspellings of disallow and
-// two of user-agent.
+// Keys are compared by their beginning. Five misspellings of disallow and two of user-agent are
+// accepted.
 func TestGoogleKeys(t *testing.T) {
 	for _, key := range []string{"disallow", "disallow-foo", "Dissallow", "dissalow", "DISALOW", "diasllow", "disallaw", "disallowed"} {
 		asks(t, Google, "User-agent: *\n"+key+": /a\n", "wrenbot", "/a disallow")
@@ -26,8 +26,8 @@ func TestGoogleKeys(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a\nallowed: /a/b\nalow: /a/c\n", "wrenbot", "/a/b allow \n /a/c disallow")
 }
 
-// Nothing is decoded. Only the rule is changed: its hexadecimal digits are
-// upper-cased and its non-ASCII octets escaped.
+// Nothing is decoded. Only the rule is changed: its hexadecimal digits become upper case, and
+// its non-ASCII octets are escaped.
 func TestGoogleDoesNotDecode(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /%6a\nDisallow: /caf\xC3\xA9\nDisallow: /x%2A\nDisallow: /b c\nDisallow: /%aa\nDisallow: /caf\xE9\n", "wrenbot", `
 /j          allow
@@ -51,7 +51,7 @@ func TestGoogleSpecialCharactersInURL(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: $\nDisallow: a\nDisallow: https://robots.test/b\n", "wrenbot", "/ allow \n /a allow \n /b allow")
 }
 
-// The length of a pattern is that of its escaped text, "*" and "$" included.
+// The length of a pattern is that of its escaped text, including "*" and "$".
 func TestGooglePriority(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a****\nDisallow: /abc\nDisallow: /ツ\nAllow: /%E3*abc\n", "wrenbot", "/abc allow \n /%E3%83%84abc disallow")
 }
@@ -66,7 +66,7 @@ func TestGoogleIndexHTML(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /open/index.html\n", "wrenbot", "/open/ disallow")
 }
 
-// The library has no exception for /robots.txt; its callers do.
+// The library has no exception for /robots.txt. The callers of the library make it.
 func TestGoogleRobotsFile(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /\n", "wrenbot", "/robots.txt disallow 2")
 }
@@ -85,7 +85,7 @@ func TestGoogleNUL(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a$\n", "wrenbot", "/a\x00b disallow")
 }
 
-// A group that names the crawler, even among other names, replaces the "*" groups.
+// A group that names the crawler replaces the "*" groups, even if it also has other names.
 func TestGoogleGroups(t *testing.T) {
 	const file = `allow: /pre/
 

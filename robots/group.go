@@ -2,16 +2,16 @@ package robots
 
 import "time"
 
-// Group holds the compiled rules and the delays of a file for one crawler: those
-// of all groups that name it, or of the "*" groups if no group does. It is
-// immutable and safe for concurrent use. The zero Group defers.
+// Group holds the compiled rules and the delays of a file for one crawler. They are those of
+// all groups in the file that name the crawler, or of the "*" groups if no group names it. A
+// Group is immutable and safe for concurrent use. The zero Group defers.
 type Group struct {
 	file *File
 	site string // as in File; also set in groups without a file
 	sel  selection
-	line int // of the first agent line that selects the group; 0 if none
+	line int // number of the first User-agent line that selects the group; 0 if there is none
 
-	fixed *Verdict // the verdict for every target if no file decides; else nil
+	fixed *Verdict // the verdict for every target if no file decides; otherwise nil
 	rules ruleSet
 
 	delay    time.Duration
@@ -19,34 +19,33 @@ type Group struct {
 	gap      time.Duration
 	hasGap   bool
 	windows  []Window
-	others   []int32  // the other records of the group, in the table of lines
-	licenses []string // the first License lines that concern the crawler; shared, read only
+	others   []int32  // indexes in file.entries of the other records of the group
+	licenses []string // the first License lines that concern the crawler; shared, must not be changed
 }
 
-// selection says which agent lines count.
+// selection says which User-agent lines count for a crawler.
 type selection struct {
 	token   string
 	aliases []string
-	star    bool // the "*" groups, because no group names the crawler
+	star    bool // use the "*" groups, because no group names the crawler
 	first   int  // Koster1996: the record is entries[first:last]
 	last    int
 }
 
-// Group compiles the rules for the crawler whose product token is token.
-// Aliases are further names of the same crawler, for example an earlier name:
-// the groups of all names are combined.
+// Group compiles the rules for the crawler whose product token is token. Aliases are further
+// names of the same crawler, for example an earlier name. The groups of all names are combined.
 //
-// A group applies if one of its User-agent lines names the crawler; the case of
-// ASCII letters does not matter. If several groups apply, they are combined; if
-// none does, the groups for "*" are (RFC 9309, 2.2.1). A group that names the
-// crawler, even one without a rule, replaces the "*" groups. The value in the
-// file is cut at the first octet that a token cannot have: "bot/1.2" names bot.
+// A group applies if one of its User-agent lines names the crawler. The case of ASCII letters
+// does not matter. If several groups apply, they are combined. If no group applies, the groups
+// for "*" are used (RFC 9309, 2.2.1). A group that names the crawler, even a group without a
+// rule, replaces the "*" groups. The value in the file is cut at the first octet that a token
+// cannot have: "bot/1.2" names bot.
 //
-// In dialect Koster1996 only the first record with the name applies, and either
-// name may be a substring of the other.
+// In dialect Koster1996 only the first record that names the crawler applies. There, the name
+// in the file may be a part of the crawler's name, or the other way round.
 //
-// No group names a token that Dialect.CheckToken refuses. For the zero File,
-// which was not parsed, Group returns the zero Group.
+// If Dialect.CheckToken refuses token, no group names the crawler. For the zero File, which was
+// not parsed, Group returns the zero Group.
 func (f *File) Group(token string, aliases ...string) *Group {
 	if f.entries == nil {
 		return &Group{}
@@ -57,7 +56,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 	} else {
 		g.sel.star = !f.names(&g.sel)
 	}
-	for i := range f.entries { // before the first group
+	for i := range f.entries { // records before the first group belong to every group
 		if k := f.entries[i].kind; k == agentLine {
 			break
 		} else if k == noindexLine || k == usageLine || k == signalLine {
@@ -90,7 +89,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 	return g
 }
 
-// names reports whether any agent line names the crawler.
+// names reports whether any User-agent line names the crawler.
 func (f *File) names(sel *selection) bool {
 	for i := range f.entries {
 		if e := &f.entries[i]; e.kind == agentLine && e.flags&joinedLine == 0 && f.selects(sel, e) {
@@ -100,8 +99,8 @@ func (f *File) names(sel *selection) bool {
 	return false
 }
 
-// selects reports whether an agent line names the crawler, or is "*" if the "*"
-// groups apply.
+// selects reports whether a User-agent line names the crawler. A "*" line counts if the "*"
+// groups are used.
 func (f *File) selects(sel *selection, e *entry) bool {
 	value := f.value(e)
 	if f.dialect == RFC9309 && e.flags&cutLine != 0 {
@@ -128,11 +127,11 @@ func (f *File) selects(sel *selection, e *entry) bool {
 	return false
 }
 
-// walk calls visit for each line that concerns the crawler, in file order:
-// the agent lines of its groups, their rules, and their other records. Agent
-// lines in a row begin one group; only a rule ends such a row, not a blank
-// line, a comment or any other record (RFC 9309, 2.1, 2.2.4). A record other
-// than a rule applies to the crawlers named so far in the group.
+// walk calls visit for each line that concerns the crawler, in file order: the User-agent lines
+// of its groups, their rules, and their other records. User-agent lines in a row begin one
+// group. Only a rule ends such a row; a blank line, a comment or another record does not (RFC
+// 9309, 2.1, 2.2.4). A record that is not a rule applies to the crawlers that the group has
+// named before it.
 func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 	if f.dialect == Koster1996 {
 		for i := sel.first; i < sel.last; i++ {
@@ -140,8 +139,9 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 		}
 		return
 	}
-	// in and ruled disregard joined records (see joined.go). also and done
-	// include them; joined records can only add rules.
+	// in means that the current group names the crawler, ruled that the group has a rule. Both
+	// ignore joined records (see joined.go). also and done are the same with joined records,
+	// which can only add rules.
 	in, ruled := false, false
 	also, done := false, false
 	for i := range f.entries {
@@ -173,8 +173,8 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 	}
 }
 
-// selectRecord finds the record that applies in dialect Koster1996: the first
-// that names the crawler, else the first for "*".
+// selectRecord finds the record that applies in dialect Koster1996: the first that names the
+// crawler, or else the first for "*".
 func (f *File) selectRecord(sel *selection) {
 	first, ruled, own, star := -1, false, false, false
 	starFirst, starLast := 0, 0
@@ -232,8 +232,8 @@ func (f *File) namesKoster(sel *selection, value string) bool {
 	return false
 }
 
-// Line returns the first User-agent line, counted from 1, that makes a group
-// apply to this crawler, or 0 if no group applies or no file decides.
+// Line returns the number of the first User-agent line, counted from 1, that makes a group
+// apply to this crawler. It returns 0 if no group applies or no file decides.
 func (g *Group) Line() int { return g.line }
 
 // Names returns the values of the User-agent lines that make the group apply,

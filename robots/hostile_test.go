@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Any input is a robots.txt. On these inputs known parsers need seconds or
-// gigabytes, recurse without end or panic. The tests bound the numbers of compiled
-// rules and allocations, not the time.
+// Any input is a robots.txt. On these inputs other parsers need seconds or gigabytes, recurse
+// without end, or panic. The tests bound the numbers of compiled rules and of allocations, not
+// the time.
 
 // fill repeats s up to the size of the largest file.
 func fill(s string) string { return strings.Repeat(s, MaxBytes/len(s)) }
@@ -70,8 +70,8 @@ func hostileFiles() map[string]string {
 	}
 }
 
-// Parse, Group, Match and Problems never panic, and need at most a small multiple
-// of the size of the file.
+// Parse, Group, Match and Problems never panic. The memory they need is at most a small
+// multiple of the size of the file.
 func TestHostileFiles(t *testing.T) {
 	targets := []string{
 		"/", "/a", "/?" + strings.Repeat("%3A", 1000), "/" + strings.Repeat("a", 8000) + "b", strings.Repeat("/..", 3000), strings.Repeat("/%2e%2E", 1000),
@@ -116,7 +116,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// The same rule a hundred thousand times is one rule.
+// A rule that is repeated a hundred thousand times is compiled once.
 func TestHostileDuplicates(t *testing.T) {
 	g := Parse([]byte("User-agent: *\n"+fill("Allow: /a\nDisallow: /a\n")), RFC9309).Group("wren")
 	if n := len(g.rules.literals); n != 2 {
@@ -127,8 +127,8 @@ func TestHostileDuplicates(t *testing.T) {
 	}
 }
 
-// Several stars in a row are one, so the segments between stars bound the work of a
-// match: each is searched for once, from the end of the one before.
+// Several stars in a row are one star. So the segments between stars bound the work of a match:
+// each segment is searched for once, from the end of the previous segment.
 func TestHostileStars(t *testing.T) {
 	for _, c := range []struct {
 		pattern  string
@@ -158,7 +158,7 @@ func TestHostileStars(t *testing.T) {
 	}
 }
 
-// A match does not allocate, for any rules, in normal form or not.
+// A match does not allocate, for any rules, whether or not the target is in normal form.
 func TestMatchDoesNotAllocate(t *testing.T) {
 	bodies := map[string]string{}
 	for _, c := range benchCases(t) {
@@ -184,8 +184,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The rules of other crawlers cost nothing: neither the number of allocations nor
-// the size of a group grows with them.
+// The rules of other crawlers cost nothing: they increase neither the number of allocations nor
+// the size of a group.
 func TestOtherCrawlersCostNothing(t *testing.T) {
 	file := func(others int) []byte {
 		var b strings.Builder

@@ -31,7 +31,7 @@ func TestHouseMissingColon(t *testing.T) {
 		"/a disallow \n /a/b disallow \n /c allow \n /d allow \n /e allow")
 }
 
-// House: a missing leading slash is added for Disallow; such an Allow is
+// House: a missing leading slash is added for Disallow. An Allow without a leading slash is
 // ignored.
 func TestHouseMissingSlash(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: a\nDisallow: /b\nAllow: b/c\nAllow: /b/d\n", "wrenbot",
@@ -48,7 +48,7 @@ func TestHouseAbsoluteURL(t *testing.T) {
 			t.Errorf("%s: %v", target, v)
 		}
 	}
-	// A site's name is its ASCII form, so a name in Unicode is another one.
+	// The name of a site is its ASCII form. A name in Unicode is a different name.
 	for host, want := range map[string]Access{"xn--exmple-cua.test": Disallow, "ex\u00e4mple.test": Allow} {
 		g := ParseFor("https://xn--exmple-cua.test/robots.txt", []byte("User-agent: *\nDisallow: https://"+host+"/a\n"), RFC9309).Group("wrenbot")
 		if v := g.Match("/a"); v.Access != want {
@@ -62,9 +62,9 @@ func TestHouseAbsoluteURL(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n / allow \n /c allow")
 }
 
-// House: bytes that are not UTF-8 are escaped as they are, and for Disallow
-// they are also read as ISO 8859-1 (RFC 9309, 2.2.2: "Implementors MAY bridge
-// encoding mismatches"). An Allow that is not UTF-8 is ignored.
+// House: bytes that are not UTF-8 are escaped as they are. For Disallow they are also read as
+// ISO 8859-1 (RFC 9309, 2.2.2: "Implementors MAY bridge encoding mismatches"). An Allow that is
+// not UTF-8 is ignored.
 func TestHouseLatin1(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /caf\xE9\n", "wrenbot",
 		"/caf%E9 disallow \n /caf%C3%A9 disallow \n /café disallow \n /cafe allow")
@@ -83,8 +83,8 @@ func TestHouseUTF16(t *testing.T) {
 	}
 }
 
-// House: a NUL ends its line, as in google/robotstxt. An Allow that is cut by it
-// is ignored; a User-agent line names the text before it.
+// House: a NUL ends its line, as in google/robotstxt. An Allow that a NUL cuts is ignored. A
+// User-agent line names the text before the NUL.
 func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\x00b\nAllow: /a/c\x00d\nDis\x00allow: /e\nDisallow: /f\n", "wrenbot",
 		"/a disallow \n /a/c disallow \n /e allow \n /f disallow")
@@ -93,8 +93,8 @@ func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\x00\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
-// House: if a line is longer than maxLine, its beginning counts if it is a
-// Disallow, which blocks more than was written; any other line is ignored.
+// House: if a line is longer than maxLine, its beginning counts only if it is a Disallow, which
+// then blocks more than was written. Any other line is ignored.
 func TestHouseLineLimit(t *testing.T) {
 	line := func(key, path string, n int) string {
 		return key + path + strings.Repeat("x", n-len(key)-len(path))
@@ -111,8 +111,7 @@ func TestHouseLineLimit(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # "+name+"\n", "wrenbot", "/a allow")
 }
 
-// House: the same is true for a line that the limit of the file cuts, at any
-// position.
+// House: the same is true for a line that the size limit of the file cuts, at any position.
 func TestHouseFileLimitInALine(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"Disallow: /private/x", "/p disallow"},
@@ -155,10 +154,10 @@ func TestHouseImpossibleOctets(t *testing.T) {
 		"/a%7Cb%7Bc%7D%22 disallow \n /a|b{c}\" disallow \n /d<e> disallow")
 }
 
-// House: for a Disallow rule the escaped and the plain form of a reserved octet in
-// a query are equal, as in the table of RFC 9309, 2.2.2
-// (/foo/bar?baz=http%3A%2F%2Ffoo.bar), although its text distinguishes them. For an
-// Allow rule, and in the path, they are different.
+// House: for a Disallow rule the escaped and the plain form of a reserved octet in a query are
+// equal, as in the table of RFC 9309, 2.2.2 (/foo/bar?baz=http%3A%2F%2Ffoo.bar), although the
+// text of the RFC distinguishes them. For an Allow rule the two forms are different, and in the
+// path they are, too.
 func TestHousePoliteUnion(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a?u=http://b\nDisallow: /c?u=http%3A%2F%2Fd\nDisallow: /*&sort=\n", "wrenbot", `
 /a?u=http://b            disallow 2
@@ -185,15 +184,15 @@ func TestHouseDotSegments(t *testing.T) {
 /a?/../secret        allow
 /.git/config         disallow
 /a/.                 allow`)
-	// They are removed from a Disallow, too, but not from an Allow, which then matches
-	// nothing.
+	// Dot segments are also removed from a Disallow, but not from an Allow. The Allow then
+	// matches nothing.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../b\nDisallow: /../\nDisallow: /.\n", "wrenbot",
 		"/b disallow \n /a allow \n / allow \n /.x disallow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
 }
 
-// House: dot segments after a wildcard or in a query are kept: the segment before
-// them is unknown.
+// House: dot segments after a wildcard or in a query are kept, because the segment before them
+// is unknown.
 func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../c*/../d\nDisallow: /e?/../f\nDisallow: /g*/./h\n", "wrenbot", `
 /c?/../d     disallow
@@ -207,7 +206,7 @@ func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
 /g/h         allow`)
 }
 
-// House: the last unit of a UTF-16 file counts: a character, the second half of a
+// House: the last unit of a UTF-16 file counts. It may be a character, the second half of a
 // pair, or the first half of an incomplete pair.
 func TestHouseUTF16LastUnit(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -224,7 +223,7 @@ func TestHouseUTF16LastUnit(t *testing.T) {
 		asks(t, RFC9309, encode("", 0xDC26), "wrenbot", "/a%EF%BF%BD disallow \n /ab allow")
 		asks(t, RFC9309, encode("", 0xD83D, 'b'), "wrenbot", "/a%EF%BF%BDb disallow \n /ab allow")
 	}
-	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} { // without a mark
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} { // without a byte order mark
 		file := string(utf16Body("# Zo\u00eb\nUser-agent: *\nDisallow: /a", order)[2:])
 		asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow")
 		asks(t, Google, file, "wrenbot", "/a allow")
@@ -234,8 +233,7 @@ func TestHouseUTF16LastUnit(t *testing.T) {
 	}
 }
 
-// House: a Disallow that is not UTF-8 counts in all its forms, including those of
-// its query.
+// House: a Disallow that is not UTF-8 counts in all its readings, including those of its query.
 func TestHouseLatin1Query(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /caf\xE9?u=%2Fb\n", "wrenbot", `
 /caf%E9?u=%2Fb     disallow
@@ -246,8 +244,8 @@ func TestHouseLatin1Query(t *testing.T) {
 /caf?u=/b          allow`)
 }
 
-// House: aliases are further names of the same crawler. The groups of all names are
-// combined, and replace the "*" groups.
+// House: aliases are further names of the same crawler. The groups of all names are combined,
+// and together they replace the "*" groups.
 func TestHouseAliases(t *testing.T) {
 	f := Parse([]byte("User-agent: oldbot\nDisallow: /a\nUser-agent: *\nDisallow: /\nUser-agent: wrenbot\nDisallow: /b\n"), RFC9309)
 	g := f.Group("wrenbot", "oldbot")
@@ -261,7 +259,8 @@ func TestHouseAliases(t *testing.T) {
 	}
 }
 
-// House: an ignored Allow and an empty rule end a list of agents, too.
+// House: an Allow that is ignored ends a list of User-agent lines, too, and so does an empty
+// rule.
 func TestHouseAnyRuleEndsAgentList(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nAllow: x\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow:\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")

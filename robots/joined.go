@@ -2,16 +2,15 @@ package robots
 
 import "strings"
 
-// If an editor or a transfer removed line ends, a value contains further
-// records: "User-agent: * Disallow: /". RFC 9309 does not describe such lines,
-// and read literally they open the site. So a Disallow in the value of another
-// record counts, for the crawlers named before it. Joined records only add
-// rules: a crawler that is named in one falls back to "*" as before, and an
-// Allow in one is ignored. The value of a rule is not searched, since a path
-// may contain anything.
+// If an editor or a transfer has removed line ends, a value contains further records:
+// "User-agent: * Disallow: /". RFC 9309 does not describe such lines, and read literally they
+// allow the whole site. So a Disallow inside the value of another record counts for the
+// crawlers that are named before it. Joined records only add rules. A crawler that only a
+// joined record names still uses the "*" groups, and an Allow in a joined record is ignored.
+// The value of a rule is not searched, since a path may contain anything.
 
-// joinedKeys are the keys that are searched for inside a value. A key that ends
-// in another comes before it.
+// joinedKeys are the keys that are searched for inside a value. "disallow" must come before
+// "allow", because it ends with "allow".
 var joinedKeys = [...]struct {
 	name string
 	kind kind
@@ -20,9 +19,9 @@ var joinedKeys = [...]struct {
 	{"crawl-delay", delayLine}, {"sitemap", sitemapLine},
 }
 
-// findJoined finds the first joined key, with its colon, in text[from:end], and returns
-// where the key and its value begin. Without such a key it returns end twice, and
-// unknownLine.
+// findJoined finds the first joined key, with its colon, in text[from:end]. It returns the
+// offsets at which the key and its value begin. If there is no such key, it returns end, end
+// and unknownLine.
 func findJoined(text string, from, end int) (key, value int, k kind) {
 	for i := from; i < end; {
 		n := strings.IndexByte(text[i:end], ':')
@@ -53,7 +52,7 @@ func (f *File) addJoined() {
 	if cut == 0 && key > int(e.start) && isSpace(f.text[key-1]) {
 		f.entries[len(f.entries)-1].end = head.end
 	} else if e.kind == agentLine {
-		f.entries = append(f.entries, head) // the whole value was another name
+		f.entries = append(f.entries, head) // the entry with the whole value holds another name
 	}
 	for k != unknownLine {
 		next, nextValue, nextKind := findJoined(f.text, value, int(e.end))
@@ -70,7 +69,7 @@ func (f *File) addJoined() {
 	}
 }
 
-// span returns text[start:end] without the white space at both ends.
+// span returns the bounds of f.text[start:end] without the white space at both ends.
 func (f *File) span(start, end int) (uint32, uint32) {
 	for start < end && isSpace(f.text[start]) {
 		start++

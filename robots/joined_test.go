@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// House: a Disallow in the value of another record counts. The file lost its line
-// ends, and an unclear line blocks more.
+// House: a Disallow in the value of another record counts. The file has lost its line ends, and
+// an unclear line blocks more.
 func TestHouseLinesJoined(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * Disallow: /", "wrenbot", "/ disallow 1 \n /a disallow 1 \n /robots.txt allow")
 	for _, file := range []string{
@@ -31,28 +31,27 @@ func TestHouseLinesJoined(t *testing.T) {
 	}
 }
 
-// House: a joined record only adds rules. It removes no crawler from the "*"
-// groups, ends no list of agents, and allows nothing.
+// House: a joined record only adds rules. It does not remove a crawler from the "*" groups,
+// does not end a list of User-agent lines, and allows nothing.
 func TestHouseLinesJoinedOnlyAdd(t *testing.T) {
-	// The names of a joined line do not own a group.
+	// A crawler that is named only in a joined record has no group of its own.
 	asks(t, RFC9309, "User-agent: larkbot Disallow: /x User-agent: wrenbot Disallow: /y\nUser-agent: *\nDisallow: /z\n", "wrenbot",
 		"/x allow \n /y disallow \n /z disallow")
 	asks(t, RFC9309, "User-agent: wrenbotDisallow: /y\nUser-agent: *\nDisallow: /z\n", "wrenbot", "/y disallow \n /z disallow")
-	// A crawler with its own group does not get that of "*".
+	// A crawler with its own group does not get the rules of the "*" group.
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: * Disallow: /z\n", "wrenbot", "/x disallow \n /z allow")
-	// The list of agents continues.
+	// The list of User-agent lines continues.
 	asks(t, RFC9309, "User-agent: wrenbot Disallow: /x\nUser-agent: larkbot\nDisallow: /y\n", "wrenbot", "/x disallow \n /y disallow")
-	// A Disallow after the line applies to its names, too; an Allow does not.
+	// A Disallow after the line applies to the names in the line, too. An Allow does not.
 	asks(t, RFC9309, "User-agent: larkbot Disallow: /x User-agent: wrenbot\nDisallow: /y\nAllow: /y/z\nUser-agent: finchbot\nDisallow: /f\n", "wrenbot",
 		"/x allow \n /y/z disallow \n /f allow")
-	// A new group ends this.
+	// After a new group begins, a Disallow no longer applies to the names in the line.
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: larkbot Disallow: /y\n", "wrenbot", "/x disallow \n /y allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nSitemap: https://robots.test/ User-agent: a User-agent: larkbot Disallow: /y\nDisallow: /z", "wrenbot",
 		"/x disallow \n /y allow \n /z disallow")
 }
 
-// House: paths and comments are not searched for records. In the other dialects no
-// value is.
+// House: paths and comments are not searched for records. The other dialects search no values.
 func TestHouseNotJoined(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a Disallow: /b\n# Disallow: /c\nAllow: /d Disallow: /e\n", "wrenbot",
 		"/a allow \n /a%20Disallow:%20/b disallow \n /b allow \n /c allow \n /e allow")
@@ -62,8 +61,8 @@ func TestHouseNotJoined(t *testing.T) {
 	}
 }
 
-// In a line that a limit cuts, the names begin no group, a cut name does not count,
-// and the beginning of a cut Disallow counts.
+// In a line that a limit cuts, the names begin no group, and a cut name does not count. The
+// beginning of a cut Disallow counts.
 func TestHouseLinesJoinedAndCut(t *testing.T) {
 	long := strings.Repeat(" Disallow: /x", maxLine/13+1)
 	asks(t, RFC9309, "User-agent: * Disallow: /a"+long, "wrenbot", "/a disallow 1 \n /b allow")

@@ -5,7 +5,7 @@ type kind uint8
 
 const (
 	unknownLine kind = iota
-	blankLine        // only in dialect Koster1996: it ends a record there
+	blankLine        // only in dialect Koster1996, where a blank line ends a record
 	agentLine
 	allowLine
 	disallowLine
@@ -21,10 +21,9 @@ const (
 	licenseLine
 )
 
-// isAgentTypo reports whether key is a misspelling of User-agent that counts.
-// The lists here and in isDisallowTypo are the union of those of
-// google/robotstxt and crawler-commons. There is no list for Allow: an unclear
-// line must never permit more.
+// isAgentTypo reports whether key is an accepted misspelling of User-agent. The lists of
+// misspellings here and in isDisallowTypo combine those of google/robotstxt and
+// crawler-commons. There is no list for Allow, because an unclear line must never permit more.
 func isAgentTypo(key string) bool {
 	return hasPrefixFold(key, "user-agent") || hasPrefixFold(key, "useragent") ||
 		hasPrefixFold(key, "user agent") || hasPrefixFold(key, "user_agent") ||
@@ -47,16 +46,16 @@ func isDisallowTypo(key string) bool {
 	return false
 }
 
-// googleDisallow reports whether google/robotstxt takes key for Disallow: by
-// its beginning, with five misspellings.
+// googleDisallow reports whether google/robotstxt reads key as Disallow. The library compares
+// the beginning of the key, and accepts five misspellings.
 func googleDisallow(key string) bool {
 	return hasPrefixFold(key, "disallow") || hasPrefixFold(key, "dissallow") ||
 		hasPrefixFold(key, "dissalow") || hasPrefixFold(key, "disalow") ||
 		hasPrefixFold(key, "diasllow") || hasPrefixFold(key, "disallaw")
 }
 
-// keyKind returns the kind of a key without white space around it. exact is
-// false for an accepted misspelling.
+// keyKind returns the kind of key, which must have no white space at its ends. exact is false
+// for an accepted misspelling.
 func keyKind(key string, d Dialect) (k kind, exact bool) {
 	switch key { // the usual spellings, which need no folding
 	case "":

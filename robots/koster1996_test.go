@@ -50,9 +50,9 @@ func TestKosterPathOnly(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /a?b\nDisallow: /c\n", "wrenbot", "/a?b allow \n /c?d disallow")
 }
 
-// "The format logically consists of a non-empty set of records, separated by
-// blank lines." (3.2) A comment line separates nothing, and what follows a
-// blank line without a User-agent line belongs to no record.
+// "The format logically consists of a non-empty set of records, separated by blank lines."
+// (3.2) A comment line separates nothing. Lines after a blank line that have no User-agent line
+// belong to no record.
 func TestKosterRecords(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\n# no blank\nDisallow: /a\n \t\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
@@ -69,7 +69,7 @@ func TestKosterDefaultRecord(t *testing.T) {
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /\n", "wrenbot", "/ allow")
 }
 
-// Only the first record with the name applies; it may begin with several lines
+// Only the first record with the name applies. A record may begin with several User-agent lines
 // (3.2.1).
 func TestKosterFirstRecord(t *testing.T) {
 	const file = "User-agent: heron\nUser-agent: wrenbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n"
@@ -77,8 +77,8 @@ func TestKosterFirstRecord(t *testing.T) {
 	asks(t, Koster1996, file, "heron", "/a disallow \n /b allow")
 }
 
-// Names are compared as substrings, ignoring case: in the draft the value contains
-// the robot's name, in the Guide the robot's name contains the value.
+// Names are compared as substrings, without regard to case. In the draft the value contains the
+// name of the robot. In the Guide the name of the robot contains the value.
 func TestKosterNamesAreSubstrings(t *testing.T) {
 	for _, value := range []string{"WrenBot", "wrenbot/2.0", "the wrenbot robot", "wren"} {
 		asks(t, Koster1996, "User-agent: "+value+"\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")

@@ -3,12 +3,12 @@ package robots
 // maxLicenses is the largest number of License lines in the Signals of an answer.
 const maxLicenses = 16
 
-// licensesFor returns the License lines that concern a crawler: those of its own groups,
-// or, if these have none, those of the whole file (RSL 1.0, section 4). A line before the
-// first group belongs to the whole file. So does a line after a group and a blank line:
-// owners write it there like a Sitemap line, and since RFC 9309 gives blank lines no
-// meaning, it may be meant for every crawler. Any other line in the group of another
-// crawler is ignored.
+// licensesFor returns the values of the License lines that concern a crawler: those of its own
+// groups, or those of the whole file if its own groups have none (RSL 1.0, section 4). A
+// License line before the first group belongs to the whole file. A License line after a group
+// and a blank line also belongs to the whole file: site owners write it there like a Sitemap
+// line, and since RFC 9309 gives blank lines no meaning, it may be meant for every crawler. Any
+// other License line in the group of another crawler is ignored.
 func (f *File) licensesFor(sel *selection) []string {
 	var own, all []string
 	add := func(list *[]string, value string) {
@@ -57,7 +57,8 @@ func (f *File) licensesFor(sel *selection) []string {
 	return all
 }
 
-// blankLineIn reports whether a line of text other than its first and last is blank.
+// blankLineIn reports whether text has a blank line that is neither its first nor its last
+// line.
 func blankLineIn(text string) bool {
 	lines := newLines(text)
 	for {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A License line counts for the crawlers of its group; one in no group counts for
-// crawlers whose group has none.
+// A License line counts for the crawlers of its group. A License line in no group counts for
+// crawlers whose own group has none.
 func TestLicenseLinesOfGroups(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"of the file", "License: /g\nUser-agent: *\nDisallow:", "/g"},
@@ -68,8 +68,7 @@ func TestStatementsBeforeTheFirstGroup(t *testing.T) {
 	}
 }
 
-// With any number of License lines, each byte between them is read a constant number of
-// times.
+// For any number of License lines, each byte between them is read a constant number of times.
 func BenchmarkManyLicenseLines(b *testing.B) {
 	file := []byte("User-agent: other\nDisallow: /\n" + strings.Repeat("License: /x\n", MaxBytes/12-10))
 	b.SetBytes(int64(len(file)))

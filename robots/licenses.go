@@ -1,14 +1,14 @@
 package robots
 
-// MaxLicensesRead is how many of the license documents that a robots.txt names a crawler
-// reads: the first ones.
+// MaxLicensesRead is the number of license documents that a crawler reads for one robots.txt.
+// It reads those that are named first.
 const MaxLicensesRead = 8
 
 // A License is a license document that a robots.txt or a page names.
 type License struct {
 	URL    string // of the document; empty if it is part of a page
 	Terms  *RSL   // nil if the document was not read
-	Unread string // why the document was not read, in which case it refuses every use; empty if it was read
+	Unread string // why the document was not read, which refuses every use; empty if it was read
 }
 
 // Licenses are the license documents of a site.

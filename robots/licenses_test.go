@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The statements of several documents are combined; each names its document.
+// The statements of several documents are combined. Each statement names its document.
 func TestStatementsOfLicensesNameTheirDocument(t *testing.T) {
 	doc := func(verb string) *RSL {
 		return ParseRSL([]byte(`<rsl><content url="/p"><license><` + verb + `>ai-train</` + verb + `></license></content></rsl>`))

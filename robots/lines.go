@@ -2,13 +2,13 @@ package robots
 
 import "strings"
 
-// lines splits a text at CR, LF or CRLF (RFC 9309, 2.2; Google's page names the
-// same three). Nothing else ends a line.
+// lines splits a text into lines at CR, LF or CRLF (RFC 9309, 2.2; Google's page names the same
+// three). Nothing else ends a line.
 type lines struct {
 	text   string
 	pos    int // where the next line begins
-	lf, cr int // the next LF and CR at or after pos; len(text) if no more come
-	number int // of the line last returned, from 1
+	lf, cr int // offsets of the next LF and CR at or after pos; len(text) if no more come
+	number int // of the line that next returned last, from 1
 	done   bool
 }
 
@@ -25,8 +25,8 @@ func find(text string, from int, c byte) int {
 	return len(text)
 }
 
-// next returns the span of the next line without its line end. It reads each
-// byte a constant number of times, even if the text mixes line ends.
+// next returns the start and the end of the next line, without its line end. It reads each byte
+// a constant number of times, even if the text mixes line ends.
 func (l *lines) next() (start, end int, ok bool) {
 	if l.done {
 		return 0, 0, false
@@ -53,11 +53,11 @@ func (l *lines) next() (start, end int, ok bool) {
 // finder finds the next occurrence of an octet that is rare in a text.
 type finder struct {
 	c    byte
-	next int // the first c at or after the last start
+	next int // offset of the first c at or after the last start
 }
 
-// cut returns the index of the first c in text[start:end], or end if there is
-// no c. start must not be smaller than in the call before.
+// cut returns the index of the first c in text[start:end], or end if there is no c. start must
+// not be smaller than in the previous call.
 func (f *finder) cut(text string, start, end int) int {
 	if f.next < start {
 		f.next = find(text, start, f.c)

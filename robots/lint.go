@@ -11,8 +11,8 @@ import (
 
 // Problem is a mistake in a file, or a line that its owner may not have meant.
 type Problem struct {
-	Line    int    // from 1; also 1 if it is about the whole file
-	Column  int    // in bytes, from 1; also 1 if it is about the whole line
+	Line    int    // from 1; 1 if the problem is about the whole file
+	Column  int    // in bytes, from 1; 1 if the problem is about the whole line
 	Code    string // stable, for example "misspelt-key"
 	Message string // what is wrong
 	Hint    string // how to correct it; may be empty
@@ -23,7 +23,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%d:%d: %s (%s)", p.Line, p.Column, p.Message, p.Code)
 }
 
-// maxProblems bounds what Problems returns.
+// maxProblems is the largest number of problems that Problems returns.
 const maxProblems = 1000
 
 // Problems returns the mistakes in the file and the lines that its owner may not
@@ -92,18 +92,18 @@ type linter struct {
 	file *File
 	list []Problem
 
-	line  int // the current one
-	begin int // where it begins in the text
+	line  int // number of the current line
+	begin int // offset in the text at which the current line begins
 
 	agents int            // User-agent lines at the beginning of the current group
-	last   int            // the line of the last of them
-	ruled  bool           // a rule has come after them
+	last   int            // number of the last of these User-agent lines
+	ruled  bool           // a rule has come after these User-agent lines
 	early  bool           // rule-outside was reported
 	html   bool           // the file is a page
-	seen   map[string]int // line of each name
-	named  map[string]int // how many groups name it
-	names  []string       // of the current group
-	rules  []int          // of the current group, in the table of lines
+	seen   map[string]int // number of the line that first has each name
+	named  map[string]int // number of groups that have each name
+	names  []string       // names of the current group
+	rules  []int          // indexes in file.entries of the rules of the current group
 	ended  []lintGroup
 
 	licenses []string // the first MaxLicensesRead License values, and one more
@@ -115,10 +115,11 @@ type lintGroup struct {
 	rules []int
 }
 
-// wholeLine is the offset of a problem that concerns a whole line.
+// wholeLine is the offset that report takes for a problem of a whole line.
 const wholeLine = -1
 
-// report adds a problem at an offset of the text, or wholeLine.
+// report adds a problem at the offset at of the text, or for the current line if at is
+// wholeLine.
 func (l *linter) report(at int, code, message, hint string) {
 	if len(l.list) >= maxProblems {
 		return
@@ -145,7 +146,7 @@ func (l *linter) wholeFile() {
 	}
 }
 
-// lines checks all lines, those with an entry in the table and the others.
+// lines checks all lines, those with an entry in File.entries and the others.
 func (l *linter) lines() {
 	f, next := l.file, 0
 	for s := newLines(f.text); len(l.list) < maxProblems; {
@@ -198,7 +199,7 @@ func (l *linter) other(start, end int) {
 	l.report(at, "unknown-key", quote(key)+" is not a key that crawlers know; the line is ignored", hint)
 }
 
-// entry checks entry i, on a line that ends at end.
+// entry checks f.entries[i], which is on a line that ends at offset end.
 func (l *linter) entry(i, end int) {
 	f := l.file
 	e := &f.entries[i]
@@ -246,7 +247,7 @@ func (l *linter) entry(i, end int) {
 	l.joined(i, end)
 }
 
-// joined reports records in the value of entry i.
+// joined reports the joined records that follow entry i.
 func (l *linter) joined(i, end int) {
 	f := l.file
 	e := &f.entries[i]
@@ -365,8 +366,8 @@ func nearestKey(key string) string {
 	return name
 }
 
-// distance returns the number of octets to insert, delete, replace or swap with
-// the next one to turn a into b.
+// distance returns how many changes turn a into b. A change inserts, deletes or replaces an
+// octet, or swaps an octet with the next octet.
 func distance(a, b string) int {
 	prev, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
@@ -389,7 +390,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// quote returns s, a piece of the file, in quotes and clipped.
+// quote returns s, a part of the file, in quotes. It clips a long s.
 func quote(s string) string { return strconv.Quote(clip(s)) }
 
 func clip(s string) string {

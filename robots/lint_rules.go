@@ -107,7 +107,7 @@ func (l *linter) wildcards(value string, at int) {
 	}
 }
 
-// endGroup ends the current group and keeps its rules for groups.
+// endGroup ends the current group and keeps its rules for the method groups.
 func (l *linter) endGroup() {
 	if l.agents > 0 && !l.ruled {
 		l.line = l.last
@@ -119,9 +119,9 @@ func (l *linter) endGroup() {
 	l.agents, l.ruled, l.rules, l.names = 0, false, nil, nil
 }
 
-// groups compares the rules within each group. If one of its names has other
-// groups, too, the rules of all of them are combined: a rule that is redundant
-// in one group may then have an effect.
+// groups compares the rules within each group. If a name of the group has other groups, too,
+// the rules of all these groups are combined. A rule that is redundant in one group may then
+// have an effect.
 func (l *linter) groups() {
 	for _, g := range l.ended {
 		alone := true
@@ -134,8 +134,8 @@ func (l *linter) groups() {
 	}
 }
 
-// compare reports the rules of one group that have no effect. alone says that
-// the group is not combined with others.
+// compare reports the rules of one group that have no effect. alone is true if the group is not
+// combined with other groups.
 func (l *linter) compare(rules []int, alone bool) {
 	f := l.file
 	var b builder
@@ -167,8 +167,8 @@ func (l *linter) compare(rules []int, alone bool) {
 		return
 	}
 	set := b.build(RFC9309)
-	// The rules with wildcards are sorted by falling rank, so only the first of
-	// each access matters.
+	// The wildcards are sorted by falling rank. Only the first that allows and the first that
+	// disallows matter.
 	var first [2]*rank
 	for k := len(set.wilds) - 1; k >= 0; k-- {
 		r := &set.wilds[k].rank
@@ -193,10 +193,11 @@ func accessKey(text string, allow bool) string {
 	return "d" + text
 }
 
-// redundant reports a literal that an Allow of the same text overrules, or that
-// has the access of the longest other literal it begins with. It is needed if a
-// wildcard rule of the opposite access outranks that other literal: opposite is
-// the highest rank of these rules, nil if there are none.
+// redundant reports literal i if it has no effect. The literal has no effect if an Allow with
+// the same text overrules it. It also has no effect if the longest other literal that it begins
+// with has the same access, unless a wildcard rule of the opposite access outranks that other
+// literal. opposite is the highest rank of the wildcard rules of the opposite access, or nil if
+// there are no such rules.
 func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]
@@ -218,8 +219,8 @@ func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	l.reportRule(e, "redundant", fmt.Sprintf("%s of line %d covers it already", quote(f.value(&f.entries[set.literals[up].rank.index()])), f.entries[set.literals[up].rank.index()].line), "remove it")
 }
 
-// reportRule reports a problem of a rule that is not on the current line. It is
-// called after all lines were checked.
+// reportRule reports a problem of a rule that is not on the current line. It is called after
+// all lines were checked.
 func (l *linter) reportRule(e *entry, code, message, hint string) {
 	l.line = int(e.line)
 	l.begin = strings.LastIndexAny(l.file.text[:e.start], "\r\n") + 1

@@ -9,24 +9,21 @@ import (
 // on the stack. The normal form is at most three times as long.
 const stackTarget = 500
 
-// Match returns the verdict for a target: the path and query of a URL as they
-// are sent in a request, as Target returns them. It needs time linear in the
-// length of the rules and of target, and does not allocate unless target is
-// unusually long and not in normal form.
+// Match returns the verdict for a target: the path and query of a URL as they are sent in a
+// request, and as Target returns them. Match needs time linear in the length of the rules and
+// of target. It does not allocate unless target is unusually long and not in normal form.
 //
-// In dialect RFC9309 the longest matching rule decides, and Allow if two are
-// equally long. A target that no rule matches is allowed; /robots.txt always is
-// (RFC 9309, 2.2.2). "*" matches any octets and a final "$" the end (2.2.3).
-// Rule and target are compared in one normal form, see the package
-// documentation. A Disallow rule also matches if reserved octets of the query
-// are escaped on one side only, as in the table of RFC 9309.
+// In dialect RFC9309 the longest matching rule decides. If an Allow and a Disallow are equally
+// long, the Allow decides. A target that no rule matches is allowed. The target /robots.txt is
+// always allowed (RFC 9309, 2.2.2). "*" matches any octets, and a final "$" matches the end of
+// the target (2.2.3). Rule and target are compared in one normal form, see the package
+// documentation. A Disallow rule also matches if reserved octets of the query are escaped only
+// in the rule or only in the target, as in the table of RFC 9309.
 //
-// In dialect Koster1996 the first matching rule decides and only the path is
-// matched (3.2.2).
+// In dialect Koster1996 the first matching rule decides, and only the path is matched (3.2.2).
 //
-// A target begins with a slash. Any other string, such as a whole URL or an
-// empty string, is disallowed with the reason NoTarget: use MatchURL for a URL.
-// The zero Group defers.
+// A target begins with a slash. Any other string, such as a whole URL or an empty string, is
+// disallowed with the reason NoTarget: use MatchURL for a URL. The zero Group defers.
 func (g *Group) Match(target string) Verdict {
 	if target == "" || target[0] != '/' {
 		return Verdict{Access: Disallow, Reason: NoTarget}
@@ -50,11 +47,10 @@ func (g *Group) Match(target string) Verdict {
 	return g.matchRaw(target, make([]byte, 0, 3*len(target)), nil)
 }
 
-// MatchURL returns the verdict for a URL, or for a path and query: that of Match
-// for the result of Target. If Target returns an error, the URL is disallowed
-// with the reason NoTarget. A URL of another site than that of the robots.txt is
-// disallowed with the reason OtherSite, if the site is known (from ParseFor or a
-// Snapshot). Sites are compared in the form that Locate returns.
+// MatchURL returns the verdict for a URL, or for a path and query: the verdict of Match for the
+// result of Target. If Target returns an error, the URL is disallowed with the reason NoTarget.
+// If the site of the robots.txt is known (from ParseFor or a Snapshot), a URL of another site
+// is disallowed with the reason OtherSite. Sites are compared in the form that Locate returns.
 func (g *Group) MatchURL(rawURL string) Verdict {
 	target, err := Target(rawURL)
 	if err != nil {
@@ -89,12 +85,12 @@ func (g *Group) matchFixed(target string) Verdict {
 	return *g.fixed
 }
 
-// matchRaw matches a target that may not be in the form of the dialect. buf has
-// capacity for the normal form.
+// matchRaw matches a target that may not be in the normal form of the dialect. buf has room for
+// the normal form.
 func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 	switch g.rules.dialect {
 	case Google:
-		// The library has the path in a C string.
+		// google/robotstxt keeps the path in a C string, which ends at the first NUL.
 		if i := strings.IndexByte(target, 0); i >= 0 {
 			target = target[:i]
 		}
@@ -113,7 +109,7 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 		return Verdict{Access: Allow, Reason: RobotsFile}
 	}
 	best := g.rules.match(view(buf), false)
-	// A Disallow rule may contain unescaped what the query has escaped.
+	// A Disallow rule may contain octets unescaped that are escaped in the query.
 	if q := strings.IndexByte(view(buf), '?'); q >= 0 && strings.IndexByte(view(buf[q:]), '%') >= 0 {
 		if spare == nil {
 			spare = make([]byte, 0, len(buf))
@@ -149,8 +145,8 @@ func (g *Group) verdict(best rank) Verdict {
 	return v
 }
 
-// match returns the highest rank of the rules that match target, or 0 if none
-// does. If disallow is true, only Disallow rules are considered.
+// match returns the highest rank of the rules that match target, or 0 if no rule matches. If
+// disallow is true, only Disallow rules are considered.
 func (s *ruleSet) match(target string, disallow bool) rank {
 	best := s.matchLiteral(target, disallow)
 	n := len(s.wilds)
@@ -188,11 +184,11 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 	return best
 }
 
-// longest returns the index of the longest literal that target begins with, or
-// -1 if no literal matches.
+// longest returns the index of the longest literal that target begins with, or -1 if no literal
+// matches.
 //
-// Every literal that target begins with is also a prefix of the last literal
-// that sorts at or before target, so the chain of that literal contains it.
+// Let last be the last literal that sorts at or before target. Every literal that target begins
+// with is a prefix of last, so the chain of up links from last contains it.
 func (s *ruleSet) longest(target string) int32 {
 	key := keyOf(target)
 	lo, hi := 0, len(s.keys)
@@ -212,7 +208,7 @@ func (s *ruleSet) longest(target string) int32 {
 	if strings.HasPrefix(target, l.text) {
 		return i
 	}
-	// The literal differs from target after n octets: take its longest prefix
+	// The literal differs from target after n octets. Follow its up links to the longest prefix
 	// of at most n octets.
 	n := 0
 	for n < len(l.text) && l.text[n] == target[n] {
@@ -224,9 +220,8 @@ func (s *ruleSet) longest(target string) int32 {
 	return i
 }
 
-// matches reports whether w matches target. Each segment is matched at its first
-// occurrence, which leaves the most octets for the others, so there is no
-// backtracking.
+// matches reports whether w matches target. Each segment is matched at its first occurrence,
+// which leaves the most octets for the following segments. So there is no backtracking.
 func (s *ruleSet) matches(w *wildcard, target string) bool {
 	segs := s.segments[w.first:w.last]
 	if !strings.HasPrefix(target, segs[0]) {

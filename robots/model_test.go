@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// The model is a second robots.txt matcher, written for clarity: it parses the file
-// for each match, tries every rule, and matches by filling a table. The package
-// must give the same verdicts and lines.
+// The model is a second robots.txt matcher, written for clarity. It parses the file for each
+// match, tries every rule, and matches by filling a table. The package must give the same
+// verdicts and lines as the model.
 
 type modelRule struct {
 	allow    bool
 	line     int
 	pattern  string // in normal form
 	length   int
-	disallow string // a second form that counts for Disallow, or ""
+	disallow string // a second normal form that counts for Disallow, or ""
 }
 
-// modelMatch returns the verdict for one agent.
+// modelMatch returns the verdict for one agent, and the line that decides.
 func modelMatch(d Dialect, file, agent, target string) (Access, int) {
 	path, loose := target, ""
 	switch d {
@@ -277,8 +277,8 @@ func modelDots(s string) string {
 	return path
 }
 
-// modelRuleDots removes them from a Disallow, before its first wildcard or query,
-// except in the last segment.
+// modelRuleDots removes dot segments from a Disallow, before its first wildcard or query. It
+// keeps the last segment.
 func modelRuleDots(p string) string {
 	body := strings.TrimSuffix(p, "$")
 	end := len(body)
@@ -290,7 +290,7 @@ func modelRuleDots(p string) string {
 	if i < 0 {
 		return p
 	}
-	// A segment that is not a dot segment keeps the last one unresolved.
+	// The added segment "x" is not a dot segment, so the last segment is not resolved.
 	out := strings.TrimSuffix(modelDots(head[:i]+"/x"), "x")
 	if out = out + head[i+1:]; out == "/" && end == len(body) {
 		return p
@@ -325,8 +325,8 @@ func modelKoster(s string) string {
 	})
 }
 
-// modelTable matches a pattern with wildcards by filling a table: row[j] says
-// whether the pattern so far matches the first j octets.
+// modelTable matches a pattern with wildcards by filling a table: row[j] is true if the part of
+// the pattern so far matches the first j octets.
 func modelTable(pattern, s string) bool {
 	row := make([]bool, len(s)+1)
 	row[0] = true

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The normal form of dialect RFC9309. One function makes it for rules and URLs,
-// so that octets can be compared (RFC 9309, 2.2.2; RFC 3986, 6.2.2):
+// The normal form of dialect RFC9309. appendNormal makes it for rules and for URLs, so that
+// rules and URLs can be compared octet by octet (RFC 9309, 2.2.2; RFC 3986, 6.2.2):
 //
 //   - an escaped unreserved octet is decoded, once;
 //   - the hexadecimal digits of other escapes are upper-cased;
@@ -24,7 +24,7 @@ type class uint8
 const (
 	plain    class = 0
 	escaped  class = 1 << iota // not permitted in a URL
-	special                    // "%" and "$": depends on the octets after it
+	special                    // "%" and "$": depends on the octets after them
 	star                       // "*": depends on whether it is in a pattern
 	reserved                   // RFC 3986, 2.2
 	unreserved
@@ -49,8 +49,8 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// isNormal reports whether s, a path and query, is in normal form already, as
-// most URLs are. It may return false for a URL that is in normal form.
+// isNormal reports whether s, a path and query, is already in normal form, as most URLs are. It
+// may return false for a URL that is in normal form.
 func isNormal(s string) bool {
 	return classesOf(s)&(escaped|special|star) == 0 && !strings.Contains(s, "/.")
 }
@@ -82,8 +82,8 @@ func unhex(c byte) byte {
 	return lower(c) - 'a' + 10
 }
 
-// escapeAt returns the octet of the escape that begins at s[i], and whether a
-// valid one begins there.
+// escapeAt returns the octet that the escape at s[i] encodes. ok is false if no valid escape
+// begins at s[i].
 func escapeAt(s string, i int) (c byte, ok bool) {
 	if i+2 < len(s) && s[i] == '%' && isHex(s[i+1]) && isHex(s[i+2]) {
 		return unhex(s[i+1])<<4 | unhex(s[i+2]), true
@@ -91,12 +91,12 @@ func escapeAt(s string, i int) (c byte, ok bool) {
 	return 0, false
 }
 
-// appendNormal appends the normal form of s to dst. In a pattern "*" is a
-// wildcard and stays. Dot segments are left alone.
+// appendNormal appends the normal form of s to dst. If pattern is true, "*" is a wildcard and
+// is not escaped. Dot segments are not removed.
 func appendNormal(dst []byte, s string, pattern bool) []byte {
-	// An octet decoded right after a literal per cent sign could become part
-	// of a new escape. Such an octet stays escaped, so that the form is
-	// stable. loose counts the following octets for which that can happen.
+	// An octet that is decoded right after a literal per cent sign could become part of a new
+	// escape. Such an octet stays escaped, so that normalising twice gives the same form. loose
+	// is the number of following octets for which that can happen.
 	loose := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -133,7 +133,7 @@ func appendNormal(dst []byte, s string, pattern bool) []byte {
 	return dst
 }
 
-// hasDots reports whether the path of s may have a dot segment.
+// hasDots reports whether the path of s can have a dot segment.
 func hasDots(s string) bool {
 	for i := 0; i+1 < len(s); i++ {
 		if s[i] == '?' {
@@ -146,9 +146,9 @@ func hasDots(s string) bool {
 	return false
 }
 
-// removeDots removes the dot segments of the path of s, in place (RFC 3986,
-// 5.2.4). If whole is false, it leaves the last segment as it is: s is then a
-// rule, whose last segment may be incomplete, as "/." for "/.git".
+// removeDots removes the dot segments of the path of s, in place (RFC 3986, 5.2.4). If whole is
+// false, s is a rule, whose last segment may be incomplete ("/." for "/.git"): removeDots then
+// leaves the last segment as it is.
 func removeDots(s []byte, whole bool) []byte {
 	end := 0
 	for end < len(s) && s[end] != '?' {
@@ -188,10 +188,10 @@ func removeDots(s []byte, whole bool) []byte {
 	return append(out, s[end:]...)
 }
 
-// appendLoose appends s, a normal form, with the escaped reserved octets of
-// its query decoded, and reports whether any was decoded. The table of RFC 9309
-// escapes ":" and "/" in a query, although its text would keep them; in this
-// form both spellings are equal.
+// appendLoose appends s, which is in normal form, to dst, and decodes the escaped reserved
+// octets of its query. changed reports whether it decoded any. The table of RFC 9309 escapes
+// ":" and "/" in a query, although the text of the RFC would keep them. In this form both
+// spellings are equal.
 func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	query := false
 	for i := 0; i < len(s); i++ {

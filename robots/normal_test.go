@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The normal form of RFC 9309, by example: of a target and of a pattern.
+// Examples of the normal form of RFC 9309, for a target and for a pattern.
 func TestNormalForm(t *testing.T) {
 	for _, c := range []struct{ in, target, pattern string }{
 		{"/a-b_c.d~e", "/a-b_c.d~e", "/a-b_c.d~e"},
@@ -62,8 +62,8 @@ func TestRemoveDots(t *testing.T) {
 	}
 }
 
-// The scan for octets that must be changed reads eight at a time. It must find one
-// at any position.
+// The search for octets that must be changed reads eight octets at a time. It must find such an
+// octet at any position.
 func TestEachOffsetOfTheScan(t *testing.T) {
 	for length := range 33 {
 		for at := range length {
@@ -74,7 +74,7 @@ func TestEachOffsetOfTheScan(t *testing.T) {
 					t.Errorf("%q at %d of %d is not seen", c, at, length)
 				}
 			}
-			// The same for a verdict: %62 is a "b".
+			// The same for a verdict. %62 is a "b".
 			path := "/" + strings.Repeat("a", at)
 			asks(t, RFC9309, "User-agent: *\nDisallow: "+path+"b"+strings.Repeat("a", length-at)+"\n", "wrenbot",
 				path+"%62"+strings.Repeat("a", length-at)+" disallow \n "+path+"%63"+strings.Repeat("a", length-at)+" allow")

@@ -8,20 +8,20 @@ const (
 	// page. The rest of a longer file is ignored.
 	MaxBytes = 512000
 
-	// maxLine is the number of bytes of a line that are read, the limit of
-	// google/robotstxt. In dialect RFC9309 a longer line counts only if it
-	// is a Disallow, which then blocks more than its full path would.
+	// maxLine is the number of bytes of a line that are read. It is the limit of
+	// google/robotstxt. In dialect RFC9309 a longer line counts only if it is a Disallow. The
+	// cut path then blocks more than the full path would.
 	maxLine = 16663
 )
 
-// File is a parsed robots.txt. It is immutable and safe for concurrent use. The
-// groups of the zero File defer.
+// File is a parsed robots.txt. It is immutable and safe for concurrent use. The groups of the
+// zero File defer.
 //
-// A File keeps the text and one table of the lines with a known key. Group
-// compiles the rules of one crawler; the rules of others are not compiled.
+// A File keeps the text and one table of the lines with a known key. Group compiles the rules
+// of one crawler. The rules of other crawlers are not compiled.
 type File struct {
 	text    string
-	site    string  // scheme://authority/ the file is for; "" if unknown
+	site    string  // scheme://authority/ of the file; "" if unknown
 	entries []entry // never nil in a file that was parsed
 	dialect Dialect
 	over    bool // the body was longer than MaxBytes
@@ -29,7 +29,7 @@ type File struct {
 	utf16   bool
 }
 
-// entry is a line with a known key; its value is text[start:end].
+// entry is a line with a known key. Its value is text[start:end].
 type entry struct {
 	start, end uint32
 	line       int32
@@ -44,21 +44,21 @@ const (
 	noColon                     // white space in place of the colon
 	cutLine                     // the line continues beyond a limit
 	cutNUL                      // the line continues after a NUL byte
-	joinedLine                  // the record is in the value of another
+	joinedLine                  // the record is inside the value of another record
 )
 
-// Parse parses a robots.txt file. It never fails: it skips a line that cannot
-// be read, not the whole file (RFC 9309, 2.3.1.5). It copies body.
+// Parse parses a robots.txt file. It never fails: it skips lines that it cannot parse, and
+// reads the others (RFC 9309, 2.3.1.5). It copies body.
 //
-// Parse reads at most MaxBytes of body. In dialect Google it reads all of body,
-// as the library does: limit its length before the call.
+// Parse reads at most MaxBytes of body. In dialect Google it reads all of body, as the
+// google/robotstxt library does: limit the length of body before the call.
 func Parse(body []byte, d Dialect) *File {
 	return parse(body, "", d, false)
 }
 
-// ParseFor is like Parse for a file whose URL is known: robotsURL, in the form
-// that Locate returns. Relative Sitemap lines are then resolved, and rules
-// written as absolute URLs count for their own site only.
+// ParseFor is like Parse for a file whose URL is known. robotsURL has the form that Locate
+// returns. Relative Sitemap lines are then resolved, and a rule that is written as an absolute
+// URL counts only for the site of that URL.
 func ParseFor(robotsURL string, body []byte, d Dialect) *File {
 	return parse(body, robotsURL, d, false)
 }
@@ -80,15 +80,15 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 	return f
 }
 
-// decode returns the text of body without a byte order mark. RFC 9309 requires
-// UTF-8 (2.3). Dialect RFC9309 also reads UTF-16, with or without a mark:
-// otherwise the owner's rules would be lost.
+// decode returns the text of body without a byte order mark. RFC 9309 requires UTF-8 (2.3).
+// Dialect RFC9309 also reads UTF-16, with or without a byte order mark, because the owner's
+// rules would be lost otherwise.
 func (f *File) decode(body []byte) string {
 	if unit, mark := utf16Of(body); unit != nil && f.dialect == RFC9309 {
 		f.utf16 = true
 		return decodeUTF16(body[mark:], unit)
 	}
-	// An incomplete UTF-8 mark is skipped, too.
+	// An incomplete UTF-8 byte order mark is skipped, too.
 	const mark = "\xEF\xBB\xBF"
 	n := 0
 	for n < len(mark) && n < len(body) && body[n] == mark[n] {
@@ -104,8 +104,8 @@ type scanner struct {
 	nul, hash finder
 }
 
-// scan fills the table of lines. Nearly every line with a known key has a colon,
-// so the table is usually allocated once.
+// scan fills the table of lines, f.entries. Nearly every line with a known key has a colon, so
+// the table is usually allocated only once.
 func (f *File) scan() {
 	f.entries = make([]entry, 0, min(strings.Count(f.text, ":"), len(f.text)/5)+1)
 	s := scanner{lines: newLines(f.text), file: f, nul: finder{0, -1}, hash: finder{'#', -1}}
@@ -129,7 +129,7 @@ func (f *File) scan() {
 			continue
 		}
 		if n := len(f.entries); e.kind == blankLine && (n == 0 || f.entries[n-1].kind == blankLine) {
-			continue // several blank lines are like one
+			continue // several blank lines count as one
 		}
 		f.entries = append(f.entries, e)
 		if f.dialect == RFC9309 && e.kind != allowLine && e.kind != disallowLine {
@@ -145,7 +145,7 @@ func (s *scanner) read(e *entry, start, end int) bool {
 		e.kind = blankLine
 		return true
 	}
-	// A NUL ends the line, since google/robotstxt keeps it in a C string. If a
+	// A NUL ends the line, as in google/robotstxt, which keeps the line in a C string. If a
 	// comment begins before the cut, no part of the value was lost.
 	if i := s.nul.cut(text, start, end); i < end {
 		end = i
@@ -184,8 +184,8 @@ func (s *scanner) read(e *entry, start, end int) bool {
 	return true
 }
 
-// twoWords returns the index of the first blank in a line of exactly two words,
-// or -1 for any other line. Owners forget the colon.
+// twoWords returns the index of the first blank in a line of exactly two words, or -1 for any
+// other line. Such a line may be a record whose owner forgot the colon.
 func twoWords(s string) int {
 	sep := strings.IndexAny(s, " \t")
 	if sep < 0 || strings.ContainsAny(strings.TrimLeft(s[sep:], " \t"), " \t") {

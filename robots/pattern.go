@@ -29,9 +29,9 @@ func (b *builder) here() int32 { return int32(len(b.arena)) }
 func (b *builder) add(f *File, e *entry, index int) {
 	value, allow := f.value(e), e.kind == allowLine
 	if value == "" {
-		// An empty pattern has no effect: it has the lowest rank, and allows
-		// only what is allowed without it (RFC 9309, 2.2.2; the standard of
-		// 1994: allow all).
+		// An empty pattern has no effect. It has the lowest rank, and allows only what is also
+		// allowed without it (RFC 9309, 2.2.2; in the standard of 1994 an empty Disallow allows
+		// everything).
 		return
 	}
 	switch f.dialect {
@@ -70,7 +70,7 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 	}
 	b.loosen(p)
 	if !utf8.ValidString(value) {
-		// The rule read as ISO 8859-1.
+		// Also read the rule as ISO 8859-1.
 		b.latin1 = appendLatin1(b.latin1[:0], value)
 		j := len(b.patterns)
 		b.normal(view(b.latin1), false, index, true)
@@ -80,8 +80,8 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 	b.resolve(&b.patterns[i])
 }
 
-// loosen adds p with the reserved octets of its query unescaped, if it has
-// escaped ones.
+// loosen adds a copy of p in which the reserved octets of the query are not escaped. It adds
+// nothing if p has no escaped ones.
 func (b *builder) loosen(p pattern) {
 	text := view(b.arena[p.start:p.end]) // appending to the arena does not change it
 	q := strings.IndexByte(text, '?')
@@ -97,8 +97,8 @@ func (b *builder) loosen(p pattern) {
 	b.patterns = append(b.patterns, p)
 }
 
-// normal adds the pattern of value in the normal form of RFC 9309. copied is
-// true if value is not a piece of the file: then its text goes into the arena.
+// normal adds the pattern of value in the normal form of RFC 9309. copied is true if value is
+// not a part of the text of the file. The text of the pattern is then copied to the arena.
 func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	p := pattern{}
 	body := value
@@ -124,10 +124,10 @@ func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	b.patterns = append(b.patterns, p)
 }
 
-// resolve removes the dot segments of a Disallow pattern, since they are removed
-// from every URL. It does not change the part after a wildcard or the last
-// segment, which may be incomplete, nor a pattern that would then block the
-// whole site.
+// resolve removes the dot segments of a Disallow pattern, since they are removed from every
+// URL. It does not change the part from the first wildcard or "?" on. It does not change the
+// last segment before that part, which may be incomplete. It does not change a pattern that
+// would then block the whole site.
 func (b *builder) resolve(p *pattern) {
 	text := view(b.arena[p.start:p.end])
 	head, rest := text, ""
@@ -146,10 +146,10 @@ func (b *builder) resolve(p *pattern) {
 	p.end = b.here()
 }
 
-// ownPath returns the path for a Disallow value that begins with neither "/" nor
-// "*". An absolute URL counts for its own site; any other value is a path whose
-// slash was forgotten. If the site of the file is not known, the URL of a whole
-// site does not count either, because real files name other sites in that way.
+// ownPath returns the path for a Disallow value that begins with neither "/" nor "*". An
+// absolute URL counts only for its own site. Any other value is a path whose slash was
+// forgotten. If the site of the file is not known, the URL of a whole site does not count
+// either, because real files name other sites in that way.
 func (b *builder) ownPath(f *File, value string) (path string, ok bool) {
 	i := strings.Index(value, "://")
 	if i <= 0 || strings.ContainsAny(value[:i], "/?*") {
@@ -200,8 +200,8 @@ func (b *builder) addGoogle(value string, allow bool, index int) {
 	}
 }
 
-// addKoster adds a rule by the draft of 1996: there are no wildcards, and only
-// the order of the lines counts.
+// addKoster adds a rule by the draft of 1996. There are no wildcards, and only the order of the
+// lines counts.
 func (b *builder) addKoster(value string, index int) {
 	p := pattern{start: b.here(), rank: newRank(0, false, index)}
 	if value[0] != '/' {

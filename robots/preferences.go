@@ -13,12 +13,12 @@ type Preferences []preference
 type preference struct {
 	Use     string // in lower case: "train-ai", "search", "ai-input" ...
 	Granted bool   // y or yes; false for n or no
-	Line    int    // of robots.txt; 0 for a header field
+	Line    int    // number of the line in robots.txt; 0 for a header field
 }
 
-// Stated returns whether a use is granted, and whether any statement is about
-// it. Of several statements the most restrictive counts. "ai-train"
-// (Content-Signal) and "train-ai" (Content-Usage) are the same use.
+// Stated returns whether a use is granted, and whether any statement is about the use. If there
+// are several statements, the most restrictive counts. "ai-train" (Content-Signal) and
+// "train-ai" (Content-Usage) are the same use.
 func (p Preferences) Stated(use string) (granted, stated bool) {
 	granted = true
 	for _, s := range p {
@@ -63,21 +63,20 @@ func sameUse(a, b string) bool {
 	return equalFold(canonical(a), canonical(b))
 }
 
-// headerPreferences reads the values of the Content-Usage fields of an answer,
-// one element for each field line. Together they are one dictionary of RFC 9651
-// (draft-ietf-aipref-attach). If any part cannot be read, it returns nil.
+// headerPreferences parses the Content-Usage fields of an answer. Each element of values is the
+// value of one field line. All fields together are one dictionary of RFC 9651
+// (draft-ietf-aipref-attach). If any part cannot be parsed, headerPreferences returns nil.
 func headerPreferences(values []string) Preferences {
 	p, _ := parseUsage(strings.Join(values, ","), 0)
 	return p
 }
 
-// Preferences returns the statements of the file about the use of target, a path
-// and query: those of the Content-Usage lines (draft-ietf-aipref-attach) and
-// the Content-Signal lines of the group. A line may begin with a path pattern,
-// which is matched as in Allow and Disallow; a line without one is about
-// every target. Of the lines of each kind the one with the longest pattern
-// decides, and equally long ones are combined. A line before the first group
-// belongs to each group.
+// Preferences returns the statements of the file about the use of target, a path and query.
+// They come from the Content-Usage lines (draft-ietf-aipref-attach) and the Content-Signal
+// lines of the group. A line may begin with a path pattern, which is matched as in Allow and
+// Disallow. A line without a pattern is about every target. For each of the two kinds, the line
+// with the longest matching pattern decides, and lines with equally long patterns are combined.
+// A line before the first group belongs to each group.
 //
 // The statements do not say whether target may be requested: call Match first.
 func (g *Group) Preferences(target string) Preferences {
@@ -115,7 +114,8 @@ func (g *Group) preferences(k kind, target string) Preferences {
 	return best
 }
 
-// cutPath separates the optional path pattern from the statements.
+// cutPath splits value into its path pattern and its statements. Without a pattern, path is
+// "/".
 func cutPath(value string) (path, list string) {
 	if !strings.HasPrefix(value, "/") {
 		return "/", value
@@ -126,8 +126,8 @@ func cutPath(value string) (path, list string) {
 	return value, ""
 }
 
-// patternMatches reports whether a pattern in the form of RFC 9309 matches a
-// target, and returns the length of the pattern in normal form.
+// patternMatches reports whether a path pattern of RFC 9309 matches target, and returns the
+// length of the pattern in normal form.
 func patternMatches(value, target string) (length int, ok bool) {
 	if value == "/" {
 		return 1, true
@@ -155,8 +155,8 @@ func normalTarget(target string) string {
 	return string(b)
 }
 
-// parseUsage reads a dictionary of preferences, and reports whether it could be
-// read. Labels with a value other than the tokens y and n state nothing.
+// parseUsage parses a dictionary of preferences, and reports whether it is valid. A label whose
+// value is neither the token y nor the token n states nothing.
 func parseUsage(list string, line int) (Preferences, bool) {
 	type stated struct {
 		preference
@@ -184,15 +184,15 @@ func parseUsage(list string, line int) (Preferences, bool) {
 	return p, true
 }
 
-// headerSignals reads the values of the Content-Signal fields of an answer, one element
-// for each field line. An item that cannot be read is ignored.
+// headerSignals parses the Content-Signal fields of an answer. Each element of values is the
+// value of one field line. An item that cannot be parsed is ignored.
 func headerSignals(values []string) Preferences {
 	return parseSignal(strings.Join(values, ","), 0)
 }
 
-// parseSignal reads "search=yes, ai-train=no" (contentsignals.org). Owners also separate
-// statements by semicolons, put values in quotes, and write the "n" of Content-Usage: these
-// count if they refuse. An item that cannot be read is ignored.
+// parseSignal parses "search=yes, ai-train=no" (contentsignals.org). Site owners also separate
+// statements by semicolons, put values in quotes, and write the "n" of Content-Usage. Quoted
+// values and "n" count only if they refuse. An item that cannot be parsed is ignored.
 func parseSignal(list string, line int) Preferences {
 	var p Preferences
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {

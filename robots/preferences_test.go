@@ -32,8 +32,8 @@ Content-Usage: train-ai=y
 	}
 }
 
-// Statements for equal paths are combined, and the most restrictive counts. A
-// dictionary that cannot be read states nothing.
+// Statements for equal paths are combined, and the most restrictive counts. A dictionary that
+// cannot be parsed states nothing.
 func TestPreferencesCombine(t *testing.T) {
 	g := Parse([]byte(`User-agent: *
 Content-Usage: / train-ai=y, search=y
@@ -65,7 +65,7 @@ Content-Signal: /q search=no
 	}
 }
 
-// Preferences never change access, and never end a list of agents.
+// Preferences never change access, and never end a list of User-agent lines.
 func TestPreferencesAreNoRules(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nContent-Usage: train-ai=n\nContent-Signal: search=no\nUser-agent: larkbot\nDisallow: /a\n", "wrenbot", "/a disallow \n /b allow")
 }

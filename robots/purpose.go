@@ -24,8 +24,8 @@ var purposes = [...]Purpose{PurposeArchive, PurposeResearch, PurposeSearch, Purp
 // Purposes returns all purposes that can be declared.
 func Purposes() []Purpose { return slices.Clone(purposes[:]) }
 
-// Check returns an error if p is not one of Purposes and not empty: no statement
-// would refuse an unknown purpose.
+// Check returns an error if p is neither empty nor one of Purposes, because no statement would
+// refuse an unknown purpose.
 func (p Purpose) Check() error {
 	if p == "" || slices.Contains(purposes[:], p) {
 		return nil
@@ -33,9 +33,9 @@ func (p Purpose) Check() error {
 	return fmt.Errorf("%q is not one of %q", string(p), purposes)
 }
 
-// Uses returns the uses that p makes of a page: a statement that refuses one of
-// them refuses the purpose. Training a model, and answering with one, is also
-// text and data mining.
+// Uses returns the uses that p makes of a page. A statement that refuses one of these uses
+// refuses the purpose. Training a model is also text and data mining, and so is answering with
+// a model.
 func (p Purpose) Uses() []Use { return slices.Clone(p.uses()) }
 
 var (

@@ -2,13 +2,12 @@ package robots
 
 import "strings"
 
-// maxSitemaps bounds the list that Sitemaps returns.
+// maxSitemaps is the largest number of values that Sitemaps returns.
 const maxSitemaps = 10000
 
-// Sitemaps returns the values of the Sitemap lines, in file order, without
-// repetitions, at most 10,000. They belong to no group (Google's page) and may
-// name other hosts. A relative one is resolved if the file was parsed with
-// ParseFor, and otherwise returned as it is.
+// Sitemaps returns the values of the Sitemap lines, in file order, without repetitions, at most
+// 10,000. Sitemap lines belong to no group (Google's page) and may name other hosts. A relative
+// value is resolved if the file was parsed with ParseFor, and is otherwise returned as it is.
 func (f *File) Sitemaps() []string {
 	values := f.values(sitemapLine, maxSitemaps)
 	if f.site == "" {
@@ -29,12 +28,12 @@ func (f *File) Sitemaps() []string {
 	return values
 }
 
-// hosts returns the values of the Host lines: the preferred name of a site with
-// several mirrors. They are not part of RFC 9309.
+// hosts returns the values of the Host lines: the preferred name of a site with several
+// mirrors. Host lines are not part of RFC 9309.
 func (f *File) hosts() []string { return f.values(hostLine, maxSitemaps) }
 
-// licenses returns the values of the License lines (RSL 1.0) of all groups.
-// Group.Signals has those that concern one crawler.
+// licenses returns the values of the License lines (RSL 1.0) of all groups. Group.Signals
+// returns only those that concern one crawler.
 func (f *File) licenses() []string { return f.values(licenseLine, maxSitemaps) }
 
 // cleanParam is a Clean-param line: query parameters that do not change the
@@ -44,7 +43,7 @@ type cleanParam struct {
 	Path   string // the beginning of the paths to which the line applies; "/" by default
 }
 
-// cleanParams returns the Clean-param lines, for example "ref&sid /forum/". They
+// cleanParams returns the Clean-param lines, for example "ref&sid /forum/". Clean-param lines
 // are not part of RFC 9309.
 func (f *File) cleanParams() []cleanParam {
 	var list []cleanParam
@@ -66,8 +65,8 @@ func (f *File) cleanParams() []cleanParam {
 	return list
 }
 
-// noindex returns the values of the group's Noindex lines: patterns of paths
-// that the owner does not want in an index. They do not change a verdict.
+// noindex returns the values of the group's Noindex lines: patterns of paths that the owner
+// does not want in an index. Noindex lines do not change a verdict.
 func (g *Group) noindex() []string {
 	var list []string
 	for _, i := range g.others {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// asks checks verdicts: each line of want is a target, "allow" or "disallow",
-// and optionally the number of the line that decides.
+// asks checks verdicts. Each line of want is a target, then "allow" or "disallow", and
+// optionally the number of the line that decides.
 func asks(t *testing.T, d Dialect, file, agent, want string) {
 	t.Helper()
 	g := Parse([]byte(file), d).Group(agent)
@@ -70,8 +70,8 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// "WS = %x20 / %x09", around keys and values (2.2). Other ASCII white space at
-// the ends of a value goes too, as in google/robotstxt.
+// "WS = %x20 / %x09", around keys and values (2.2). Other ASCII white space at the ends of a
+// value is removed, too, as in google/robotstxt.
 func TestWhiteSpaceAroundKeysAndValues(t *testing.T) {
 	asks(t, RFC9309, " User-agent\t:  *  \n\tDisallow :\t/a\t\nDisallow: \v/b\f\n", "wrenbot",
 		"/a disallow \n /ab disallow \n /b disallow \n /c allow")
@@ -82,8 +82,8 @@ func TestKeysIgnoreCase(t *testing.T) {
 	asks(t, RFC9309, "uSER-aGENT: *\ndISALLOW: /a\naLLOW: /a/b\n", "wrenbot", "/a disallow \n /a/b allow")
 }
 
-// A byte order mark before the first line is skipped. (Google's page; the RFC does
-// not mention it.) Elsewhere it makes its line unreadable.
+// A byte order mark before the first line is skipped. (This is on Google's page; the RFC does
+// not mention it.) Elsewhere a byte order mark makes its line unreadable.
 func TestByteOrderMark(t *testing.T) {
 	asks(t, RFC9309, "\xEF\xBB\xBFUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
 	asks(t, RFC9309, "\xEF\xBBUser-agent: *\nDisallow: /a\n", "wrenbot", "/a disallow")
@@ -101,8 +101,8 @@ func TestTokenIgnoresASCIICaseOnly(t *testing.T) {
 	asks(t, RFC9309, strings.Replace(file, "K", "\u212A", 1), "kiwibot", "/ allow")
 }
 
-// The token must match "exactly" (draft-koster-rep-00, 2.2.1): neither a
-// prefix nor a longer name is the crawler.
+// The token must match "exactly" (draft-koster-rep-00, 2.2.1): a prefix of the crawler's name
+// is not the crawler, and a longer name is not either.
 func TestTokenMatchesWhole(t *testing.T) {
 	const file = "User-agent: wren\nDisallow: /a\nUser-agent: wrenbot-news\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a allow \n /b allow \n /c disallow")
@@ -124,15 +124,15 @@ func TestOwnGroupsCombine(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow \n /c disallow")
 }
 
-// "If no matching group exists, crawlers MUST obey the group with a
-// user-agent line with the "*" value, if present" (2.2.1), all of them.
+// "If no matching group exists, crawlers MUST obey the group with a user-agent line with the
+// "*" value, if present" (2.2.1). All "*" groups are obeyed.
 func TestStarGroupsCombine(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /a\nUser-agent: larkbot\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow \n /c disallow")
 }
 
-// "*" with text after a blank is still "*"; "*" directly before text names no
-// crawler (google/robotstxt).
+// "*" with text after a blank is still "*". "*" directly before text names no crawler
+// (google/robotstxt).
 func TestStarVariants(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * all robots\nDisallow: /a\n", "wrenbot", "/a disallow")
 	for _, token := range []string{"*bot", "**", "", "?"} {
@@ -195,8 +195,7 @@ func TestNoMatchAllows(t *testing.T) {
 	}
 }
 
-// "The /robots.txt URI is implicitly allowed." (2.2.2) Only that path, without
-// a query.
+// "The /robots.txt URI is implicitly allowed." (2.2.2) This is only that path, without a query.
 func TestRobotsFileIsAllowed(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n", "wrenbot", `
 /robots.txt       allow 0
@@ -343,8 +342,8 @@ func TestOtherRecordsDoNotInterfere(t *testing.T) {
 	}
 }
 
-// Rules that are in no group are ignored, and so they do not join the first
-// group either (2.2.2: "any rule that precedes the first user-agent line").
+// Rules that are in no group are ignored. They do not join the first group either (2.2.2: "any
+// rule that precedes the first user-agent line").
 func TestRulesBeforeGroupsAreIgnored(t *testing.T) {
 	asks(t, RFC9309, "Disallow: /\nAllow: /c/d\nUser-agent: *\nDisallow: /c\n", "wrenbot", "/a allow \n /c/d disallow")
 }
@@ -356,8 +355,8 @@ func TestBadLinesAreSkipped(t *testing.T) {
 		"/a disallow \n /b disallow \n /c allow")
 }
 
-// "Crawlers MAY impose a parsing limit that MUST be at least 500 kibibytes"
-// (2.5). The rest of the file is ignored; the file still counts.
+// "Crawlers MAY impose a parsing limit that MUST be at least 500 kibibytes" (2.5). The rest of
+// the file is ignored. The part before the limit still counts.
 func TestFileLimit(t *testing.T) {
 	head := "User-agent: *\nDisallow: /a\n"
 	pad := strings.Repeat("#", MaxBytes-len(head)-1) + "\n"

@@ -23,10 +23,10 @@ const rslNamespace = "https://rslstandard.org/rsl"
 // An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value states
 // nothing. An RSL is safe for concurrent use.
 //
-// A license with a condition grants nothing, since a crawler cannot know whether its user
-// meets the condition. A license has a condition if it demands a payment (other than
-// attribution), a license of a server, or reports, if it is only for some users or places, or
-// if it has elements that this version of the format does not have.
+// A license with a condition grants nothing, since a crawler cannot know whether its user meets
+// the condition. Each of these is a condition: a payment (other than attribution), a license of
+// a server, reports, a limit to some users or places, and elements that this version of the
+// format does not have.
 type RSL struct {
 	scopes []rslScope
 	err    error // see Err
@@ -40,18 +40,18 @@ type rslScope struct {
 	url      string
 	site     string // in the form of Locate; "" for any
 	pattern  ruleSet
-	length   int  // of the pattern in normal form; the longer is the more specific
-	server   bool // a license of its server is needed, free or not (section 3.3)
+	length   int  // length of the pattern in normal form; a longer pattern is more specific
+	server   bool // a license of the scope's server is needed, free or not (section 3.3)
 	licenses []rslLicense
 }
 
-// rslLicense is a license element. If a scope has several, the user may choose any.
+// rslLicense is a license element. If a scope has several, the user may choose any of them.
 type rslLicense struct {
 	permits, prohibits []string // usage; nil if there is no such element
 	condition          string   // the first condition, or ""
 }
 
-// demand sets the condition, unless there is one already.
+// demand sets the condition of l, unless l already has one.
 func (l *rslLicense) demand(condition string) {
 	if l.condition == "" {
 		l.condition = condition
@@ -64,14 +64,15 @@ var (
 	errNotJSON = errors.New("it is not JSON")
 )
 
-// ParseRSL parses an RSL document. It never fails: a document that is not XML, or is longer
-// than MaxRSLBytes, states nothing, see Err. The document may be in UTF-8, UTF-16 or an
-// encoding that extends ASCII; of the last, octets other than ASCII are read as ISO 8859-1.
-// If the root is not rsl but, for example, a feed, only elements in the namespace of RSL count.
+// ParseRSL parses an RSL document. It never fails: a document that is not XML, or that is
+// longer than MaxRSLBytes, states nothing, and Err returns the reason. The document may be in
+// UTF-8, UTF-16 or another encoding that extends ASCII. In such another encoding, octets other
+// than ASCII are read as ISO 8859-1. If the root is not rsl but, for example, a feed, only
+// elements in the namespace of RSL count.
 func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
 
 // ParseEmbeddedRSL parses an RSL document that is part of a page (RSL 1.0, section 4). Terms
-// without a URL apply to the page. Of a URL only the path counts, since it may contain
+// without a URL apply to the page. Only the path of a URL counts, since the URL may contain
 // another name of the site.
 func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 
@@ -103,13 +104,13 @@ type rslReader struct {
 	rooted   bool
 	embedded bool
 	own      bool        // the root is rsl: elements without a namespace count, too
-	scope    *rslScope   // the open content element; nil outside of one, or if there are too many
-	terms    *rslLicense // the open license element; nil outside of one, or if there are too many
+	scope    *rslScope   // the open content element; nil outside of a content element, or after too many
+	terms    *rslLicense // the open license element; nil outside of a license element, or after too many
 	element  string      // the open element whose text is collected, or ""
-	text     []byte      // of element
+	text     []byte      // the text of element so far
 }
 
-// take reads one token. It returns false if this is not an RSL document.
+// take handles one token. It returns false if the document is not an RSL document.
 func (r *rslReader) take(token xml.Token) bool {
 	switch t := token.(type) {
 	case xml.StartElement:
@@ -179,7 +180,7 @@ func (r *rslReader) start(t xml.StartElement) {
 	}
 }
 
-// rslPlain are the elements of a license that make no condition.
+// rslPlain are the elements of a license that are not conditions.
 var rslPlain = [...]string{"standard", "custom", "accepts", "legal", "copyright", "terms", "schema", "alternate"}
 
 func (r *rslReader) end(name string) {
@@ -214,8 +215,8 @@ func appendRSLWords(list []string, text string) []string {
 	return append(append([]string{}, list...), words...)
 }
 
-// newRSLScope parses the url of a content element: a path pattern as in Allow and Disallow
-// (RFC 9309, section 2.2.3), or an absolute URL with one.
+// newRSLScope parses the url of a content element: a path pattern as in Allow and Disallow (RFC
+// 9309, section 2.2.3), or an absolute URL with such a pattern.
 func newRSLScope(url string) (rslScope, bool) {
 	s := rslScope{url: url}
 	if i := strings.Index(url, "://"); i >= 0 {
@@ -239,8 +240,8 @@ func newRSLScope(url string) (rslScope, bool) {
 	return s, true
 }
 
-// rslUses are the words for each use, including those of drafts. The only word for mining
-// and archives is "all".
+// rslUses are the words of RSL for each use, including those of drafts. The only word for text
+// and data mining and for archives is "all".
 var rslUses = map[Use][]string{
 	UseSearch:  {"search", "all"},
 	UseAITrain: {"ai-train", "train-ai", "ai-all", "all"},
@@ -249,11 +250,11 @@ var rslUses = map[Use][]string{
 	UseArchive: {"all"},
 }
 
-// Signals returns the statements of the document about the use of the page at url, an
-// absolute URL. Of the scopes that cover it the most specific ones decide, but a use that
-// any of them prohibits stays prohibited (section 3.1.1). A use is granted if a license
-// permits it by its word and without a condition, and refused if no license of the scope
-// leaves it open.
+// Signals returns the statements of the document about the use of the page at url, an absolute
+// URL. If several scopes cover the page, the most specific ones decide, but a use that any of
+// the scopes prohibits stays prohibited (section 3.1.1). A use is granted if a license names
+// the use, permits it, and has no condition. A use is refused if no license of the scope leaves
+// it open.
 func (d *RSL) Signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
@@ -268,7 +269,7 @@ func (d *RSL) Signals(url string) Signals {
 	return s
 }
 
-// covering returns the scopes that cover a URL, the most specific first.
+// covering returns the scopes that cover a URL, the most specific scope first.
 func (d *RSL) covering(url string) (all []*rslScope) {
 	if len(d.scopes) == 0 {
 		return nil
@@ -292,8 +293,8 @@ func (d *RSL) covering(url string) (all []*rslScope) {
 	return all
 }
 
-// stance returns the stance of the scope on a use, and the words that decide; the user
-// may choose any of its licenses. prohibited reports whether all licenses prohibit the use.
+// stance returns the stance of the scope on a use, and the words that decide. The user may
+// choose any license of the scope. prohibited reports whether all licenses prohibit the use.
 func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	if s.server {
 		return Refused, "permits use only with a license of its server", false
@@ -330,9 +331,9 @@ type rslStance uint8
 
 const (
 	rslOpen        rslStance = iota
-	rslSilent                // it permits other uses, and RSL has no word for this one
-	rslPermits               // by its word
-	rslConditional           // it permits the use by its word, or all that it does not prohibit, under a condition
+	rslSilent                // it permits other uses, and RSL has no word for this use
+	rslPermits               // it permits the use by its word
+	rslConditional           // under a condition, it permits the use by its word, or all that it does not prohibit
 	rslExcludes              // it permits other uses (section 3.5)
 	rslProhibits
 )
@@ -358,7 +359,7 @@ func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the first word for a use that is in list, or "".
+// wordIn returns the first word for a use that is in list, or "" if there is none.
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

@@ -11,9 +11,9 @@ func (g *Group) Rules() []Rule {
 	return rules
 }
 
-// Only returns a copy of the group with only its Allow rules, or only its Disallow rules.
-// Use it to find the rule that would have decided without the opposite ones. A group that
-// was not made from a file keeps its verdict.
+// Only returns a copy of the group with only its Allow rules, or only its Disallow rules. Use
+// it to find the rule that would have decided without the opposite rules. A group that was not
+// made from a file keeps its verdict.
 func (g *Group) Only(allow bool) *Group {
 	only := *g
 	b := builder{}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Use is a use of the pages of a site. Each has one name here, although the
-// specifications use several.
+// A Use is a use of the pages of a site. Here each use has one name, although the
+// specifications have several names for some uses.
 type Use string
 
 // The uses that the specifications name.
@@ -22,7 +22,7 @@ const (
 
 var uses = [...]Use{UseSearch, UseAITrain, UseAIInput, UseTDM, UseArchive}
 
-// Uses returns all uses, in the order of reports.
+// Uses returns all uses, in the order in which reports list them.
 func Uses() []Use { return slices.Clone(uses[:]) }
 
 // useOf returns the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
@@ -42,8 +42,7 @@ func useOf(label string) Use {
 // Stance says whether a use was granted or refused.
 type Stance uint8
 
-// The stances, the least restrictive first. Unstated is neither a permission nor a
-// refusal.
+// The stances, the least restrictive first. unstated is neither a permission nor a refusal.
 const (
 	unstated Stance = iota
 	Granted
@@ -67,7 +66,7 @@ func (s Stance) String() string {
 type Statement struct {
 	Use     Use
 	Granted bool
-	Line    int    // of robots.txt; 0 for a statement of the answer itself
+	Line    int    // number of the line in robots.txt; 0 for a statement of the answer itself
 	Meta    bool   // the statement is in a meta element of the page, not in the header
 	Field   string // the name of the line, field or element
 	Value   string // the part of its value that makes the statement
@@ -94,7 +93,7 @@ type Signals struct {
 	Statements []Statement
 	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
 	Policies   []string  // tdm-policy: URLs of terms of mining
-	Copied     time.Time // when the robots.txt was fetched from which some statements are; zero if none are
+	Copied     time.Time // when the robots.txt that some statements come from was fetched; zero if none come from a robots.txt
 }
 
 // IsZero reports whether there are no statements, licenses or policies.
@@ -102,9 +101,8 @@ func (s Signals) IsZero() bool {
 	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
 }
 
-// of returns the stance on a use, and the statement that decides: of several
-// the first of the most restrictive ones (draft-ietf-aipref-vocab,
-// "Combining Preferences").
+// of returns the stance on a use, and the statement that decides: the first of the most
+// restrictive statements about the use (draft-ietf-aipref-vocab, "Combining Preferences").
 func (s Signals) of(use Use) (Stance, Statement) {
 	stance, decides := unstated, Statement{}
 	for _, one := range s.Statements {
@@ -119,8 +117,8 @@ func (s Signals) of(use Use) (Stance, Statement) {
 	return stance, decides
 }
 
-// Deciding returns, for each use with a statement, the statement that decides,
-// in the order of Uses.
+// Deciding returns the statement that decides for each use that has a statement, in the order
+// of Uses.
 func (s Signals) Deciding() []Statement {
 	var all []Statement
 	for _, use := range uses {
@@ -131,7 +129,8 @@ func (s Signals) Deciding() []Statement {
 	return all
 }
 
-// Refuses reports whether a use that p makes was refused, and by which statement.
+// Refuses reports whether any use that p makes was refused, and returns the statement that
+// refuses it.
 func (s Signals) Refuses(p Purpose) (by Statement, refused bool) {
 	if len(s.Statements) == 0 {
 		return Statement{}, false
@@ -155,8 +154,8 @@ func (s Signals) Merge(o Signals) Signals {
 	return s
 }
 
-// Signals returns the statements of the file about the use of target, a path and
-// query: those of Preferences whose labels are known, the first Noindex line whose
+// Signals returns the statements of the file about the use of target, a path and query. They
+// are the statements of Preferences whose labels are known, the first Noindex line whose
 // pattern matches, and the first 16 License lines that concern the crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
@@ -195,7 +194,7 @@ func (s *Signals) preferences(k kind, all Preferences) {
 	}
 }
 
-// maxShown is the length, in octets, after which a pattern is cut.
+// maxShown is the length, in octets, of the longest pattern that is shown whole.
 const maxShown = 256
 
 // shown returns a pattern for a log or a record: valid UTF-8 of bounded length.
@@ -206,8 +205,8 @@ func shown(pattern string) string {
 	return strings.ToValidUTF8(pattern, "\uFFFD")
 }
 
-// add adds a statement, unless the same use has the same stance from a field of the
-// same name: a file may repeat a statement many thousand times.
+// add adds a statement, unless s already has a statement with the same use, the same stance and
+// the same field name. A file may repeat a statement many thousand times.
 func (s *Signals) add(one Statement) {
 	for i := range s.Statements {
 		if o := &s.Statements[i]; o.Use == one.Use && o.Granted == one.Granted && o.Field == one.Field {
@@ -217,20 +216,20 @@ func (s *Signals) add(one Statement) {
 	s.Statements = append(s.Statements, one)
 }
 
-// An Answer holds the parts of a server's answer that can make statements.
+// An Answer holds the parts of a server's answer that can contain statements about its use.
 type Answer struct {
 	Token   string              // the product token, which X-Robots-Tag may name
 	Aliases []string            // further names of the same crawler
 	Time    time.Time           // of the answer, for unavailable_after
-	Type    string              // media type, in lower case: noimageai is about images
+	Type    string              // media type, in lower case; noimageai is only about images
 	Header  map[string][]string // by canonical names, as in http.Header
 	Meta    Directives          // of the meta elements alone
 	TDM     TDM                 // of the meta elements alone
 }
 
-// Signals returns the statements of the answer about its use: Content-Usage
-// (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and
-// tdm-policy, in the header and in meta elements.
+// Signals returns the statements of the answer about its use. It reads Content-Usage
+// (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and tdm-policy, in
+// the header and in meta elements.
 func (a *Answer) Signals() Signals {
 	var s Signals
 	if values := a.Header["Content-Usage"]; values != nil {

@@ -18,8 +18,8 @@ func told(s Signals) string {
 	return strings.Join(list, "; ")
 }
 
-// The uses of each line, field and element: the words of draft-ietf-aipref-vocab,
-// Content-Signal, X-Robots-Tag and TDMRep.
+// The uses that each line, field and element is about. The words are those of
+// draft-ietf-aipref-vocab, Content-Signal, X-Robots-Tag and TDMRep.
 func TestEachTextSpeaksOfUses(t *testing.T) {
 	then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 		{"", "X-Robots-Tag: noai", "", "ai-train refused by X-Robots-Tag: noai; ai-input refused by X-Robots-Tag: noai"},
 		{"", "X-Robots-Tag: wren: noai", "", "ai-train refused by X-Robots-Tag: noai; ai-input refused by X-Robots-Tag: noai"},
 		{"", "X-Robots-Tag: lark: noai", "", ""},
-		{"", "X-Robots-Tag: noimageai", "", ""}, // of a page
+		{"", "X-Robots-Tag: noimageai", "", ""}, // the answer is a page, not an image
 		{"", "X-Robots-Tag: noimageai|Content-Type: image/png", "", "ai-train refused by X-Robots-Tag: noimageai; ai-input refused by X-Robots-Tag: noimageai"},
 		{"", "X-Robots-Tag: max-snippet: 0", "", "ai-input refused by X-Robots-Tag: nosnippet"},
 		{"", "X-Robots-Tag: unavailable_after: 31 Dec 2029 23:00:00 GMT", "", "search refused by X-Robots-Tag: unavailable_after: 2029-12-31T23:00:00Z"},
@@ -60,7 +60,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 		{"", "Tdm-Reservation: 1", "tdm-reservation=0", "tdm refused by tdm-reservation: 1"},
 		{"", "Tdm-Reservation: 0", "tdm-reservation=1", "tdm refused by meta tdm-reservation: 1"},
 		{"Content-Usage: search=y", "X-Robots-Tag: noindex", "", "search refused by X-Robots-Tag: noindex"},
-		// One error in a dictionary makes all of it unknown, but no other statement.
+		// One error in a dictionary makes the whole dictionary unknown, but no other statement.
 		{"", "Content-Usage: train-ai=n, search=y,", "", ""},
 		{"", "Content-Usage: train-ai=n|Content-Usage: Search", "", ""},
 		{"Content-Usage: train-ai=n,,\nContent-Usage: search=n", "Content-Usage: ?", "robots=noarchive", "search refused by line 3: Content-Usage: search=n; archive refused by meta robots: noarchive"},
@@ -81,7 +81,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 	}
 }
 
-// A use without a statement is unknown, and no purpose is refused.
+// The stance on a use without a statement is unknown, and no purpose is refused.
 func TestUnknownStaysUnknown(t *testing.T) {
 	var none Signals
 	full := Parse([]byte("User-agent: *\nContent-Usage: search=y"), RFC9309).Group("wren").Signals("/")
@@ -148,7 +148,7 @@ func TestWhatRefusesAPurpose(t *testing.T) {
 	}
 }
 
-// Licenses and policies are returned, and grant nothing.
+// Licenses and policies are returned. They grant nothing.
 func TestWhereTermsStand(t *testing.T) {
 	f := Parse([]byte("License: https://a.test/l\nUser-agent: wren\nDisallow:\nLicense: https://a.test/l\nLicense: no url\nLicense: https://a.test/m\n"), RFC9309)
 	s := f.Group("wren").Signals("/")
@@ -168,8 +168,7 @@ func TestWhereTermsStand(t *testing.T) {
 	}
 }
 
-// Repeated lines make no more statements, and without statements nothing is
-// allocated.
+// Repeated lines add no statements. Without statements nothing is allocated.
 func TestSignalsAreFew(t *testing.T) {
 	g := Parse([]byte("User-agent: *\n"+strings.Repeat("Content-Signal: search=no, ai-train=yes, ai-train=no\nNoindex: /\n", 500)), RFC9309).Group("wren")
 	if s := g.Signals("/x"); len(s.Statements) != 4 || s.Statements[0].Line != 2 {

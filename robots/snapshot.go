@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// maxCopyAge is how long a good copy is used while robots.txt is unreachable:
-// the 30 days of RFC 9309, 2.3.1.4.
+// maxCopyAge is how long a good copy of robots.txt is used while robots.txt is unreachable: the
+// 30 days of RFC 9309, 2.3.1.4.
 const maxCopyAge = 30 * 24 * time.Hour
 
-// Snapshot is the outcome of one attempt to fetch a site's robots.txt. It covers
-// every outcome, so callers need no special case: Group returns the rules in
-// force, Expires the time of the next request.
+// Snapshot is the outcome of one attempt to fetch a site's robots.txt. It covers every outcome,
+// so callers need no special case: Group returns the rules in force, and Expires returns the
+// time of the next request.
 //
-// A Snapshot is plain data in any encoding. Do not change one that is shared.
+// A Snapshot has only plain fields and can be stored in any encoding. Do not change a Snapshot
+// that is shared.
 type Snapshot struct {
 	URL     string    // the URL that was requested, as Locate returned it
 	Final   string    // where redirects ended; "" if there were none
 	Fetched time.Time // when the attempt ended
 	Status  int       // the final HTTP status; 0 if there was no answer
 
-	// Failure names why there was no usable answer; it is "" if there was
-	// one. Any name is permitted; the usual ones are "dns", "connect", "tls",
-	// "timeout", "truncated" for a body that ended early, and "redirect" for
-	// a loop, too many hops or a location that cannot be followed. Dialect
-	// Google treats "redirect" as "no robots.txt".
+	// Failure names the reason why there was no usable answer. It is "" if there was a usable
+	// answer. Any name is permitted. The usual names are "dns", "connect", "tls", "timeout",
+	// "truncated" for a body that ended early, and "redirect" for a loop, too many hops or a
+	// location that cannot be followed. Dialect Google treats "redirect" as "no robots.txt".
 	Failure string
 
 	Header Header
@@ -34,12 +34,12 @@ type Snapshot struct {
 	// The remaining fields are set by After.
 
 	Failures int       // unreachable attempts in a row, this one included
-	Since    time.Time // when the first of them ended; zero if reachable
-	Copy     *Snapshot // while unreachable: the last good copy, nil if none; it has no Copy itself
+	Since    time.Time // when the first of these attempts ended; zero if reachable
+	Copy     *Snapshot // while unreachable, the last good copy, or nil if there is none; its own Copy is nil
 
-	// Mining is the last attempt to fetch the site's tdmrep.json, also combined by
-	// After with earlier attempts; nil if there was no attempt. Its own Mining is
-	// nil. Group ignores it.
+	// Mining is the last attempt to fetch the site's tdmrep.json, which After also combines
+	// with earlier attempts. It is nil if there was no attempt. The Mining field of Mining is
+	// nil. Group ignores Mining.
 	Mining *Snapshot
 }
 
@@ -55,9 +55,9 @@ type Header struct {
 	ObjectStore  string    // x-amz-request-id or x-guploader-uploadid, if present
 }
 
-// ReadHeader returns the Header of an answer to a request for robots.txt; get is the Get
-// method of an http.Header, or a function like it. It does not set RetryAfter, which
-// depends on the clock: package fetch sets it.
+// ReadHeader returns the Header of an answer to a request for robots.txt. get is the Get method
+// of an http.Header, or a similar function. ReadHeader does not set RetryAfter, because
+// RetryAfter depends on the clock: package fetch sets it.
 func ReadHeader(get func(name string) string) Header {
 	h := Header{
 		CacheControl: get("Cache-Control"), Expires: get("Expires"), Date: get("Date"),
@@ -77,10 +77,10 @@ type Policy struct {
 	Token   string   // the product token, see CheckToken
 	Aliases []string // further names of the same crawler
 
-	// AllowForbidden treats 401, 402, 403 and 451 as "no robots.txt", as RFC
-	// 9309, 2.3.1.3, permits. By default nothing is then allowed, as the draft
-	// of 1996 and "HTTP: The Definitive Guide" recommend. Dialect Google
-	// always treats them, and every other 4xx except 429, as "no robots.txt".
+	// AllowForbidden treats 401, 402, 403 and 451 as "no robots.txt", as RFC 9309, 2.3.1.3,
+	// permits. By default these answers allow nothing, as the draft of 1996 and "HTTP: The
+	// Definitive Guide" recommend. Dialect Google always treats these answers, and every other
+	// 4xx except 429, as "no robots.txt".
 	AllowForbidden bool
 }
 
@@ -110,12 +110,12 @@ func (s *Snapshot) outcome() outcome {
 	case 400 <= s.Status && s.Status <= 499:
 		return missing
 	}
-	// 5xx, 1xx, a redirect that was not followed, 304 without a copy, 999.
+	// These are 5xx, 1xx, a redirect that was not followed, 304 without a copy, and 999.
 	return unreachable
 }
 
-// outcomeIn returns the outcome in a dialect. Google's page treats every 4xx except
-// 429, and redirects that cannot be followed, as no robots.txt.
+// outcomeIn returns the outcome in a dialect. Google's page treats every 4xx except 429 as no
+// robots.txt, and also redirects that cannot be followed.
 func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	o := s.outcome()
 	if d != Google || s == nil {
@@ -127,8 +127,9 @@ func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	return o
 }
 
-// objectMissing reports whether a 403 comes from an object store that hides its
-// listing and means 404: the store's own error document, with its own header field.
+// objectMissing reports whether a 403 means 404, because it comes from an object store that
+// hides its listing. Such a 403 has the store's own error document and the store's own header
+// field.
 func (s *Snapshot) objectMissing() bool {
 	return s.Header.ObjectStore != "" && strings.Contains(string(s.Body), "<Code>AccessDenied</Code>")
 }
@@ -137,9 +138,9 @@ func (s *Snapshot) objectMissing() bool {
 // robots.txt, or a refusal of robots.txt. A nil Snapshot is not reachable.
 func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
 
-// Good returns the snapshot with the last Body that the site served with a 2xx
-// status: s itself, its Copy, or nil. Use its ETag and LastModified for a
-// conditional request.
+// Good returns the snapshot with the last Body that the site served with a 2xx status: s
+// itself, or its Copy, or nil. Use the ETag and LastModified of that snapshot for a conditional
+// request.
 func (s *Snapshot) Good() *Snapshot {
 	switch {
 	case s == nil:
@@ -150,11 +151,10 @@ func (s *Snapshot) Good() *Snapshot {
 	return s.Copy
 }
 
-// After combines a new attempt s with prev, the snapshot kept before (nil if
-// there was none), and returns the snapshot to keep from now on. It changes
-// neither.
+// After combines a new attempt s with prev, the snapshot that was kept before (nil if there was
+// none). It returns the snapshot to keep from now on. It changes neither s nor prev.
 //
-//   - 304 renews the good copy of prev; without one it counts as unreachable.
+//   - 304 renews the good copy of prev. If prev has no good copy, 304 counts as unreachable.
 //   - An unreachable attempt keeps the good copy of prev and is counted in Failures.
 //   - Any other attempt replaces prev.
 //
@@ -189,7 +189,8 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns h with the fields that a 304 sets (RFC 9111, 3.2).
+// renewed returns h with the fields of by, the header of a 304, which replace those of h (RFC
+// 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
 		{&h.CacheControl, &by.CacheControl},
@@ -213,20 +214,19 @@ func (s *Snapshot) since() time.Time {
 	return s.Since
 }
 
-// Group returns the rules in force at now for the crawler of p. It never
-// returns nil; a nil Snapshot defers.
+// Group returns the rules in force at now for the crawler of p. It never returns nil. The group
+// of a nil Snapshot defers.
 //
 //   - 2xx: the rules of the file (RFC 9309, 2.3.1.1).
 //   - 404 and most of 4xx: everything is allowed (2.3.1.3).
-//   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. A 403
-//     by which an object store hides that a file is missing counts as 404.
-//   - 408, 421, 425, and redirects that cannot be followed: unreachable; in
-//     dialect Google like 404.
-//   - Anything else, including 429: unreachable (2.3.1.4). A good copy that is up
-//     to 30 days old, and not dated in the future, stays in force; without one the
-//     verdict is Defer until Expires. Dialect Google uses the last copy at any
-//     age, and without a copy allows everything after 30 days. Dialect
-//     Koster1996 always defers (3.1).
+//   - 401, 402, 403, 451: nothing is allowed, see Policy.AllowForbidden. A 403 by which an
+//     object store hides that a file is missing counts as 404.
+//   - 408, 421, 425, and redirects that cannot be followed: unreachable. In dialect Google they
+//     are like 404.
+//   - Anything else, including 429: unreachable (2.3.1.4). A good copy that is up to 30 days
+//     old, and not dated in the future, stays in force. Without such a copy the verdict is
+//     Defer until Expires. Dialect Google uses the last copy at any age. Without a copy it
+//     allows everything after 30 days. Dialect Koster1996 always defers (3.1).
 func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	switch s.outcomeIn(p.Dialect) {
 	case success:
@@ -251,8 +251,8 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
 }
 
-// recent reports whether a copy is not too old at now. A copy that is dated in
-// the future is not recent: the clock was wrong, and its age is unknown.
+// recent reports whether a copy is not too old at now. A copy that is dated in the future is
+// not recent: the clock was wrong, so the age of the copy is unknown.
 func (s *Snapshot) recent(now time.Time) bool {
 	age := now.Sub(s.Fetched)
 	return 0 <= age && age <= maxCopyAge
@@ -262,9 +262,9 @@ func (s *Snapshot) parsed(p Policy) *Group {
 	return s.File(p.Dialect).Group(p.Token, p.Aliases...)
 }
 
-// File returns the parsed Body. The Body of an answer other than 2xx is not a
-// robots.txt file: if the site has no robots.txt, the File is empty; if robots.txt
-// is unreachable or forbidden, it is the zero File, whose groups defer.
+// File returns the parsed Body. The Body of an answer other than 2xx is not a robots.txt file.
+// If the site has no robots.txt, the File is empty. If robots.txt is unreachable or forbidden,
+// File returns the zero File, whose groups defer.
 func (s *Snapshot) File(d Dialect) *File {
 	switch s.outcomeIn(d) {
 	case success:

@@ -15,7 +15,7 @@ var (
 	policy = Policy{Token: "wrenbot"}
 )
 
-// attempt returns a snapshot of a status that ended at noon.
+// attempt returns a snapshot of an attempt with a status, which ended at noon.
 func attempt(status int, body string) *Snapshot {
 	return &Snapshot{URL: "https://robots.test/robots.txt", Fetched: noon, Status: status, Body: []byte(body)}
 }
@@ -85,10 +85,10 @@ func TestSnapshotMissing(t *testing.T) {
 	}
 }
 
-// "On server response indicating access restrictions (HTTP Status Code 401 or
-// 403) a robot should regard access to the site completely restricted." (the
-// draft of 1996, 3.1; the Guide.) House: 402 and 451 too. RFC 9309 permits access;
-// AllowForbidden does the same.
+// "On server response indicating access restrictions (HTTP Status Code 401 or 403) a robot
+// should regard access to the site completely restricted." (the draft of 1996, 3.1; the Guide.)
+// House: this is also true for 402 and 451. RFC 9309 permits access, and so does
+// AllowForbidden.
 func TestSnapshotForbidden(t *testing.T) {
 	for _, status := range []int{401, 402, 403, 451} {
 		s := attempt(status, closedA)
@@ -117,9 +117,9 @@ func TestSnapshotObjectStore(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon), "/a", Disallow, Forbidden)
 }
 
-// "If the robots.txt file is unreachable due to server or network errors, this
-// means the robots.txt file is undefined and the crawler MUST assume complete
-// disallow." (2.3.1.4) House: since this is temporary, the verdict is defer.
+// "If the robots.txt file is unreachable due to server or network errors, this means the
+// robots.txt file is undefined and the crawler MUST assume complete disallow." (2.3.1.4) House:
+// since this is temporary, the verdict is Defer.
 func TestSnapshotUnreachable(t *testing.T) {
 	list := []*Snapshot{nil}
 	for _, status := range []int{0, 100, 301, 302, 304, 308, 408, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999} {
@@ -149,8 +149,8 @@ func TestSnapshotUnreachable(t *testing.T) {
 	}
 }
 
-// "Google's crawlers treat all 4xx errors, except 429, as if a valid robots.txt
-// file didn't exist", and also redirects that cannot be followed (Google's page).
+// "Google's crawlers treat all 4xx errors, except 429, as if a valid robots.txt file didn't
+// exist". They also treat redirects that cannot be followed in this way (Google's page).
 func TestSnapshotGoogleMissing(t *testing.T) {
 	google := Policy{Dialect: Google, Token: "wrenbot"}
 	list := []*Snapshot{failed("redirect")}
@@ -167,8 +167,8 @@ func TestSnapshotGoogleMissing(t *testing.T) {
 	wantMatch(t, attempt(429, "").Group(google, noon), "/a", Defer, Unreachable)
 }
 
-// While the file is unreachable a good copy stays in force for 30 days (2.3.1.4,
-// 2.4), counted from when it was last good.
+// While the file is unreachable, a good copy stays in force for 30 days (2.3.1.4, 2.4). The
+// days are counted from the time at which the copy was last good.
 func TestSnapshotCopyInForce(t *testing.T) {
 	s := attempt(200, closedA)
 	for i := range 3 {
@@ -186,7 +186,7 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon.Add(-1)), "/b", Defer, Unreachable)
 	wantMatch(t, at(attempt(503, ""), noon).After(at(attempt(200, closedA), noon.Add(5*365*day))).Group(policy, noon), "/b", Defer, Unreachable)
 
-	// Google's page: after 30 days the last copy, and without one no
+	// Google's page: after 30 days the last copy is used. Without a copy there are no
 	// restrictions.
 	google := Policy{Dialect: Google, Token: "wrenbot"}
 	wantMatch(t, s.Group(google, noon.Add(90*day)), "/a", Disallow, RuleMatched)
@@ -198,14 +198,14 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(google, noon.Add(31*day)), "/a", Allow, LongUnreachable)
 	wantMatch(t, s.Group(policy, noon.Add(31*day)), "/a", Defer, Unreachable)
 
-	// "On the request attempt resulted in temporary failure a robot should
-	// defer visits to the site" (1996, 3.1), copy or not.
+	// "On the request attempt resulted in temporary failure a robot should defer visits to the
+	// site" (1996, 3.1), with or without a copy.
 	s = failed("timeout").After(attempt(200, closedA))
 	wantMatch(t, s.Group(Policy{Dialect: Koster1996, Token: "wrenbot"}, noon), "/b", Defer, Unreachable)
 }
 
-// If a site without robots.txt becomes unreachable, verdicts are defer: a missing
-// file is not a copy, and unreachable never allows.
+// If a site without robots.txt becomes unreachable, its verdicts are Defer. A missing file is
+// not a copy, and an unreachable file never allows.
 func TestSnapshotMissingIsNoCopy(t *testing.T) {
 	for _, status := range []int{404, 403} {
 		s := failed("timeout").After(attempt(status, ""))
@@ -243,8 +243,8 @@ func TestSnapshotNotModified(t *testing.T) {
 	}
 }
 
-// After does not change its arguments, resets failures at the first answer, and
-// uses a stricter, laxer or missing file at once.
+// After does not change its arguments. It resets the failures at the first answer, and uses a
+// stricter, laxer or missing file at once.
 func TestSnapshotAfter(t *testing.T) {
 	good := attempt(200, closedA)
 	down := failed("connect").After(failed("connect").After(good))
@@ -308,8 +308,7 @@ func TestSnapshotIsPlainData(t *testing.T) {
 	}
 }
 
-// The caller may have cut the body; a last line that was cut counts only if it is a
-// Disallow.
+// The caller may have cut the body. A last line that was cut counts only if it is a Disallow.
 func TestSnapshotCutBody(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: /\nAllow: /a")
 	wantMatch(t, s.Group(policy, noon), "/ab", Allow, RuleMatched)
@@ -361,8 +360,8 @@ func TestSnapshotExpires(t *testing.T) {
 	}
 }
 
-// House: after a failure robots.txt is requested again after a minute, doubled up to
-// an hour. A Retry-After of any length counts, but does not shorten this.
+// House: after a failure robots.txt is requested again after a minute. This time is doubled up
+// to an hour. A Retry-After of any length counts, but does not make the time shorter.
 func TestSnapshotRetry(t *testing.T) {
 	var s *Snapshot
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {

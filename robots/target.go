@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// URLError reports a URL to which robots.txt does not apply.
+// URLError reports a URL that robots.txt does not apply to.
 type URLError struct {
 	URL  string
 	Want string // the expected form, such as "want a valid host name"
@@ -27,10 +27,10 @@ func (e *URLError) Error() string {
 // 9309, 2.3; the table of Google's page). It ignores the rest of rawURL, even
 // an invalid path.
 //
-// The scheme and the host are lower-cased, a default port (80 for http, 443
-// for https, 21 for ftp), user information and one trailing dot of the host
-// are removed, and an IPv6 address is written in its canonical form. A name with
-// non-ASCII letters is left as it is: convert it to its A-label before.
+// The result has a lower-case scheme and host. A default port (80 for http, 443 for https, 21
+// for ftp), user information and one trailing dot of the host are removed. An IPv6 address is
+// in its canonical form. A name with non-ASCII letters is left as it is: convert such a name to
+// its A-label before the call.
 //
 // Locate returns a *URLError for a relative URL, a URL without a valid host, a
 // bad port, and a scheme other than http, https and ftp.
@@ -76,7 +76,7 @@ func Locate(rawURL string) (string, error) {
 	return scheme + "://" + host + "/robots.txt", nil
 }
 
-// siteOf returns the site, with a final slash, of a URL that Locate returned.
+// siteOf returns the site of a URL that Locate returned, with a final slash.
 func siteOf(located string) string { return strings.TrimSuffix(located, robotsPath[1:]) }
 
 // split returns the lower-cased scheme and the authority of an absolute URL.
@@ -111,8 +111,8 @@ func defaultPort(scheme string) string {
 	return ""
 }
 
-// cleanHost lower-cases a host name and decodes its escapes (RFC 3986,
-// 6.2.2). It returns "" if host cannot be a name.
+// cleanHost lower-cases a host name and decodes its escapes (RFC 3986, 6.2.2). It returns "" if
+// host cannot be a host name.
 func cleanHost(host string) string {
 	out := make([]byte, 0, len(host))
 	for i := 0; i < len(host); i++ {
@@ -133,13 +133,13 @@ func cleanHost(host string) string {
 	return name
 }
 
-// Target returns the target of rawURL for Group.Match: its path and query as
-// they are sent in a request, without the fragment. It does not use net/url,
-// which refuses URLs that servers accept, such as /100%zz.
+// Target returns the target of rawURL for Group.Match: the path and query of rawURL as they are
+// sent in a request, without the fragment. Target does not use net/url, which refuses URLs that
+// servers accept, such as /100%zz.
 //
-// A URL without a path has the path "/". A rawURL that begins with one slash
-// is a path already; with two, it is a URL without a scheme. For any other
-// string without "://" Target returns a *URLError.
+// A URL without a path has the path "/". A rawURL that begins with one slash is already a path.
+// A rawURL that begins with two slashes is a URL without a scheme. For any other string without
+// "://" Target returns a *URLError.
 func Target(rawURL string) (string, error) {
 	s := rawURL
 	if i := strings.IndexByte(s, '#'); i >= 0 {

@@ -12,16 +12,16 @@ import (
 //
 // For the file that the protocol also defines, see TDMRep.
 type TDM struct {
-	Mining Stance // Refused: the rights are reserved (1); Granted: they are not (0)
-	Policy string // URL of the terms for mining; "" if none
+	Mining Stance // Refused: the rights are reserved (1); Granted: the rights are not reserved (0)
+	Policy string // URL of the terms for mining; "" if there is none
 }
 
 // maxPolicy is the length of the longest URL of a policy, in octets.
 const maxPolicy = 2048
 
-// headerTDM reads the values of the tdm-reservation and tdm-policy fields of an
-// answer, one element for each field line. By the protocol, a reservation with a
-// value other than 0 or 1 is not set; of several the most restrictive counts.
+// headerTDM parses the tdm-reservation and tdm-policy fields of an answer. Each element of the
+// arguments is the value of one field line. By the protocol, a reservation with a value other
+// than 0 or 1 is not set. If there are several, the most restrictive counts.
 func headerTDM(reservation, policy []string) TDM {
 	var d TDM
 	for _, v := range reservation {
@@ -33,8 +33,8 @@ func headerTDM(reservation, policy []string) TDM {
 	return d
 }
 
-// MetaTDM reads the content of a meta element. It returns the zero value for an
-// element of another name.
+// MetaTDM parses the content of a meta element. It returns the zero value for an element with
+// another name.
 func MetaTDM(name, content string) TDM {
 	switch name = trim(name); {
 	case equalFold(name, "tdm-reservation"):
@@ -45,8 +45,8 @@ func MetaTDM(name, content string) TDM {
 	return TDM{}
 }
 
-// Merge returns the more restrictive stance of d and o, and the policy of d, or
-// that of o if d has none.
+// Merge returns the more restrictive stance of d and o. It also returns the policy of d, or the
+// policy of o if d has none.
 func (d TDM) Merge(o TDM) TDM {
 	d.Mining = max(d.Mining, o.Mining)
 	if d.Policy == "" {
@@ -55,7 +55,7 @@ func (d TDM) Merge(o TDM) TDM {
 	return d
 }
 
-// reservationOf reads one value, which may be a list: a proxy may join fields.
+// reservationOf parses one value. The value may be a list, because a proxy may join fields.
 func reservationOf(value string) Stance {
 	all, unclear := unstated, false
 	for v := range strings.SplitSeq(value, ",") {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TDM Reservation Protocol: 1 reserves, 0 does not, and any other value is ignored.
-// Of several the most restrictive counts.
+// TDM Reservation Protocol: 1 reserves, 0 does not reserve, and any other value is ignored. If
+// there are several values, the most restrictive counts.
 func TestReservations(t *testing.T) {
 	for _, c := range []struct {
 		values string // field lines, separated by |
@@ -29,7 +29,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// A policy is a URL, the first that is named.
+// A policy is a URL. The first that is named counts.
 func TestPolicies(t *testing.T) {
 	for value, want := range map[string]string{
 		" https://a.test/p ": "https://a.test/p", "/p": "/p", "": "", "a b": "", "a\nb": "", "\xff": "", "a\x7f": "",
@@ -70,8 +70,7 @@ func FuzzTDM(f *testing.F) {
 	})
 }
 
-// Reading signals never panics, and of all statements about a use the most
-// restrictive decides.
+// Reading signals never panics. Of all statements about a use the most restrictive decides.
 func FuzzSignals(f *testing.F) {
 	for _, s := range []string{"train-ai=n, search=y", "search=yes, ai-train=no", "noai, noindex", "1", "/p train-ai=n", "unavailable_after: 2001-01-01"} {
 		f.Add(s)

@@ -10,7 +10,7 @@ import (
 // report of a W3C Community Group, "TDM File on the Origin Server").
 const TDMRepPath = "/.well-known/tdmrep.json"
 
-// Bounds of a tdmrep.json: a longer file is not read, and further rules are left out.
+// Bounds of a tdmrep.json. A longer file is not read. Rules beyond their bound are left out.
 const (
 	MaxTDMRepBytes = 64 << 10
 	maxTDMRules    = 1000
@@ -34,9 +34,9 @@ type tdmRule struct {
 }
 
 // ParseTDMRep parses a tdmrep.json: an array of objects with location, tdm-reservation and
-// tdm-policy, or one of these objects. It never fails: a file that is not JSON, or longer
-// than MaxTDMRepBytes, states nothing, see Err. An object without a location is ignored.
-// The file may be in UTF-8, UTF-16 or ISO 8859-1.
+// tdm-policy, or one such object. It never fails: a file that is not JSON, or that is longer
+// than MaxTDMRepBytes, states nothing, and Err returns the reason. An object without a location
+// is ignored. The file may be in UTF-8, UTF-16 or ISO 8859-1.
 func ParseTDMRep(body []byte) *TDMRep {
 	f := &TDMRep{}
 	if len(body) > MaxTDMRepBytes {
@@ -72,7 +72,7 @@ func ParseTDMRep(body []byte) *TDMRep {
 	return f
 }
 
-// text returns the value of a JSON string, or a JSON number as written, or "" for other
+// text returns the value of a JSON string, or a JSON number as written. It returns "" for other
 // values.
 func text(raw json.RawMessage) string {
 	var s string
@@ -85,9 +85,9 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// match returns the statements about a target, a path and query, and the location that
-// they are for: the first location that matches, not the longest. Locations are patterns
-// as in Allow and Disallow (RFC 9309, section 2.2.3).
+// match returns the statements about target, a path and query, and the location that they are
+// for. The first location that matches decides, even if a longer location matches. Locations
+// are patterns as in Allow and Disallow (RFC 9309, section 2.2.3).
 func (f *TDMRep) match(target string) (d TDM, location string) {
 	if len(f.rules) == 0 {
 		return TDM{}, ""

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first location that matches decides. A file that cannot be read states nothing.
+// The first location that matches decides. A file that cannot be parsed states nothing.
 func TestTDMRep(t *testing.T) {
 	const file = `[
 		{"location": "/free/*.pdf$", "tdm-reservation": 0},
@@ -50,7 +50,8 @@ func TestTDMRep(t *testing.T) {
 	}
 }
 
-// A reservation in the file refuses purposes that mine, and names its rule.
+// A reservation in the file refuses purposes that use text and data mining. The statement names
+// the rule in the file.
 func TestSignalsOfTDMRep(t *testing.T) {
 	f := ParseTDMRep([]byte(`[{"location":"/a*","tdm-reservation":1,"tdm-policy":"https://a.example/p"},{"location":"/b","tdm-reservation":0}]`))
 	s := f.Signals("/a/b")
@@ -72,7 +73,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 	}
 }
 
-// Any file is read within the bounds, and each statement has a rule.
+// Any file is read within the bounds. Each statement belongs to a rule.
 func FuzzTDMRep(f *testing.F) {
 	f.Add(`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"/p"}]`, "/axb")
 	f.Add(`{"location":"%","tdm-reservation":"0"}`, "")

@@ -11,7 +11,8 @@ type TokenError struct {
 	Dialect Dialect // in which the token is not valid
 }
 
-// Error returns the token, the first character that is not valid, and those that are.
+// Error returns the token, the first character of it that is not valid, and the characters that
+// are valid.
 func (e *TokenError) Error() string {
 	if e.Token == "" {
 		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
@@ -26,16 +27,15 @@ func (e *TokenError) Error() string {
 	return fmt.Sprintf("robots: bad product token %q", e.Token)
 }
 
-// CheckToken returns nil if token can name a crawler in a User-agent line,
-// and a *TokenError otherwise. A product token consists of the letters a-z
-// and A-Z, hyphens and underscores only (RFC 9309, 2.2.1). Parsers cut the value
-// at the first other character, so a token with a digit would be read as the
-// token of another crawler.
+// CheckToken returns nil if token can name a crawler in a User-agent line, and a *TokenError
+// otherwise. A product token consists only of the letters a-z and A-Z, hyphens and underscores
+// (RFC 9309, 2.2.1). Parsers cut the value at the first other character, so a token with a
+// digit would be read as the token of another crawler.
 func CheckToken(token string) error { return RFC9309.CheckToken(token) }
 
-// CheckToken is like the function CheckToken, for dialect d. Dialect Koster1996
-// accepts a token of HTTP/1.0, which may have digits (draft of 1996, 3.3; RFC
-// 1945, 2.2); the other dialects accept a token of RFC 9309.
+// CheckToken is like the function CheckToken, for dialect d. Dialect Koster1996 accepts a token
+// of HTTP/1.0, which may have digits (draft of 1996, 3.3; RFC 1945, 2.2). The other dialects
+// accept a token of RFC 9309.
 func (d Dialect) CheckToken(token string) error {
 	good := tokenOf(token)
 	if d == Koster1996 {
@@ -56,8 +56,8 @@ func kosterToken(s string) string {
 	return s[:i]
 }
 
-// tokenOf returns the product token that s begins with. Owners write
-// "bot/1.2", "bot*" or "bot 1.2" and mean bot.
+// tokenOf returns the product token that s begins with. Site owners write "bot/1.2", "bot*" or
+// "bot 1.2" and mean "bot".
 func tokenOf(s string) string {
 	i := 0
 	for i < len(s) && (isAlpha(s[i]) || s[i] == '-' || s[i] == '_') {
@@ -72,8 +72,8 @@ func isStar(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || isSpace(value[1]))
 }
 
-// equalFold reports whether a and b are equal, folding ASCII letters only:
-// for strings.EqualFold the Kelvin sign equals a k.
+// equalFold reports whether a and b are equal if the case of ASCII letters is ignored.
+// strings.EqualFold would also say that the Kelvin sign equals a k.
 func equalFold(a, b string) bool {
 	return len(a) == len(b) && hasPrefixFold(a, b)
 }
@@ -90,7 +90,7 @@ func hasPrefixFold(s, prefix string) bool {
 	return true
 }
 
-// containsFold reports whether sub occurs in s, folding ASCII letters.
+// containsFold reports whether s contains sub, ignoring the case of ASCII letters.
 func containsFold(s, sub string) bool {
 	for i := 0; i+len(sub) <= len(s); i++ {
 		if hasPrefixFold(s[i:], sub) {
@@ -123,7 +123,7 @@ func isHex(c byte) bool { return isDigit(c) || 'a' <= lower(c) && lower(c) <= 'f
 // isSpace reports whether c is ASCII white space, including line ends.
 func isSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// trim strips ASCII white space from both ends.
+// trim returns s without ASCII white space at both ends.
 func trim(s string) string {
 	for s != "" && isSpace(s[0]) {
 		s = s[1:]

@@ -9,8 +9,8 @@ import (
 type Access uint8
 
 const (
-	// Defer means that it is not known yet whether the URL may be requested.
-	// It is the zero value, so that an unset verdict is not a permission.
+	// Defer means that it is not known yet whether the URL may be requested. Defer is the zero
+	// value, so that an unset verdict is not a permission.
 	Defer Access = iota
 	// Allow means that the URL may be requested.
 	Allow
@@ -113,8 +113,8 @@ func (r Rule) String() string {
 // Verdict is the answer for one URL. The zero Verdict defers.
 type Verdict struct {
 	Access Access
-	Rule   Rule      // the rule that decided; Line 0 if no rule did
-	Until  time.Time // for Defer: when to request robots.txt again
+	Rule   Rule      // the rule that decided; its Line is 0 if no rule did
+	Until  time.Time // for Defer, the time to request robots.txt again
 	Reason Reason
 }
 

@@ -72,7 +72,7 @@ func TestNoTargetNeverAllows(t *testing.T) {
 	}
 }
 
-// MatchURL parses the URL, and applies only to its own site.
+// MatchURL parses the URL. It applies the rules only to URLs of its own site.
 func TestMatchURL(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /private/\nDisallow: /*?x\n"
 	unknown := Parse([]byte(file), RFC9309).Group("wrenbot")

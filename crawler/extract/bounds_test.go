@@ -76,7 +76,7 @@ func TestFormsOfImageCandidates(t *testing.T) {
 // The references of a page with their descriptions.
 func TestKindsOfReferences(t *testing.T) {
 	for _, test := range []struct {
-		page, links, embeds string // embeds, if not empty, are checked instead of links
+		page, links, embeds string // if embeds is not empty, it is checked instead of links
 	}{
 		{page: `<iframe rel=nofollow src=1></iframe><frame rel=nofollow src=2>`, links: "L iframe/src /dir/1, L frame/src /dir/2"},
 		{page: `<a rel="nofollow ugc" href=1><area rel=Nofollow href=2>`, links: "L a/href /dir/1 rel=nofollow ugc nofollow, L area/href /dir/2 rel=Nofollow nofollow"},
@@ -106,8 +106,8 @@ func TestKindsOfReferences(t *testing.T) {
 	}
 }
 
-// The canonical URL is the one named in the head. It is zero if that link names another
-// version, if it is outside of the head, or if two differ.
+// The canonical URL is the one that a link in the head names. It is zero if that link names
+// another version, if it is outside of the head, or if two links differ.
 func TestCanonical(t *testing.T) {
 	for page, want := range map[string]string{
 		`<link rel=canonical href=/c>`:                                                         "/c",
@@ -178,7 +178,7 @@ func TestTheBoundsOfAPage(t *testing.T) {
 		t.Errorf("of one srcset %d were taken, cut %v", len(d.Links), d.Cut)
 	}
 	for more := range 2 {
-		// 1,024 URLs of 4 KiB; the last one is longer by one in the second case.
+		// There are 1,024 URLs of 4 KiB. In the second case the last URL is longer by one byte.
 		path := strings.Repeat("x", 4096-len("http://a.example/"))
 		page := strings.Repeat("<a href=/"+path+">", 1023) + "<a href=/" + path + strings.Repeat("y", more) + "><a href=/z>"
 		d := HTML([]byte(page), u, "text/html", Options{})
@@ -195,7 +195,7 @@ func TestTheBoundsOfAPage(t *testing.T) {
 	}
 }
 
-// No more than 512 open elements are tracked: an element beyond them is treated as its
+// No more than 512 open elements are tracked. An element beyond them is treated like its
 // parent.
 func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	for n, want := range map[int]string{510: "", 511: "L a/href /dir/1"} {
@@ -208,7 +208,7 @@ func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("after its end: %q", got)
 	}
-	// The end tag of an untracked one closes nothing else.
+	// The end tag of an element that is not tracked closes no other element.
 	page = "<svg>" + strings.Repeat("<g>", 510) + "<desc><desc></desc><style><a href=1></style><a href=2>"
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("after one too many: %q", got)
@@ -274,8 +274,8 @@ func TestFormsOfDeclarations(t *testing.T) {
 	}
 }
 
-// A text with a character that is cut off at its end is UTF-8; one that is broken elsewhere
-// is not.
+// A text is UTF-8 even if the character at its end is cut off. A text with a broken character
+// at any other place is not UTF-8.
 func TestUTF8ThatIsCutOff(t *testing.T) {
 	for _, character := range []string{"é", "€", "😀"} {
 		for n := range len(character) {
@@ -305,8 +305,8 @@ func TestUTF8ThatIsCutOff(t *testing.T) {
 	}
 }
 
-// An encoding is guessed from the first 64 KiB: a few bytes of another alphabet in them make
-// it uncertain, and after them they are not seen.
+// An encoding is guessed from the first 64 KiB. A few bytes of another alphabet in these 64 KiB
+// make the encoding uncertain. Bytes after them have no effect.
 func TestGuessesLookAtTheBeginning(t *testing.T) {
 	russian := strings.Repeat("\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xdd\xf2\xee \xef\xf0\xee\xf1\xf2\xee\xe9 \xf2\xe5\xea\xf1\xf2. ", 10)
 	for before, want := range map[int]string{0: "windows-1251", 64<<10 - len(russian): "windows-1252", 64 << 10: "utf-8"} {
@@ -317,8 +317,8 @@ func TestGuessesLookAtTheBeginning(t *testing.T) {
 	}
 }
 
-// The open elements after the end tag of a formatting element: at most three others are kept
-// above a block, and at most eight blocks are handled.
+// The open elements after the end tag of a formatting element. At most three other elements are
+// kept above a block, and at most eight blocks are handled.
 func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	for page, want := range map[string]string{
 		"<b><i><u><p></b>":                          "i u p",
@@ -341,7 +341,7 @@ func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	}
 }
 
-// The end tag of a template closes it and all elements in it, at any place.
+// The end tag of a template closes the template and all elements in it, at any place.
 func TestTemplatesAreClosed(t *testing.T) {
 	for page, want := range map[string]int{
 		"<template></template>": 0, "<template><p></template>": 0, "<template>": 1, "<div><template><p></template>": 1,
@@ -351,7 +351,7 @@ func TestTemplatesAreClosed(t *testing.T) {
 			t.Errorf("%s: open %v, want %d elements", page, open.stack, want)
 		}
 	}
-	// If none is open, it closes nothing.
+	// If no template is open, the end tag closes nothing.
 	for page, want := range map[string]string{
 		"<svg></template><style><a href=1>":                                        "L a/href /dir/1",
 		"<svg><desc></template><style><a href=1></style><a href=2>":                "L a/href /dir/2",
@@ -366,7 +366,8 @@ func TestTemplatesAreClosed(t *testing.T) {
 	}
 }
 
-// Resolve resolves a reference like those in the document, also after reading its links.
+// Resolve resolves a reference like those in the document, even after the links of the document
+// were read.
 func TestResolve(t *testing.T) {
 	d := HTML([]byte("<base href=/b/><a href=1>"), parse(t, testPage), "text/html", Options{Charset: "windows-1252"})
 	if u, err := d.Resolve("x?é"); err != nil || u.String() != "http://a.example/b/x?%E9" {
@@ -388,7 +389,7 @@ func TestWhatTagsBeginWith(t *testing.T) {
 	for c := range 128 {
 		want := "L a/href /dir/1"
 		if strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!?/<", byte(c)) >= 0 {
-			want = "" // a link is within it
+			want = "" // the link is inside a tag or a comment
 		}
 		if got := linksOf(t, "<"+string(rune(c))+"x <a href=1>", Options{}); got != want {
 			t.Errorf("<%cx: %q, want %q", c, got, want)
@@ -396,7 +397,7 @@ func TestWhatTagsBeginWith(t *testing.T) {
 	}
 }
 
-// Values of one byte that is decoded to something else.
+// Values of one byte, and what they are decoded to.
 func TestValuesOfOneOctet(t *testing.T) {
 	for raw, want := range map[string]string{"": "", "a": "a", "&": "&", "\r": "\n", "\n": "\n", "\r\n": "\n", "\r\r": "\n\n", "\x00": "\ufffd", "\x01": "\x01"} {
 		if got := decodeValue([]byte(raw)); got != want {

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An identity says whether a reference is a name of the document itself.
+// An identity says whether a reference names the document itself, and by which means.
 type identity uint8
 
 const (
@@ -15,18 +15,18 @@ const (
 	openGraphURL
 )
 
-// isCanonical reports whether a rel has the type canonical and no other, and so names the URL
-// that its page is known by (RFC 6596). "canonical alternate" names another version of the
-// page.
+// isCanonical reports whether a rel has the type canonical and no other type. Such a link names
+// the URL by which its page is known (RFC 6596). A link with "canonical alternate" names
+// another version of the page.
 func isCanonical(rel string) bool { return strings.EqualFold(strings.Trim(rel, blanks), "canonical") }
 
-// alternates are the attributes that describe the version of a page that a link leads to:
-// with one of them, rel=canonical does not mean the page itself, and search engines ignore it
-// (Google Search Central, "How to specify a canonical URL").
+// alternates are the attributes that describe the version of a page that a link leads to. With
+// one of these attributes, rel=canonical does not mean the page itself, and search engines
+// ignore it (Google Search Central, "How to specify a canonical URL").
 var alternates = [...]string{"hreflang", "lang", "media", "type"}
 
 // canonicalElement reports whether the link element that was read names the URL of the
-// document. One in the body does not: it may be in a text of other authors.
+// document. A link element in the body does not, because it may be in a text of other authors.
 func (s *scanner) canonicalElement(rel string) bool {
 	if s.body || s.within > 0 || !isCanonical(rel) || s.open.inTemplate() || strings.Trim(s.z.value(hrefName), blanks) == "" {
 		return false
@@ -39,9 +39,9 @@ func (s *scanner) canonicalElement(rel string) bool {
 	return true
 }
 
-// canonical sets u as the URL of the document. If different ones are named, the document has
-// none: search engines ignore all of them (Google Search Central, "5 common mistakes with
-// rel=canonical"), and none of them is a better guess.
+// canonical sets u as the canonical URL of the document. If the document names different URLs,
+// it has no canonical URL: search engines ignore all of them (Google Search Central, "5 common
+// mistakes with rel=canonical"), and none of them is a better guess.
 func (d *Document) canonical(u frontier.URL) {
 	switch {
 	case d.disputed:

@@ -13,14 +13,22 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// Decode returns body as UTF-8 and the name of its original encoding. That is determined by
-// the first of these that applies: a byte order mark; the zeros of UTF-16; the charset of
-// contentType; in HTML and XML, a meta element at any place, or the XML declaration (HTML,
-// sections 13.2.3.2 to 13.2.3.5); all of body being valid UTF-8; a guess from its bytes;
-// windows-1252. A style sheet names it in @charset, and is otherwise UTF-8 (CSS Syntax Level
-// 3, section 3.2). In a sitemap the XML declaration counts before the charset of contentType:
-// servers send one charset for all files, and sitemaps are in UTF-8 (sitemaps.org). Data
-// compressed with gzip is not changed: such a sitemap names its encoding inside.
+// Decode returns body as UTF-8, and the name of its original encoding. The first of these that
+// applies determines the encoding:
+//
+//   - a byte order mark;
+//   - the zeros of UTF-16;
+//   - the charset of contentType;
+//   - in HTML and XML, a meta element at any place, or the XML declaration (HTML, sections
+//     13.2.3.2 to 13.2.3.5);
+//   - UTF-8, if all of body is valid UTF-8;
+//   - a guess from the bytes of body;
+//   - windows-1252.
+//
+// A style sheet names its encoding in @charset, and is otherwise in UTF-8 (CSS Syntax Level 3,
+// section 3.2). In a sitemap the XML declaration counts before the charset of contentType,
+// because servers send one charset for all files, and sitemaps are in UTF-8 (sitemaps.org).
+// Data that is compressed with gzip is not changed: such a sitemap names its encoding inside.
 func Decode(body []byte, contentType string) ([]byte, string) {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -29,8 +37,8 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 	return DecodeAs(body, mediaType, parameters["charset"])
 }
 
-// DecodeAs is Decode for a Content-Type that was parsed already: its media type, in lower
-// case and without parameters, and its charset; either may be empty.
+// DecodeAs is Decode for a Content-Type that was already parsed. mediaType is in lower case and
+// without parameters, and label is the charset. Either may be empty.
 func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	e, name := determine(body, mediaType, label)
 	out := body
@@ -44,8 +52,8 @@ func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-// encodingOf returns the encoding of a label and its name (Encoding, section 4.2), or nil if
-// it has none.
+// encodingOf returns the encoding of a label and the name of the encoding (Encoding, section
+// 4.2). The encoding is nil if the label names none.
 func encodingOf(label string) (encoding.Encoding, string) {
 	if label == "utf-8" || label == "UTF-8" { // the common case, without a look-up
 		return encoding.Nop, "utf-8"
@@ -75,7 +83,7 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 		}
 		return encoding.Nop, "utf-8"
 	case strings.Contains(mediaType, "xml") && isFeed(rootName(body)):
-		// A meta element in a feed belongs to a page that it quotes.
+		// A meta element in a feed belongs to a page that the feed quotes.
 		if e, name := declaredEncoding(xmlEncoding(body)); e != nil {
 			return e, name
 		}
@@ -93,9 +101,9 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 	return charset.Lookup("windows-1252")
 }
 
-// unicodeOf returns the encoding that the first bytes of a document show: by a byte order
-// mark, or by the zeros of two ASCII characters in UTF-16, which text in another encoding
-// does not have (XML 1.0, appendix F). It is empty for other documents.
+// unicodeOf returns the encoding that the first bytes of a document show. They show it by a
+// byte order mark, or by the zeros of two ASCII characters in UTF-16, which text in another
+// encoding does not have (XML 1.0, appendix F). For other documents unicodeOf returns "".
 func unicodeOf(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -135,8 +143,8 @@ func declared(body []byte) (encoding.Encoding, string) {
 	return declaredEncoding(xmlEncoding(body))
 }
 
-// declaredEncoding returns the encoding of a declaration. Since the declaration could be read
-// as ASCII (HTML, section 13.2.3.2), UTF-16 means UTF-8.
+// declaredEncoding returns the encoding that a declaration names. UTF-16 then means UTF-8,
+// because the declaration could be read as ASCII (HTML, section 13.2.3.2).
 func declaredEncoding(label string) (encoding.Encoding, string) {
 	e, name := encodingOf(label)
 	switch name {
@@ -148,7 +156,7 @@ func declaredEncoding(label string) (encoding.Encoding, string) {
 	return e, name
 }
 
-// metaCharset returns the label in the meta element that was read.
+// metaCharset returns the charset in the meta element that was read, or "" if there is none.
 func metaCharset(z *tokenizer) string {
 	if z.has(charsetName) {
 		return z.value(charsetName)
@@ -181,7 +189,7 @@ func metaCharset(z *tokenizer) string {
 	}
 }
 
-// xmlEncoding returns the label in the XML declaration at the start of a document.
+// xmlEncoding returns the encoding in the XML declaration at the start of a document, or "".
 func xmlEncoding(body []byte) string {
 	rest, ok := bytes.CutPrefix(body, []byte("<?xml"))
 	if !ok {
@@ -199,8 +207,8 @@ func xmlEncoding(body []byte) string {
 	return label
 }
 
-// styleCharset returns the label of the @charset at the start of a style sheet, which is not
-// a rule but a fixed sequence of bytes.
+// styleCharset returns the label of the @charset at the start of a style sheet, or "". @charset
+// is not a rule but a fixed sequence of bytes.
 func styleCharset(body []byte) string {
 	rest, ok := bytes.CutPrefix(body[:min(len(body), 1024)], []byte(`@charset "`))
 	if !ok {
@@ -213,8 +221,8 @@ func styleCharset(body []byte) string {
 	return string(label)
 }
 
-// isUTF8 reports whether body is UTF-8, except for a character that is cut off at its end.
-// Text that switches characters with escape sequences is not.
+// isUTF8 reports whether body is UTF-8. A character that is cut off at the end of body is
+// ignored. Text that switches characters with escape sequences is not UTF-8.
 func isUTF8(body []byte) bool {
 	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
 		if !utf8.FullRune(body[i:]) {
@@ -224,9 +232,10 @@ func isUTF8(body []byte) bool {
 	return utf8.Valid(body) && !bytes.Contains(body, []byte("\x1b$"))
 }
 
-// guess returns the encoding that the detector finds most likely, unless its confidence is
-// very low. Of several with the same confidence it returns UTF-8, or the first by name: the
-// detector itself returns the one that it has computed first.
+// guess returns the encoding that the detector finds most likely, or nil if the detector's
+// confidence is very low. If several encodings have the same confidence, guess returns UTF-8,
+// or the first by name. The detector itself would return the encoding that it has computed
+// first.
 func guess(body []byte) (encoding.Encoding, string) {
 	const enough, likely = 64 << 10, 10
 	all, err := chardet.NewHtmlDetector().DetectAll(body[:min(len(body), enough)])

@@ -23,7 +23,8 @@ func TestQueriesAreSentInTheEncodingOfTheDocument(t *testing.T) {
 	if err := json.Unmarshal(raw, &table); err != nil || len(table.Hrefs) < 20 {
 		t.Fatal(err, len(table.Hrefs))
 	}
-	// Not in x/text: the Roman letters of ISO-2022-JP, and the tables of ISO-8859-8-I.
+	// These are missing in x/text: the Roman letters of ISO-2022-JP, and the tables of
+	// ISO-8859-8-I.
 	others := map[string]string{"iso-2022-jp": `q=¥\~`, "iso-8859-8-i": "q=\u0081"}
 	for label, hrefs := range table.Hrefs {
 		_, name := charset.Lookup(label)
@@ -142,8 +143,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A page may contain "charset" any number of times: the time to read it depends on its length
-// only.
+// A page may contain "charset" any number of times. The time to read the page depends only on
+// its length.
 func TestManyCharsetsInOneElement(t *testing.T) {
 	page := []byte(`<meta http-equiv=Content-Type content="` + strings.Repeat("CHARSET ", 4000) + `charset=windows-1251">` + "\xe4")
 	var name string

@@ -8,26 +8,27 @@ import (
 // A collector collects the links of a document that is not HTML, within limits.
 type collector struct {
 	doc             Document
-	size            int // bytes of the URLs
-	most, mostBytes int // limits of links and of size
+	size            int // bytes of the URLs of the links
+	most, mostBytes int // limits of the number of links and of size
 }
 
-// A found is a reference as written.
+// A found is a reference as written in the document.
 type found struct {
 	raw, where, rel, lang string
 	hop                   frontier.Hop
 }
 
-// newCollector returns a collector of references relative to base, with queries in the
-// encoding of encode.
+// newCollector returns a collector of references that are relative to base. encode converts the
+// queries of the references to their encoding.
 func newCollector(base frontier.URL, encode func(string) string) collector {
 	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
 }
 
-// add adds a reference of the document. It returns false if no more are accepted.
+// add adds a reference of the document. It returns false if no more references are accepted.
 func (c *collector) add(f found) bool { return c.addTo(c.doc.base, f) }
 
-// addTo adds a reference relative to another base. It ignores a URL that cannot be crawled.
+// addTo is like add for a reference relative to another base. It ignores a URL that cannot be
+// crawled.
 func (c *collector) addTo(base frontier.URL, f found) bool {
 	target, err := base.ResolveQuery(f.raw, c.doc.encode)
 	if err != nil {
@@ -37,7 +38,7 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 	return c.take(Link{URL: target, Hop: f.hop, Where: f.where, Rel: f.rel, NoFollow: robots.RelNoFollow(f.rel), said: lang, lang: uint8(len(lang))})
 }
 
-// take adds a link. It returns false if no more are accepted.
+// take adds a link. It returns false if no more links are accepted.
 func (c *collector) take(l Link) bool {
 	c.size += len(l.URL.String())
 	if len(c.doc.Links) == c.most || c.size > c.mostBytes {

@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// CSS parses a style sheet in UTF-8 that was fetched from u. Its references are found by the
-// tokens of CSS Syntax Level 3: each url() and src(), the strings of image-set(), and @import
-// at the start of a rule, all with HopEmbed. The conditions of at-rules (@supports,
-// @namespace) load nothing. Queries are in UTF-8 even if the sheet was not (CSS Values Level
-// 4, section 4.5).
+// CSS parses a style sheet in UTF-8 that was fetched from u. It finds references by the tokens
+// of CSS Syntax Level 3: each url() and src(), the strings of image-set(), and @import at the
+// start of a rule. All references have HopEmbed. The conditions of at-rules (@supports,
+// @namespace) load nothing and are left out. Queries are in UTF-8 even if the sheet was not
+// (CSS Values Level 4, section 4.5).
 func CSS(body []byte, u frontier.URL, _ Options) Document {
 	c := newCollector(u, nil)
 	for raw, kind := range styleRefs(string(body)) {
@@ -33,9 +33,9 @@ const (
 	importKind = "import"
 )
 
-// styleRefs yields the references of a style sheet, or of the value of a style attribute,
-// with escapes decoded, and their kinds. It leaves out empty references, data: URLs and
-// references into the same document (url(#a)).
+// styleRefs yields the references of a style sheet, or of the value of a style attribute, and
+// the kind of each reference. Their escapes are decoded. It leaves out empty references, data:
+// URLs and references into the same document (url(#a)).
 func styleRefs(css string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		s := styleScanner{css: css, fresh: true, yield: yield}
@@ -45,9 +45,9 @@ func styleRefs(css string) iter.Seq2[string, string] {
 	}
 }
 
-// A styleScanner is the tokenizer of CSS Syntax Level 3, section 4, except for what does not
-// matter to references, with the part of the parser that finds the start of a rule (section
-// 5.4).
+// A styleScanner is the tokenizer of CSS Syntax Level 3, section 4, without the parts that do
+// not matter to references. It also has the part of the parser that finds the start of a rule
+// (section 5.4).
 type styleScanner struct {
 	css     string
 	pos     int
@@ -60,7 +60,8 @@ type styleScanner struct {
 	stopped bool
 }
 
-// imageSet is the entry in open for the bracket of a function whose strings are URLs.
+// imageSet is the value in open for the bracket of image-set(), a function whose strings are
+// URLs.
 const imageSet = 'i'
 
 // next moves past one token.
@@ -99,7 +100,8 @@ func (s *styleScanner) next() {
 	case s.startsName(s.pos):
 		s.identLike(want)
 	case decimal(c) || c == '#':
-		// A number includes its unit, a hash its name: neither is a function.
+		// A unit is a part of its number, and the name after a "#" is a part of its hash.
+		// Neither is the name of a function.
 		s.pos = s.nameEnd(s.pos + 1)
 	default:
 		s.pos++
@@ -115,7 +117,7 @@ func (s *styleScanner) skipComment() {
 	}
 }
 
-// atKeyword handles an at-keyword, which begins a rule if fresh is set.
+// atKeyword handles an at-keyword. The at-keyword begins a rule if fresh is true.
 func (s *styleScanner) atKeyword(name string, fresh bool) {
 	if !fresh {
 		return
@@ -135,8 +137,8 @@ func (s *styleScanner) push(bracket byte) {
 	s.open = append(s.open, bracket)
 }
 
-// pop closes the innermost bracket if this one matches it; otherwise it is a token like
-// others (section 5.4.8).
+// pop closes the innermost open bracket if bracket matches it. Otherwise bracket is an ordinary
+// token (section 5.4.8).
 func (s *styleScanner) pop(bracket byte) {
 	s.pos++
 	if len(s.open) == 0 {
@@ -187,7 +189,7 @@ func (s *styleScanner) identLike(want string) {
 	s.open = append(s.open, bracket)
 }
 
-// wanted returns the kind of a URL at this place, or "" if nothing is loaded from it.
+// wanted returns the kind of a URL at this place, or "" if the URL is not loaded.
 func (s *styleScanner) wanted(want string) string {
 	if want == "" && !s.prelude {
 		return urlKind
@@ -195,7 +197,8 @@ func (s *styleScanner) wanted(want string) string {
 	return want
 }
 
-// unquoted reads the rest of url() without quotes, with its bracket (section 4.3.6).
+// unquoted reads the rest of a url() without quotes, including its closing bracket (section
+// 4.3.6).
 func (s *styleScanner) unquoted(want string) {
 	start, end := s.pos, -1
 	for s.pos < len(s.css) {
@@ -262,7 +265,7 @@ func (s *styleScanner) text(want string) {
 	if n := len(s.open); want == "" && n > 0 && s.open[n-1] == imageSet {
 		want = s.wanted("")
 	}
-	// A backslash at the very end of the sheet is ignored in a string.
+	// A backslash at the very end of the sheet is ignored if it is in a string.
 	raw := s.css[start:s.pos]
 	if s.pos < len(s.css) {
 		s.pos++
@@ -279,7 +282,7 @@ func (s *styleScanner) found(kind, raw string) {
 	}
 	const data = "data:"
 	if start := strings.TrimLeft(raw, blanks); len(start) >= len(data) && strings.EqualFold(start[:len(data)], data) {
-		return // before decoding, since it can be long
+		return // checked before decoding, since a data: URL can be long
 	}
 	if strings.ContainsAny(raw, "\\\x00") {
 		raw = unescapeStyle(raw)
@@ -330,8 +333,9 @@ func (s *styleScanner) escapes(i int) bool {
 	return s.css[i] == '\\' && (i+1 == len(s.css) || !isLineEnd(s.css[i+1]))
 }
 
-// escapeEnd returns the end of the escape at offset i (section 4.3.7). It ends after the
-// first byte of a character that is not ASCII; the rest begins no token.
+// escapeEnd returns the offset after the escape at offset i (section 4.3.7). If the escaped
+// character is not ASCII, this is the offset after its first byte. Its other bytes begin no
+// token.
 func (s *styleScanner) escapeEnd(i int) int {
 	start := i + 1
 	for i = start; i < len(s.css) && i-start < 6 && hexadecimal(s.css[i]); i++ {
@@ -387,7 +391,7 @@ func unescapeStyle(raw string) string {
 	return b.String()
 }
 
-// lineEnd returns the offset after the white space or line end at i; CR LF is one line end.
+// lineEnd returns the offset after the white space or line end at i. CR LF is one line end.
 func lineEnd(s string, i int) int {
 	if strings.HasPrefix(s[i:], "\r\n") {
 		return i + 2
@@ -399,7 +403,7 @@ func isLineEnd(c byte) bool { return c == '\n' || c == '\r' || c == '\f' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || isLineEnd(c) }
 
-// styleNames are the bytes that names may contain; a NUL is read as U+FFFD.
+// styleNames are the bytes that names may contain. A NUL is read as U+FFFD.
 var styleNames = func() (in [256]bool) {
 	for i := range in {
 		c := byte(i)

@@ -27,19 +27,19 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:URL( "x y.png" )}`, []string{"url x y.png"}},
 		{"a{b:url(\r\n x.png\t)}", []string{"url x.png"}},
 		{`a{b:url('x')url("y")}`, []string{"url x", "url y"}},
-		{`b:url(x)`, []string{"url x"}}, // a style attribute
+		{`b:url(x)`, []string{"url x"}}, // the value of a style attribute
 		{`a{b:src("x")}`, []string{"url x"}},
 		{`a{b:src( /**/ 'x' y(z))}`, []string{"url x"}},
 		{`a{b:src(var(--x))}`, nil},
 		{`a{b:src(x)}`, nil},
 		{`a{b:url("x" y("z"))}`, []string{"url x"}},
 
-		// Not closed.
+		// References that are not closed.
 		{`a{b:url(x`, []string{"url x"}},
 		{`a{b:url(x `, []string{"url x"}},
 		{`a{b:url("x`, []string{"url x"}},
 		{`a{b:url(`, nil},
-		{"a{b:url(\"x\ny.png\"); c:url(z)}", []string{}}, // the bracket is still open
+		{"a{b:url(\"x\ny.png\"); c:url(z)}", []string{}}, // the bracket stays open
 		{"a{b:url('x\n)} c{d:url(z)}", []string{"url z"}},
 		{"a{b:\"x\n;c:url(y)}", []string{"url y"}},
 		{`a{b:url("x\`, []string{"url x"}},
@@ -103,7 +103,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`@import "" ;@import url();`, nil},
 		{`@import "x" a{b:url(y)} @import "z"`, []string{"import x", "url y", "import z"}},
 		{`@media a{ b{c:url(d)} } @import "x"`, []string{"url d", "import x"}},
-		{`a{} @import "x";`, []string{"import x"}}, // too late in a browser
+		{`a{} @import "x";`, []string{"import x"}}, // a browser ignores an @import at this place
 		{`a @import "x"; [@import "y"; ]`, nil},
 		{`@font-face{src:url(a.woff2)format("woff2"),url(b.ttf)}`, []string{"url a.woff2", "url b.ttf"}},
 		{`a{@media b{c:url(d)}e:url(f)}`, []string{"url d", "url f"}},

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A source is an attribute with a reference, or with a list of images.
+// A source is an attribute that contains a reference or a list of images.
 type source struct {
 	from  name
 	where string
@@ -18,8 +18,8 @@ const (
 	shows = frontier.HopEmbed
 )
 
-// sourcesOf are the sources of each HTML element that need no further check, in the order of
-// the found links.
+// sourcesOf are the sources of each HTML element that need no further check. Their order is the
+// order of the links that are found.
 var sourcesOf = [tagCount][]source{
 	aTag:          {{hrefName, "a/href", leads}},
 	areaTag:       {{hrefName, "area/href", leads}},
@@ -61,7 +61,8 @@ var sourcesOf = [tagCount][]source{
 	thTag:    {{backgroundName, "th/background", shows}},
 }
 
-// foreign handles a tag of SVG or MathML: an SVG link is a link, and its images are embedded.
+// foreign handles a tag of SVG or MathML. SVG has links and embedded resources. Both have style
+// attributes.
 func (s *scanner) foreign() {
 	if s.space == svgSpace {
 		switch s.z.tag {
@@ -89,7 +90,7 @@ func (s *scanner) foreign() {
 	}
 }
 
-// svg adds the reference of an SVG element: href takes precedence over xlink:href (SVG 2,
+// svg adds the reference of an SVG element. href takes precedence over xlink:href (SVG 2,
 // section 16.1.6).
 func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 	from := hrefName
@@ -104,7 +105,7 @@ func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// The element is empty; in HTML the slash is ignored.
+		// In XHTML the element is empty. In HTML the slash is ignored.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return
@@ -165,7 +166,8 @@ func (s *scanner) element(tag tag) {
 	}
 }
 
-// isFolded reports whether the white space of a text is certainly folded.
+// isFolded reports whether text has only single spaces as white space, and none at its ends. It
+// may return false for such a text.
 func isFolded(text string) bool {
 	last := byte(' ')
 	for i := range len(text) {
@@ -178,7 +180,8 @@ func isFolded(text string) bool {
 	return last != ' '
 }
 
-// late adds the references that scripts load late for an element of any kind.
+// late adds the references of data-bg and data-background-image. Any element can have these
+// attributes, from which scripts load resources late.
 func (s *scanner) late() {
 	const late = 1<<dataBgName | 1<<dataBackgroundName
 	if s.z.set&late == 0 {
@@ -189,8 +192,8 @@ func (s *scanner) late() {
 	s.lateBackground(dataBackgroundName, name+"/data-background-image")
 }
 
-// lateBackground adds a URL, or the URLs of a value of background-image: some scripts read
-// the one form, some the other.
+// lateBackground adds the references of an attribute for backgrounds. Some scripts read a URL
+// from it, and other scripts a value of background-image, which contains URLs.
 func (s *scanner) lateBackground(from name, where string) {
 	const function = "url("
 	if !s.z.has(from) {
@@ -208,8 +211,8 @@ func (s *scanner) lateBackground(from name, where string) {
 	}
 }
 
-// nameOfElement returns the name of the tag that was read, or "*" if HTML has no such name:
-// pages can invent any.
+// nameOfElement returns the name of the tag that was read. It returns "*" if HTML has no such
+// name, because pages can invent any name.
 func (s *scanner) nameOfElement() string {
 	if s.z.tag == imgTag && s.space == htmlSpace {
 		return "img" // also for the tag image
@@ -220,8 +223,8 @@ func (s *scanner) nameOfElement() string {
 	return "*"
 }
 
-// nested returns the hop of an object or embed element: to a document, as in a frame, or to
-// an embedded resource.
+// nested returns the hop of an object or embed element. An HTML document is linked, as in a
+// frame. Any other resource is embedded.
 func (s *scanner) nested() frontier.Hop {
 	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
 	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {
@@ -231,7 +234,8 @@ func (s *scanner) nested() frontier.Hop {
 }
 
 // form adds the action of a form that is sent as a query. The query that a user would fill in
-// is not known, and replaces the one of the action: the link is the action without a query.
+// is not known, and it would replace the query of the action. So the link is the action without
+// a query.
 func (s *scanner) form() {
 	switch strings.ToLower(s.z.value(methodName)) {
 	case "post", "dialog":
@@ -267,11 +271,11 @@ func linked(rel string) bool { return linkHop(rel) == leads }
 // shown reports whether a document embeds the target of a link with this rel.
 func shown(rel string) bool { return linkHop(rel) == shows }
 
-// linkHop returns the hop of a link with this rel, or zero if it is neither to another
-// document nor to an embedded resource. It knows the link types of HTML (section 4.6.7), of
-// HTML 4 (section 6.12), those of documentation generators, and those that IANA registers for
-// other versions and parts of a document. It leaves out shortlink, which leads back to the
-// same page.
+// linkHop returns the hop of a link with this rel. It returns zero if the link leads neither to
+// another document nor to an embedded resource. It knows the link types of HTML (section
+// 4.6.7), those of HTML 4 (section 6.12), those of documentation generators, and those that
+// IANA registers for other versions and parts of a document. It leaves out shortlink, which
+// leads back to the same page.
 func linkHop(rel string) frontier.Hop {
 	var hop frontier.Hop
 	hint := false
@@ -339,7 +343,7 @@ func (s *scanner) describe(r *ref) {
 	r.said = uint16(len(s.said) - r.rel.end)
 }
 
-// addUTF8 is add for a reference whose query is in UTF-8 even if the document is not.
+// addUTF8 is like add for a reference whose query is in UTF-8 even if the document is not.
 func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
 	n := len(s.refs)
 	ok := s.add(where, hop, raw)
@@ -363,7 +367,7 @@ func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	return true
 }
 
-// holdsData reports whether a reference is a data: URL, which contains its target and is
+// holdsData reports whether a reference is a data: URL. Such a URL contains its target and is
 // often long.
 func holdsData[T []byte | string](raw T) bool {
 	const scheme = "data:"

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// queryEncoder returns the function that frontier.URL.ResolveQuery needs for a document in
-// the encoding name, or nil for UTF-8 and for encodings whose queries are in UTF-8 (Encoding,
-// section 4.3).
+// queryEncoder returns the function that frontier.URL.ResolveQuery needs for a document in the
+// encoding with this name. It returns nil for UTF-8 and for encodings whose queries are in
+// UTF-8 (Encoding, section 4.3).
 func queryEncoder(name string) func(string) string {
 	switch name {
 	case "", "utf-8", "utf-16be", "utf-16le", "replacement":
@@ -35,7 +35,8 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	table, single := singleByte(name)
 	var out strings.Builder
 	encoder := e.NewEncoder()
-	// ISO-2022-JP has states: characters that can be encoded are encoded together.
+	// ISO-2022-JP has states, so consecutive characters that can be encoded are encoded
+	// together.
 	start := 0
 	flush := func(end int) {
 		text, _ := encoder.String(query[start:end])
@@ -59,14 +60,14 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	return out.String()
 }
 
-// decodesOnly reports whether characters that begin with this byte are decoded but never
+// decodesOnly reports whether characters whose encoding begins with lead are decoded but never
 // encoded (Encoding, sections 11.1.2 and 12.1.2).
 func decodesOnly(name string, lead byte) bool {
 	return name == "euc-jp" && lead == 0x8f || name == "big5" && 0x80 < lead && lead < 0xa1
 }
 
-// rewritten are the replacements before encoding Japanese (Encoding, sections 12.1.2, 12.2.2
-// and 12.3.2).
+// rewritten has the replacements that are made before a query is encoded in Japanese (Encoding,
+// sections 12.1.2, 12.2.2 and 12.3.2).
 var rewritten = map[string]*strings.Replacer{
 	"euc-jp":      strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
 	"shift_jis":   strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
@@ -84,15 +85,16 @@ func fullWidth() []string {
 	return pairs
 }
 
-// singleByte returns the table of an encoding with one byte for each character.
+// singleByte returns the table of an encoding that has one byte for each character. It returns
+// false for other encodings.
 func singleByte(name string) (*charmap.Charmap, bool) {
 	e, _ := htmlindex.Get(name)
 	table, ok := e.(*charmap.Charmap)
 	return table, ok
 }
 
-// undefined reports whether a control character has no byte in the table. Browsers use the
-// byte with its number.
+// undefined reports whether r is a control character that has no byte in the table. Browsers
+// then use the byte with the same number.
 func undefined(table *charmap.Charmap, r rune) bool {
 	return 0x80 <= r && r < 0xa0 && table.DecodeByte(byte(r)) == utf8.RuneError
 }

@@ -1,15 +1,14 @@
-// Package extract finds links and page directives in the answers of servers. It works on
-// bytes alone and fetches nothing. Read parses a document of any kind with links. Each kind
-// has its own reader: HTML, CSS, Feed, Sitemap; LinkHeader reads the header fields of an
-// answer.
+// Package extract finds links and page directives in the answers of servers. It works on bytes
+// alone and fetches nothing. Read parses a document of any kind with links. HTML, CSS, Feed and
+// Sitemap each parse one kind. LinkHeader parses header fields of an answer.
 //
-// Links of HTML are found in one pass over the tags, without a tree: a document that is
-// nested too deep for a parser loses no link. They are the links of the tree that a browser
-// without scripts builds, which the tests compare with x/net/html; only attributes with links
+// Links of HTML are found in one pass over the tags, without a tree. So a document that is
+// nested too deep for a parser loses no link. The links are those of the tree that a browser
+// without scripts builds. The tests compare them with x/net/html. Only attributes with links
 // are decoded.
 //
-// HTML always finds with frontier.HopLink the targets of a document (the numbers of sections
-// are those of the HTML Standard):
+// HTML always finds these targets of a document, with frontier.HopLink (the numbers are
+// sections of the HTML Standard):
 //
 //   - href of a and area (4.6.2), and of link by its rel (4.6.7);
 //   - href and xlink:href of a in SVG;
@@ -21,7 +20,8 @@
 //   - og:url of meta, and url in JSON-LD (scripts that are data blocks, 4.12.1);
 //   - action of form, with Options.Forms (4.10.3).
 //
-// With Options.Embeds it finds with frontier.HopEmbed the parts that a page is composed of:
+// With Options.Embeds it also finds the parts that a page is composed of, with
+// frontier.HopEmbed:
 //
 //   - src of img, source, script, video, audio, track, embed and of input with
 //     type=image, srcset of img and source, poster of video, data of object
@@ -39,15 +39,16 @@
 //   - resources that scripts load late, by the attributes that lazysizes, lozad,
 //     vanilla-lazyload, jQuery's lazyload and the plugins of WordPress read: data-src,
 //     data-srcset, data-original, data-lazy-src, data-lazy-srcset and data-poster of the
-//     elements above, data-bg and data-background-image of any element, a URL or url() as in
-//     a style sheet.
+//     elements above, and data-bg and data-background-image of any element, whose value is a
+//     URL, or url() as in a style sheet.
 //
 // A document in the srcdoc of an iframe (4.8.5) is read as a part of the document around it.
 //
-// The content of noscript is read as elements, in the head and the body, as in a browser
-// without scripts (4.12.2), and so is that of noframes. Also read are elements that a browser
-// drops: a frame outside of a frameset, a part of a table outside of one, a second body, and
-// a form in a form. Empty references and data: URLs of embedded resources are left out.
+// The content of noscript is read as elements, in the head and in the body, as in a browser
+// without scripts (4.12.2). The content of noframes is read as elements, too. HTML also reads
+// elements that a browser drops: a frame outside of a frameset, a part of a table outside of a
+// table, a second body, and a form in a form. It leaves out empty references and data: URLs of
+// embedded resources.
 package extract
 
 import (
@@ -59,31 +60,32 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Link is a URL that a document refers to. The links of one document share memory: use
-// frontier.URL.Clone for a URL that is kept for long.
+// A Link is a URL that a document refers to. The links of one document share memory. If a URL
+// is kept for long, use frontier.URL.Clone.
 type Link struct {
 	URL      frontier.URL
 	Where    string // element and attribute, as "a/href"
 	Rel      string // value of rel, as written
-	said     string // Lang, then Text: most links have neither
+	said     string // Lang, followed by Text; most links have neither
 	Hop      frontier.Hop
 	NoFollow bool // rel says nofollow
 	lang     uint8
 }
 
-// Lang returns the language of the link's target as in hreflang: "de", "en-GB", or
-// "x-default" for no particular one. It is empty if hreflang is missing.
+// Lang returns the language of the link's target as in hreflang: "de", "en-GB", or "x-default"
+// for no particular language. It is empty if hreflang is missing.
 func (l Link) Lang() string { return l.said[:l.lang] }
 
 // Text returns the visible text of an a or area element, at most 256 bytes, if Options.Text
 // is set.
 func (l Link) Text() string { return l.said[l.lang:] }
 
-// maxLang is the longest language tag in bytes: the longest example in RFC 5646, section
-// 4.4.1, has 35 characters.
+// maxLang is the length in bytes of the longest language tag that is accepted. The longest
+// example in RFC 5646, section 4.4.1, has 35 characters.
 const maxLang = 64
 
-// langOf returns the language tag in a value of hreflang, or "" if it is too long for one.
+// langOf returns the language tag in a value of hreflang, or "" if the value is too long for
+// one.
 func langOf(value string) string {
 	if value = strings.Trim(value, blanks); len(value) > maxLang {
 		return ""
@@ -93,7 +95,7 @@ func langOf(value string) string {
 
 // A Document is the result of one of the readers.
 type Document struct {
-	Title      string            // of the first title element, blanks folded
+	Title      string            // of the first title element, with white space folded
 	Links      []Link            // in the order of the document
 	Canonical  frontier.URL      // link rel=canonical; zero if missing, or if several differ
 	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if missing
@@ -101,13 +103,13 @@ type Document struct {
 	TDM        robots.TDM        // meta elements about text and data mining
 	Terms      []*robots.RSL     // license documents in script elements, the first 16
 	Licenses   []frontier.URL    // of license documents that link elements name, the first 16
-	Cut        bool              // the limits left out some links
-	Sitemap    bool              // it is a sitemap, and Links are its locations
-	Feed       bool              // it is a feed
+	Cut        bool              // some links were left out because of the limits
+	Sitemap    bool              // the document is a sitemap, and Links are its locations
+	Feed       bool              // the document is a feed
 	Changes    []Change          // from a sitemap or a feed, with Options.Changes
 	Every      time.Duration     // how often a feed says that it changes; 0 if it does not say
 
-	disputed bool // several links rel=canonical differ: Canonical is zero
+	disputed bool // several links with rel=canonical differ, so Canonical is zero
 	base     frontier.URL
 	encode   func(query string) string
 }
@@ -115,11 +117,11 @@ type Document struct {
 // A Change is the time of the last change of a listed page.
 type Change struct {
 	URL  frontier.URL // of a page, or of a sitemap in an index
-	Time time.Time    // midnight in its zone if only the day is known
+	Time time.Time    // midnight in the zone of the change if only the day is known
 }
 
-// Resolve resolves a reference as those in the document: relative to its base element, with a
-// query in its encoding. The error is a *frontier.URLError.
+// Resolve resolves ref like the references in the document. It is relative to the document's
+// base element, and its query is in the document's encoding. The error is a *frontier.URLError.
 func (d *Document) Resolve(ref string) (frontier.URL, error) {
 	return d.base.ResolveQuery(ref, d.encode)
 }
@@ -131,7 +133,7 @@ func IsHTML(mediaType string) bool {
 
 const blanks = " \t\r\n\f"
 
-// Limits of the links of one document. A page can be made to have more than a crawl can
+// Limits of the links of one document. A page can be made to have more links than a crawl can
 // store.
 const (
 	MaxLinks     = 20_000
@@ -148,25 +150,25 @@ type Options struct {
 	// Changes sets Document.Changes.
 	Changes bool
 
-	// Charset is the original encoding of the document, as Decode names it, which the queries of
-	// its links keep. Empty means UTF-8.
+	// Charset is the name of the document's original encoding, as Decode returns it. The
+	// queries of links keep this encoding. Empty means UTF-8.
 	Charset string
 
 	Sitemap bool // Read accepts sitemaps of any media type
 
-	Room []Link // memory for Document.Links; nil: allocate it
+	Room []Link // memory for Document.Links; if nil, new memory is allocated
 }
 
-// HTML parses a UTF-8 document that was fetched from u; mediaType says whether it is XHTML.
-// References with schemes that are not crawled are left out.
+// HTML parses a UTF-8 document that was fetched from u. mediaType says whether the document is
+// XHTML. References with schemes that are not crawled are left out.
 func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	s := scan(body, mediaType, opts, 0)
 	defer s.release()
 	return s.document(u, queryEncoder(opts.Charset))
 }
 
-// scan reads a document that is nested in the srcdoc of within others. The caller must
-// release the scanner after it has used the results.
+// scan reads a document. within is the number of documents that contain it in a srcdoc. The
+// caller must release the scanner after it has used the results.
 func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 	s := scanners.Get().(*scanner)
 	s.begin(body, mediaType, opts, within)
@@ -181,11 +183,11 @@ func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 // A span is a part of scanner.text or of scanner.said.
 type span struct{ start, end int }
 
-// A ref is a reference before the base is known, which may come after it. The bytes of
-// Link.Lang and Link.Text, said in number, follow rel.
+// A ref is a reference before the base is known, since the base may come after the reference.
+// In scanner.said, the bytes of Link.Lang and Link.Text follow rel. Their number is said.
 type ref struct {
-	raw   span // in text
-	rel   span // in said
+	raw   span // in scanner.text
+	rel   span // in scanner.said
 	where string
 	hop   frontier.Hop
 	utf8  bool // its query is in UTF-8, even if the document is not
@@ -199,7 +201,7 @@ type scanner struct {
 	opts     Options
 	base     string
 	refs     []ref
-	within   int    // how many documents contain this one in a srcdoc
+	within   int    // number of documents that contain this document in a srcdoc
 	text     []byte // the raw references of refs
 	said     []byte // texts that the links keep, in one string
 	found    Document
@@ -218,14 +220,14 @@ const (
 	maxKeptBytes = 64 << 10
 )
 
-// begin makes s read a document, and forget the one before.
+// begin makes s read a document, and removes the state of the previous document.
 func (s *scanner) begin(body []byte, mediaType string, opts Options, within int) {
 	refs, text, said, stack := s.refs[:0], s.text[:0], s.said[:0], s.open.stack[:0]
 	*s = scanner{markup: newMarkup(body, mediaType, opts.Embeds), opts: opts, within: within, refs: refs, text: text, said: said}
 	s.open.stack = stack
 }
 
-// release makes s reusable. Its results must not refer to its memory.
+// release makes s reusable. The results of s must not refer to the memory of s after that.
 func (s *scanner) release() {
 	clear(s.refs) // they refer to strings
 	s.begin(nil, "", Options{}, 0)
@@ -268,7 +270,8 @@ func appendValue(to, raw []byte) []byte {
 	return append(to, decodeValue(raw)...)
 }
 
-// document returns the Document with its references resolved; encode is for their queries.
+// document returns the Document with its references resolved. encode converts the queries of
+// the references.
 func (s *scanner) document(u frontier.URL, encode func(string) string) Document {
 	base := u
 	if s.hasBase {

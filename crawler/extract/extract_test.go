@@ -215,7 +215,7 @@ func TestReferencesOfADocument(t *testing.T) {
 	}
 }
 
-// The memory of a document is reused for the next one, also concurrently.
+// The memory of a document is reused for the next one, even with concurrent calls.
 func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
 	u := parse(t, "http://a.example/dir/")
 	pages := []string{

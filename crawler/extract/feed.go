@@ -7,19 +7,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Feed parses a feed in UTF-8 that was fetched from u: RSS 0.9 to 2.0, Atom (RFC 4287), or
-// JSON Feed, which is recognised by its media type or by a brace at its beginning. It applies
-// xml:base. Queries are in UTF-8 even if the feed was not (RFC 3987, section 3.1).
+// Feed parses a feed in UTF-8 that was fetched from u. A feed is RSS 0.9 to 2.0, Atom (RFC
+// 4287), or JSON Feed, which is recognised by its media type or by a brace at its beginning.
+// Feed applies xml:base. Queries are in UTF-8 even if the feed was not (RFC 3987, section 3.1).
 //
-// Items, their comments and sources, authors and other pages of the feed are links. So are
-// enclosures, as recordings linked from pages: showing a feed does not load them. The
-// pictures of a feed are found with HopEmbed if opts.Embeds is set. The HTML in items is not
-// read: the pages of the items contain it, too. The address of the feed itself, hubs and
-// editing addresses are left out, since they lead to no page.
+// Items, their comments and sources, authors and other pages of the feed are links. Enclosures
+// are links, too, like recordings that a page links to, because showing a feed does not load
+// them. The pictures of a feed are found with HopEmbed if opts.Embeds is set. The HTML in items
+// is not read, because the pages of the items contain it, too. The address of the feed itself,
+// hubs and editing addresses are left out, since they lead to no page.
 //
-// The time of an item's change is its updated (RFC 4287), modified or date_modified,
-// otherwise its pubDate or date. Every is the ttl of RSS 2.0, or is computed from
-// updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
+// The time of an item's change is its updated (RFC 4287), modified or date_modified. If it has
+// none of these, the time is its pubDate or date. Document.Every is the ttl of RSS 2.0, or is
+// computed from updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
 func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, of: "feed", base: u}
 	f.c.doc.Feed = true
@@ -32,7 +32,7 @@ func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document 
 	return f.c.document()
 }
 
-// isJSON reports whether JSON Feed has this media type (version 1.1, "Discovery").
+// isJSON reports whether this is a media type of JSON Feed (version 1.1, "Discovery").
 func isJSON(mediaType string) bool {
 	return mediaType == "application/feed+json" || mediaType == "application/json"
 }
@@ -42,12 +42,12 @@ type feed struct {
 	embeds bool
 	full   bool // no more links are accepted
 	dates
-	of string // the element described: "feed", "item" or "entry"
+	of string // the element that is read: "feed", "item" or "entry"
 
 	x         *xmlScanner
-	within    string       // the image or person described
+	within    string       // the open element of an image or a person; "" if there is none
 	collected string       // the element whose text is collected
-	base      frontier.URL // base of that element
+	base      frontier.URL // base of the element that began last
 }
 
 func (f *feed) xml(x *xmlScanner) {
@@ -76,7 +76,7 @@ func (f *feed) start(name string) {
 	case "author", "contributor":
 		f.within = name
 	case "image":
-		// RSS 1.0 has two elements image, iTunes an attribute.
+		// RSS 1.0 has two elements named image. The image of iTunes has an attribute.
 		if f.within = name; f.x.attr("href") != "" {
 			f.embed(f.x.attr("href"), name)
 		}
@@ -122,8 +122,8 @@ func (f *feed) start(name string) {
 	}
 }
 
-// content adds the external content of an entry of Atom (RFC 4287, section 4.1.3.2), or a
-// medium (Media RSS).
+// content adds the external content of an entry of Atom (RFC 4287, section 4.1.3.2), or a file
+// of Media RSS.
 func (f *feed) content() {
 	f.link(f.x.attr("src"), "content", "")
 	url := f.x.attr("url")
@@ -208,9 +208,9 @@ func (f *feed) add(r found) {
 	f.full = !f.c.addTo(f.base, r)
 }
 
-// leadsOn reports whether a link of Atom leads to a document: by the types of link elements,
-// and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005, sections 3
-// and 4).
+// leadsOn reports whether a link of Atom leads to a document. It knows the types of link
+// elements, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005,
+// sections 3 and 4).
 func leadsOn(rel string) bool {
 	rel = strings.ToLower(rel)
 	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {

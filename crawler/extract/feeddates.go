@@ -9,7 +9,7 @@ import (
 // dates are the times in a feed: when an item was changed, and how often the feed changes.
 type dates struct {
 	changes bool      // collect the changes of items
-	item    bool      // an item has begun
+	item    bool      // an item has begun and not ended
 	first   int       // index in the document's Links of the item's first link
 	changed time.Time // when the item was changed; zero if that is not known
 
@@ -20,8 +20,8 @@ type dates struct {
 
 func (f *feed) beginItem() { f.item, f.first, f.changed = true, len(f.c.doc.Links), time.Time{} }
 
-// endItem ends the current item, if there is one. If the item has a date, it records that the
-// pages of the item were changed then.
+// endItem ends the current item, if there is one. If the item has a date, endItem records that
+// the pages of the item were changed at that date.
 func (f *feed) endItem() {
 	if !f.item {
 		return
@@ -44,10 +44,10 @@ func (f *feed) isItemLink(l *Link) bool {
 	case "item/link", "entry/link", "item/guid", "item/origlink", "entry/origlink":
 		return l.Rel == "" || strings.EqualFold(l.Rel, "alternate")
 	}
-	return l.Where == "item/url" && f.x == nil // in JSON this is the item's page, in XML that of a person
+	return l.Where == "item/url" && f.x == nil // in JSON the item's page, in XML the page of a person
 }
 
-// date handles a date of an item. changed says that it is the time of a change; otherwise it
+// date handles a date of an item. If changed is true, it is the time of a change. Otherwise it
 // is the time of publication, which counts only if no other date of the item is known.
 func (f *feed) date(text string, changed bool) {
 	if f.item && (changed || f.changed.IsZero()) {
@@ -78,7 +78,7 @@ func (f *feed) rhythm(name, text string) {
 	}
 }
 
-// every returns how often the feed changes, or 0 if it does not say.
+// every returns how often the feed changes, or 0 if the feed does not say it.
 func (d *dates) every() time.Duration {
 	if d.ttl > 0 {
 		return d.ttl

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// maxJSONPath is the nesting depth of the links in a JSON Feed.
+// maxJSONPath is the largest nesting depth at which a JSON Feed has links.
 const maxJSONPath = 6
 
 // A jsonLevel is an open object or array.
 type jsonLevel struct {
-	key    string // of the next value, in an object
+	key    string // in an object, the key of the next value
 	object bool
-	keyed  bool // key was read
+	keyed  bool // the key of the next value was read
 }
 
-// json reads JSON Feed 1.1 token by token: if it is cut, or has a value of a wrong type, the
-// rest is still read.
+// json reads a JSON Feed (version 1.1) token by token. If the feed is cut, or has a value of a
+// wrong type, everything else is still read.
 func (f *feed) json(body []byte) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -60,7 +60,7 @@ func isItem(levels []jsonLevel) bool {
 	return len(levels) == 3 && levels[0].object && levels[0].key == "items" && !levels[1].object && levels[2].object
 }
 
-// value handles a string by its path of keys.
+// value handles a string. The keys of the open objects determine what the string means.
 func (f *feed) value(levels []jsonLevel, text string) {
 	if len(levels) > maxJSONPath {
 		return

@@ -9,7 +9,7 @@ import (
 )
 
 // Limits of the bytes that are read of one data block, and of its nesting. Both are far above
-// those of search engines.
+// the limits of search engines.
 const (
 	maxDataBytes = 256 << 10
 	maxDataDepth = 64
@@ -32,11 +32,12 @@ const (
 	contextKey
 )
 
-// A dataReader reads a data block to find the strings that are values of url, or in a list
-// that is. It continues after errors that a JSON parser refuses: blocks with an extra comma
-// or comment are common.
+// A dataReader reads a data block to find strings that are the value of a key url, or are in a
+// list that is the value of such a key. It continues after errors that a JSON parser refuses,
+// because blocks with an extra comma or a comment are common.
 //
-// Values of @id identify things and need not be addresses; those of @context define names.
+// It does not read the values of @id, which identify things and need not be addresses, or those
+// of @context, which define names.
 type dataReader struct {
 	text  []byte
 	open  []dataValue
@@ -53,10 +54,10 @@ type dataURL struct {
 
 // A dataValue is an open object or list.
 type dataValue struct {
-	key   dataKey // whose value it is
+	key   dataKey // the key whose value this object or list is
 	list  bool
-	image bool // an object that describes an image, whose url is the image
-	urls  int  // length of dataReader.urls at its start
+	image bool // the object describes an image, and its url is the image
+	urls  int  // length of dataReader.urls when the object or list began
 }
 
 // jsonLD adds the references of a data block.
@@ -75,8 +76,8 @@ func (s *scanner) jsonLD(text []byte) {
 	}
 }
 
-// token reads the token at the offset at. It returns the offset after it, or -1 if the rest
-// is not read.
+// token reads the token at the offset at. It returns the offset after the token, or -1 if the
+// rest of the block is not read.
 func (d *dataReader) token(at int) int {
 	switch d.text[at] {
 	case '{', '[':
@@ -125,7 +126,7 @@ func (d *dataReader) end() {
 	d.open = d.open[:len(d.open)-1]
 }
 
-// literal reads a string.
+// literal reads the string at the offset at. It returns an offset like token.
 func (d *dataReader) literal(at int) int {
 	end := stringEnd(d.text, at+1)
 	if end < 0 {
@@ -195,7 +196,8 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends a string, or -1.
+// stringEnd returns the offset of the quote that ends the string whose text begins at offset
+// at, or -1 if there is no such quote.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

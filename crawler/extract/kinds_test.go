@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Each element and attribute with a link, and its conditions.
+// Each element and attribute with a link, and the conditions of each.
 func TestEachAttributeThatLeadsSomewhere(t *testing.T) {
 	for page, want := range map[string]string{
 		`<blockquote cite=1><q cite=2><ins cite=3><del cite=4>`:                                                                                        "L blockquote/cite /dir/1, L q/cite /dir/2, L ins/cite /dir/3, L del/cite /dir/4",
@@ -61,7 +61,7 @@ func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
 	}
 }
 
-// Some scripts expect a value of background-image where others expect a URL.
+// Some scripts expect a value of background-image in an attribute in which others expect a URL.
 func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
 	for page, want := range map[string]string{
 		`<p data-bg="url(1)"><p data-background-image=" URL( '2' ) ">`:      "E p/data-bg /dir/1, E p/data-background-image /dir/2",
@@ -255,8 +255,8 @@ func TestTextsOfLinks(t *testing.T) {
 	}
 }
 
-// Links have the language of their targets, in documents of each kind; a value that is too
-// long for a language tag is ignored.
+// Links have the language of their targets, in documents of each kind. A value that is too long
+// for a language tag is ignored.
 func TestLanguagesOfLinks(t *testing.T) {
 	u := parse(t, testPage)
 	long := strings.Repeat("x", 64)
@@ -285,7 +285,7 @@ func TestLanguagesOfLinks(t *testing.T) {
 	}
 }
 
-// A text has up to 256 bytes, and is searched in 16 KiB of markup.
+// A text has up to 256 bytes. It is searched for in 16 KiB of markup.
 func TestTheBoundsOfTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("x", 256):                        strings.Repeat("x", 256),
@@ -337,7 +337,7 @@ func TestStylesOfAPage(t *testing.T) {
 	}
 }
 
-// Queries in style sheets and data blocks are in UTF-8, with any encoding of the page.
+// Queries in style sheets and data blocks are in UTF-8, whatever the encoding of the page is.
 func TestQueriesInStylesAndData(t *testing.T) {
 	page := "<a href='?é'><style>a{b:url(?é)}</style><p style='a:url(?é)'>" + dataBlock(`{"url":"/?é"}`)
 	var got []string
@@ -350,7 +350,7 @@ func TestQueriesInStylesAndData(t *testing.T) {
 	}
 }
 
-// Each kind of reference ends at the limit.
+// References of each kind end at the limit.
 func TestBoundsOfEachKind(t *testing.T) {
 	for name, refs := range map[string][2]string{
 		"style sheet": {"<style>", "a{b:url(1)}"}, "style attribute": {"<p style='", "a:url(1);"}, "styles": {"", "<p style=a:url(1)>"},

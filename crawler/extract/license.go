@@ -8,13 +8,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Limits of the licenses of one page: how many, and how many bytes a URL has.
+// Limits of the licenses of one page: their number, and the bytes of a URL.
 const (
 	maxLicenses   = 16
 	maxLicenseURL = 2048
 )
 
-// isRSL reports whether license documents have this media type (RSL 1.0, section 4).
+// isRSL reports whether mediaType is that of license documents (RSL 1.0, section 4).
 func isRSL(mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/rsl+xml")
@@ -26,7 +26,7 @@ func isLicense(rel string) bool {
 	return slices.ContainsFunc(strings.Fields(rel), func(t string) bool { return strings.EqualFold(t, "license") })
 }
 
-// terms adds a license document in the page itself.
+// terms adds a license document that is a part of the page itself.
 func (s *scanner) terms(text []byte) {
 	if len(s.found.Terms) < maxLicenses {
 		text = []byte(unwrapped(string(text)))
@@ -34,8 +34,7 @@ func (s *scanner) terms(text []byte) {
 	}
 }
 
-// unwrapped returns a text without the comment or CDATA section that hides it from old
-// browsers.
+// unwrapped returns text without the comment or CDATA section that hides it from old browsers.
 func unwrapped(text string) string {
 	text = strings.Trim(text, blanks)
 	for _, wrap := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}} {
@@ -56,7 +55,8 @@ func (s *scanner) licenseElement() {
 	}
 }
 
-// takeLicenses resolves the references of licenseElement after the base is known.
+// takeLicenses resolves the references that licenseElement has added. It is called after the
+// base is known.
 func (d *Document) takeLicenses(raw []string) {
 	for _, href := range raw {
 		if u, err := d.Resolve(href); err == nil && len(u.String()) <= maxLicenseURL {
@@ -65,9 +65,10 @@ func (d *Document) takeLicenses(raw []string) {
 	}
 }
 
-// HeaderLicenses returns the URLs of terms of use in the Link fields of the answer for u: the
-// links with rel license (HTML, section 4.6.7.6), in their order, at most 16, each of at most
-// 2048 bytes. documents are those with the media type of RSL documents.
+// HeaderLicenses returns the URLs of terms of use in the Link fields of the answer for u. They
+// are the targets of the links with rel license (HTML, section 4.6.7.6), in their order, at
+// most 16, each of at most 2048 bytes. documents are those among them that have the media type
+// of RSL documents.
 func HeaderLicenses(values []string, u frontier.URL) (licenses, documents []frontier.URL) {
 	for _, value := range values {
 		for value != "" && len(licenses) < maxLicenses {

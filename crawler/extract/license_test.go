@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// License documents are in script elements, and link elements name them.
+// A page has license documents in script elements, and names others in link elements.
 func TestLicensesOfPages(t *testing.T) {
 	const doc = `<rsl xmlns="https://rslstandard.org/rsl"><content url=""><license><prohibits>ai-train</prohibits></license></content></rsl>`
 	u := parse(t, "http://a.example/d/p")

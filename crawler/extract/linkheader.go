@@ -8,17 +8,17 @@ import (
 )
 
 // LinkHeader parses the Link fields of the answer for u (RFC 8288, section 3, leniently as in
-// appendix B.2). It returns the links that link elements with the same rel would be, and with
-// opts.Embeds those to embedded resources. A link whose anchor is another page belongs to
-// that page and is left out. References are relative to u, even if the document has another
-// base. At most MaxLinks are returned.
+// appendix B.2). It reads each link like a link element with the same rel, and returns the
+// links to other documents. With opts.Embeds it also returns the links to embedded resources. A
+// link whose anchor is another page belongs to that page and is left out. References are
+// relative to u, even if the document has another base. At most MaxLinks links are returned.
 func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
 	return linkHeader(values, u, opts).Links
 }
 
-// AddHeader adds the Link fields of the document's answer: their links before the document's
-// own, as LinkHeader returns them, and the canonical URL (RFC 6596). If the document names a
-// different one, Canonical becomes zero.
+// AddHeader adds the Link fields of the document's answer. The links that LinkHeader returns
+// are added before the document's own links. The fields may also name the canonical URL (RFC
+// 6596). If the document names a different one, Canonical becomes zero.
 func (d *Document) AddHeader(values []string, u frontier.URL, opts Options) {
 	header := linkHeader(values, u, opts)
 	d.Links = append(header.Links, d.Links...)
@@ -58,12 +58,12 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
-// A linkValue is one link of a field. The first of repeated parameters counts.
+// A linkValue is one link of a field. If a parameter is repeated, the first one counts.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string
 	mediaType      string
-	version        bool // it describes a version of the page
+	version        bool // a parameter describes the version of the page that the link leads to
 }
 
 // about reports whether the link starts from the page itself or from a part of it.
@@ -77,8 +77,8 @@ func (l linkValue) about(u frontier.URL) bool {
 
 const fieldBlanks = " \t"
 
-// nextLinkValue parses one link at the beginning of a field, and returns the rest after its
-// comma. l.target is nil if the field does not begin like a link.
+// nextLinkValue parses one link at the beginning of a field. It returns the rest of the field
+// after the comma that ends the link. l.target is nil if the field does not begin with a link.
 func nextLinkValue(s string) (l linkValue, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+",")
 	if strings.HasPrefix(s, "<") {
@@ -113,7 +113,7 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 }
 
 // nextParameter parses one parameter, up to the next semicolon or comma outside of quotes
-// (appendix B.3). A name with an asterisk is another name: rel* is not rel.
+// (appendix B.3). A name with an asterisk is a different name: rel* is not rel.
 func nextParameter(s string) (name, value, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+";")
 	end := strings.IndexAny(s, fieldBlanks+"=;,")

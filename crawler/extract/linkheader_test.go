@@ -117,8 +117,8 @@ func FuzzLinkHeader(f *testing.F) {
 	})
 }
 
-// The header and the head can both name the canonical URL; if they differ, the page has none.
-// Links of the header come before those of the document.
+// The header and the head can both name the canonical URL. If the two URLs differ, the page has
+// none. Links of the header come before those of the document.
 func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct{ html, header, want string }{
@@ -155,7 +155,7 @@ func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	}
 }
 
-// The terms of use of an answer are those in its Link fields, and no others.
+// The terms of use of an answer are only those in its Link fields.
 func TestHeaderLicenses(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct {

@@ -44,7 +44,8 @@ func (s *scanner) openGraph() {
 }
 
 // anchored reports whether a reference in metadata is absolute, or begins with a slash. Other
-// values are seldom meant as references: www.example.org is not a page of the directory.
+// values are seldom meant as references: www.example.org is not meant as a page in the
+// directory of the document.
 func anchored(raw string) bool {
 	raw = strings.TrimLeft(raw, blanks)
 	if strings.HasPrefix(raw, "/") {
@@ -54,8 +55,8 @@ func anchored(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3): after a number, a
-// separator, and "url=" with optional quotes.
+// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3), or false if there is
+// none. The URL comes after a number, a separator, and an optional "url=". It may be in quotes.
 func refreshURL(content string) (string, bool) {
 	s := strings.TrimLeft(content, blanks)
 	rest := strings.TrimLeft(s, "0123456789.")

@@ -12,15 +12,15 @@ type traits uint16
 
 const (
 	special   traits = 1 << iota
-	void             // without content
-	raw              // with text as content
-	closesP          // ends a paragraph
+	void             // has no content
+	raw              // has only text as content
+	closesP          // its start tag ends a paragraph
 	block            // its end tag closes the open elements in it
 	formats          // is opened again if elements around it end
 	heading          // h1 to h6
 	tablePart        // occurs only in tables
-	scope            // tags in it do not affect elements around it
-	breaks           // ends SVG and MathML
+	scope            // tags inside it do not affect the elements around it
+	breaks           // its start tag ends SVG and MathML
 )
 
 var traitsOf = func() map[atom.Atom]traits {
@@ -55,8 +55,8 @@ var traitsOf = func() map[atom.Atom]traits {
 	return m
 }()
 
-// find returns the index of the innermost open HTML element with that name, or -1 if it finds
-// an element that ends the search first.
+// find returns the index of the innermost open HTML element with that name. It returns -1 if
+// there is no such element, or if an element that ends the search comes first.
 func (o *openElements) find(name elementName, ends func(element) bool) int {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		e := o.stack[i]
@@ -70,8 +70,8 @@ func (o *openElements) find(name elementName, ends func(element) bool) int {
 	return -1
 }
 
-// The functions below report whether an element ends a search (HTML, section 13.2.4.2):
-// scopes, and special elements.
+// The functions below report whether an element ends a search (HTML, section 13.2.4.2): it is
+// the border of a scope, or it is special.
 func endsScope(e element) bool {
 	if e.space != htmlSpace {
 		return e.special()
@@ -91,8 +91,7 @@ func endsTableScope(e element) bool {
 	return e.space == htmlSpace && (e.name == atom.Table || e.name == atom.Template)
 }
 
-// close closes the element at index i and all elements in it. It does nothing for a negative
-// i.
+// close closes the element at index i and all elements in it. It does nothing if i is negative.
 func (o *openElements) close(i int) {
 	if i >= 0 {
 		o.stack = o.stack[:i]
@@ -153,7 +152,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 	o.push(element{name: name}, z)
 }
 
-// closeItem closes an item of a list if the next one begins.
+// closeItem closes the open item of a list if name begins the next item.
 func (o *openElements) closeItem(name elementName) {
 	if name != atom.Li && name != atom.Dd && name != atom.Dt {
 		return
@@ -179,7 +178,8 @@ func (o *openElements) openSelect() int {
 	return o.find(atom.Select, endsScope)
 }
 
-// closeOption closes an option, or a group of options, if the next one begins.
+// closeOption closes the open option, or the open group of options, if the start of an element
+// with that name ends it.
 func (o *openElements) closeOption(name elementName) {
 	switch {
 	case name != atom.Option && name != atom.Optgroup && name != atom.Hr:
@@ -190,7 +190,8 @@ func (o *openElements) closeOption(name elementName) {
 	}
 }
 
-// closeImplied closes the innermost elements that need no end tag.
+// closeImplied closes the innermost elements that need no end tag. If butGroup is true, it
+// stops at a group of options.
 func (o *openElements) closeImplied(butGroup bool) {
 	for o.top().space == htmlSpace {
 		switch o.top().name {
@@ -206,7 +207,8 @@ func (o *openElements) closeImplied(butGroup bool) {
 	}
 }
 
-// closeTable closes a table if another begins in it outside of its cells.
+// closeTable closes the innermost open table because another table begins in it. It does
+// nothing if the other table is in a cell, a caption or a template.
 func (o *openElements) closeTable() {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		if o.stack[i].space != htmlSpace {
@@ -223,7 +225,7 @@ func (o *openElements) closeTable() {
 	o.lost = !o.whole
 }
 
-// startTablePart opens a part of a table, with the missing elements around it.
+// startTablePart opens a part of a table, and the elements around it that are missing.
 func (o *openElements) startTablePart(name elementName, z *tokenizer) {
 	at := len(o.stack) - 1
 	for at >= 0 && !endsTableScope(o.stack[at]) {
@@ -257,7 +259,7 @@ func (o *openElements) endHTML(name elementName) {
 	switch {
 	case name == atom.Html || name == atom.Head || name == atom.Body || t&void != 0:
 	case t&raw != 0:
-		// Nothing was opened within it.
+		// No element was opened inside an element with raw text.
 		if o.top() == (element{name: name}) {
 			o.close(len(o.stack) - 1)
 		}
@@ -292,7 +294,7 @@ func (o *openElements) endHTML(name elementName) {
 	}
 }
 
-// reaches reports whether a search for a missing element ends within the stack.
+// reaches reports whether a search for an element that is not open ends within the stack.
 func (o *openElements) reaches(ends func(element) bool) bool {
 	return o.whole || slices.ContainsFunc(o.stack, ends)
 }
@@ -310,8 +312,8 @@ func (o *openElements) endHeading() {
 	}
 }
 
-// endForm removes only the form from the stack: the elements in it stay open, except those
-// that need no end tag.
+// endForm removes only the form from the stack. The elements in the form stay open, except
+// those that need no end tag.
 func (o *openElements) endForm() {
 	o.form = false
 	at := o.find(atom.Form, endsScope)
@@ -334,8 +336,9 @@ func endsFormatting(e element) bool {
 	return false
 }
 
-// adopt ends a formatting element. It closes the elements in it, except a block and the
-// elements in that (the adoption agency of HTML, section 13.2.6.4.7).
+// adopt ends the formatting element with that name. It closes the elements inside that element,
+// except a block and the elements inside the block (the adoption agency algorithm of HTML,
+// section 13.2.6.4.7).
 func (o *openElements) adopt(name elementName) {
 	for range 8 {
 		at := o.find(name, endsScope)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// treeStack returns the elements that the tree of x/net/html has open at the end of a
-// document.
+// treeStack returns the elements that are open at the end of a document in the tree of
+// x/net/html.
 func treeStack(t *testing.T, page []byte) []element {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(append(bytes.Clone(page), "<x-end>"...)), html.ParseOptionEnableScripting(false))
@@ -53,8 +53,8 @@ func ourStack(page []byte, whole bool) (openElements, bool) {
 	return m.open, top.space != htmlSpace || traitsOf[top.name]&raw == 0
 }
 
-// displaced reports whether an element is open that may not be in a table: a tree has it
-// elsewhere.
+// displaced reports whether an element is open that may not be in a table. A tree has such an
+// element at another place.
 func displaced(stack []element) bool {
 	for i, e := range stack {
 		if e.space != htmlSpace || e.name != atom.Table && (traitsOf[e.name]&tablePart == 0 || endsFormatting(e)) {
@@ -67,14 +67,14 @@ func displaced(stack []element) bool {
 	return false
 }
 
-// withoutForms removes forms: a tree shows the elements after their end tag in them all the
-// same.
+// withoutForms removes forms. In a tree, elements after the end tag of a form are still in the
+// form.
 func withoutForms(stack []element) []element {
 	return slices.DeleteFunc(slices.Clone(stack), func(e element) bool { return e == element{name: atom.Form} })
 }
 
-// The open elements are those of the tree, except formatting elements, which the tree opens
-// again.
+// The open elements are those of the tree, except formatting elements, because the tree opens
+// these again.
 func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 	svg := strings.Fields("<svg> <svg> </svg> <g> </g> <desc> </desc> <foreignObject> </foreignObject> <math> </math> <mi> </mi> <annotation-xml> " +
 		"<annotation-xml~encoding=text/html> </annotation-xml> <svg><desc>")
@@ -102,7 +102,7 @@ func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 			}
 			got, read := ourStack(page, true)
 			if !read {
-				continue // the rest is text
+				continue // the rest of the document is text
 			}
 			want := treeStack(t, page)
 			if displaced(got.stack) {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A markup reads start tags and finds their namespaces.
+// A markup reads start tags and finds the namespace of each.
 type markup struct {
 	z     tokenizer
 	open  openElements
@@ -20,7 +20,7 @@ func newMarkup(body []byte, mediaType string, embeds bool) markup {
 	}
 }
 
-// next reads the next start tag, and reports whether there is one. It returns false if the
+// next reads the next start tag, and reports whether there is one. It also returns false if the
 // stack of open elements is lost.
 func (m *markup) next() bool {
 	for !m.open.lost {
@@ -47,28 +47,28 @@ func (m *markup) next() bool {
 	return false
 }
 
-// An openElements is the stack of open elements (HTML, section 13.2.4.2), with only the parts
-// that are needed to know which tags belong to SVG or MathML: there no element has raw text,
-// a slash closes an element, and only an SVG link is a link.
+// An openElements is the stack of open elements (HTML, section 13.2.4.2). It has only the parts
+// that are needed to know which tags belong to SVG or MathML. In SVG and MathML no element has
+// raw text, a slash closes an element, and only an SVG link is a link.
 //
-// Outside of SVG and MathML the stack is empty and costs nothing. Rarely an end tag inside
-// closes elements outside, such as </div> in <div><svg></div>; which ones depends on the tags
-// before. Then the stack is lost, and the document has to be read once more with whole set,
-// which keeps all open elements. Formatting elements that HTML opens again, because their own
-// end tag is missing, are not opened again here.
+// Outside of SVG and MathML the stack is empty and costs nothing. In rare cases an end tag
+// inside SVG or MathML closes elements outside, such as </div> in <div><svg></div>. Which
+// elements it closes depends on the tags before. Then the stack is lost. The document must be
+// read once more with whole set, which keeps all open elements. HTML opens formatting elements
+// again if their own end tag is missing. The stack does not.
 type openElements struct {
 	whole bool
 	lost  bool
 	xml   bool // a slash closes every element
 
 	stack     []element
-	beyond    int  // open elements beyond maxOpen
-	templates int  // open templates below the stack
-	form      bool // a form is open: another cannot begin
+	beyond    int  // number of open elements beyond maxOpen
+	templates int  // number of open templates that began before the stack
+	form      bool // a form is open, so another form cannot begin
 }
 
-// maxOpen is the most elements in the stack, which limits the cost of one tag. Browsers stop
-// nesting at that depth.
+// maxOpen is the largest number of elements in the stack. It limits the cost of one tag.
+// Browsers stop nesting at that depth.
 const maxOpen = 512
 
 type element struct {
@@ -77,8 +77,8 @@ type element struct {
 	html  bool // annotation-xml with HTML content
 }
 
-// An elementName is the atom of a name in lower case, or for other names a hash that is not
-// an atom.
+// An elementName is the atom of a name in lower case. If the name has no atom, it is a hash of
+// the name that is not an atom.
 type elementName = atom.Atom
 
 // A space is the namespace of an element.
@@ -96,7 +96,8 @@ func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
 // foreign reports whether the innermost open element belongs to SVG or MathML.
 func (o *openElements) foreign() bool { return o.top().space != htmlSpace }
 
-// inTemplate reports whether a template is open: its content is not a part of the document.
+// inTemplate reports whether a template is open. The content of a template is not a part of the
+// document.
 func (o *openElements) inTemplate() bool {
 	return o.templates > 0 || o.find(atom.Template, func(element) bool { return false }) >= 0
 }
@@ -157,7 +158,7 @@ func (e element) reads(name elementName) bool {
 	return false
 }
 
-// holdsHTML reports whether e is an integration point.
+// holdsHTML reports whether e is an integration point: its content is HTML.
 func (e element) holdsHTML() bool {
 	return e.html || e.special() && e.space != htmlSpace && e.name != atom.AnnotationXml
 }
@@ -177,8 +178,7 @@ func (e element) special() bool {
 	return traitsOf[e.name]&special != 0
 }
 
-// breaksOut reports whether a start tag ends SVG and MathML (HTML, section
-// 13.2.6.5).
+// breaksOut reports whether a start tag ends SVG and MathML (HTML, section 13.2.6.5).
 func breaksOut(name elementName, z *tokenizer) bool {
 	if name == atom.Font {
 		return z.attribute("color") != nil || z.attribute("face") != nil || z.attribute("size") != nil
@@ -245,8 +245,8 @@ func (z *tokenizer) elementName() elementName {
 	return elementName(hash | 1<<31)
 }
 
-// attribute returns the value of an attribute of the start tag that was read, as written, or
-// nil if it has none of that name.
+// attribute returns the value, as written, of an attribute of the start tag that was read. It
+// returns nil if the tag has no attribute of that name.
 func (z *tokenizer) attribute(name string) []byte {
 	end := z.pos
 	defer func() { z.pos = end }()

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// oracleHTML is HTML by the tokenizer of x/net/html: HTML must find the same if there is no
-// SVG or MathML. It reports whether the result is certain.
+// oracleHTML does the same as HTML with the tokenizer of x/net/html. HTML must give the same
+// result if there is no SVG or MathML. oracleHTML also reports whether its result is certain.
 func oracleHTML(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	s := oracle{opts: opts, z: html.NewTokenizer(bytes.NewReader(body)), xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
@@ -37,7 +37,7 @@ type oracle struct {
 	base      string
 	hasBase   bool
 	refs      []oracleRef
-	title     *strings.Builder // being read
+	title     *strings.Builder // the title that is being read
 	text      func(string)     // receives the next text
 	found     Document
 	titled    bool
@@ -70,7 +70,7 @@ func (s *oracle) run() {
 			name, more := s.z.TagName()
 			tag := string(name)
 			if s.xhtml {
-				// The element is empty; in HTML the slash is ignored.
+				// In XHTML the element is empty. In HTML the slash is ignored.
 				s.z.NextIsNotRawText()
 			}
 			if !s.xhtml || tag != "title" {
@@ -192,8 +192,8 @@ func (s *oracle) document(u frontier.URL) Document {
 	return d
 }
 
-// slashInValue matches a possible value that ends in a slash: in a repeated attribute,
-// x/net/html takes the slash as the tag's.
+// slashInValue matches a possible value that ends in a slash. In a repeated attribute,
+// x/net/html reads such a slash as the slash of the tag.
 var slashInValue = regexp.MustCompile(`=[ \t\r\n\f]*[^ \t\r\n\f>]*/>`)
 
 // escapedScript matches a script in which x/net/html may end an escape too early.
@@ -226,7 +226,7 @@ func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 	}
 }
 
-// Documents of parts that tokenizers read differently.
+// Documents that are made of parts that tokenizers read differently.
 func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 	parts := []string{
 		"<a href=1>", "<a href='2'>", `<A HREF="3" rel=nofollow>`, "<a ", "<a\n", "<a/", "<a", "</a>", "</a ", "</", "<", "</>", "</3>", "<?", "<!", "<!>", "<3",
@@ -290,8 +290,8 @@ func TestScriptsEndAsTheStandardSays(t *testing.T) {
 	}
 }
 
-// scriptEnd returns the end of a script's text, state by state (HTML, sections 13.2.5.4 and
-// 13.2.5.15 to 13.2.5.31).
+// scriptEnd returns the end of the text of a script. It goes through the states of HTML,
+// sections 13.2.5.4 and 13.2.5.15 to 13.2.5.31.
 func scriptEnd(text string) int {
 	state, back, name, start := "data", "", "", 0
 	for i := 0; i < len(text); {

@@ -2,8 +2,8 @@ package extract
 
 import "bytes"
 
-// readRawText moves to the end tag of the element with raw text, or to the end of the input,
-// and returns the text.
+// readRawText moves to the end tag of the element with raw text, or to the end of the input. It
+// returns the text that it has passed.
 func (z *tokenizer) readRawText() []byte {
 	start := z.pos
 	element := z.rawText
@@ -31,7 +31,7 @@ func (z *tokenizer) readRawText() []byte {
 	return z.buf[start:z.pos]
 }
 
-// atEndTag reports whether the end tag of element begins here.
+// atEndTag reports whether the end tag of element begins at z.pos.
 func (z *tokenizer) atEndTag(element string) bool {
 	rest := z.buf[z.pos:]
 	n := len("</") + len(element)
@@ -63,10 +63,10 @@ func (z *tokenizer) skipScript() {
 	}
 }
 
-// skipEscapedScript is skipScript after "<!--". It returns true at the end tag, and false at
-// the end of the escape.
+// skipEscapedScript is skipScript after "<!--". It returns true at the end tag of the script.
+// It returns false at the end of the escape, or at the end of the input.
 func (z *tokenizer) skipEscapedScript(element string) bool {
-	dashes, inner := 2, false // the number of dashes before pos; in a script in the script
+	dashes, inner := 2, false // the number of dashes before pos, and whether pos is in a script inside the script
 	for z.pos < len(z.buf) {
 		c := z.buf[z.pos]
 		switch {

@@ -10,13 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Read parses a document of any kind with links, in UTF-8 as Decode returns it: HTML, SVG,
-// style sheets, feeds, and sitemaps. The locations of a sitemap index have
-// frontier.HopManifest, and those of a sitemap are links. The kind is determined by the media
-// type, and for XML by the root element; a feed that is sent as HTML is read as a feed (MIME
-// Sniffing, section 7.3). Read returns false if the document is of none of these kinds.
+// Read parses a document of any kind with links: HTML, SVG, style sheets, feeds, and sitemaps.
+// body is in UTF-8, as Decode returns it. The locations of a sitemap index have
+// frontier.HopManifest, and those of a sitemap are links. The media type determines the kind of
+// the document. For XML the root element determines it, too. A feed that is sent as HTML is
+// read as a feed (MIME Sniffing, section 7.3). Read returns false if the document is of none of
+// these kinds.
 //
-// With opts.Sitemap a sitemap may have any media type, plain text and gzip included, and as
+// With opts.Sitemap a sitemap may have any media type, including plain text and gzip, and as
 // many locations as sitemaps.org permits.
 func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	if opts.Sitemap {
@@ -51,8 +52,8 @@ func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document
 	return Document{}, false
 }
 
-// Reads reports whether documents of a media type may have links for opts, judging by the
-// type alone.
+// Reads reports whether documents of a media type may have links that Read finds with opts. It
+// looks only at the media type.
 func Reads(mediaType string, opts Options) bool {
 	switch {
 	case opts.Sitemap, IsHTML(mediaType):
@@ -67,14 +68,14 @@ func isFeed(root string) bool { return root == "rss" || root == "feed" || root =
 
 func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
 
-// maxRootName is how many bytes are read of a root name, prefix included.
+// maxRootName is the number of bytes that are read of a root name, including its prefix.
 const maxRootName = 64
 
 // rootNames are the root names that determine the kind of a document.
 var rootNames = []string{"html", "rss", "feed", "rdf", "svg", "urlset", "sitemapindex"}
 
-// rootName returns which of rootNames the first element of a document has, with any prefix.
-// It is empty if it has another name, or if text comes before it.
+// rootName returns the name in rootNames that the first element of a document has, with any
+// prefix. It returns "" if the first element has another name, or if text comes before it.
 func rootName(body []byte) string {
 	for {
 		body = bytes.TrimLeft(body, blanks)
@@ -108,7 +109,7 @@ func rootName(body []byte) string {
 	}
 }
 
-// readSitemap returns the document of a sitemap, or false if it is not one.
+// readSitemap returns the document of a sitemap, or false if body is not a sitemap.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
 	c.most, c.mostBytes = maxSitemapURLs, maxSitemapLinkBytes
@@ -138,7 +139,7 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	return d, true
 }
 
-// entry adds the links of an entry. It returns false if no more are accepted.
+// entry adds the links of an entry. It returns false if no more links are accepted.
 func (c *collector) entry(e SitemapEntry, opts Options) bool {
 	hop := frontier.HopLink
 	if e.Index {

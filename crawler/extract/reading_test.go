@@ -11,15 +11,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// An oracleElement is an element read by a parser: the tests' knowledge of links is here,
-// separate from the code of HTML.
+// An oracleElement is an element that a parser has read. The tests know links by this file,
+// which is separate from the code of HTML.
 type oracleElement struct {
 	space string // "", "svg" or "math"
 	tag   string
 	attrs map[string]string
 }
 
-// The attributes of elements of HTML with a link, an embed or a list of images.
+// The attributes of HTML elements that contain a link, an embed or a list of images.
 var oracleSources = map[string]string{
 	"a": "href:L", "area": "href:L", "blockquote": "cite:L", "q": "cite:L", "ins": "cite:L", "del": "cite:L",
 	"frame": "src:L longdesc:L", "iframe": "src:L data-src:L data-lazy-src:L longdesc:L",
@@ -104,7 +104,7 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 
 var lateValue = regexp.MustCompile(`(?i)^[ \t\n\f\r]*url\(`)
 
-// known returns the name, or "*" if the page has invented it.
+// known returns the name, or "*" if the page has invented the name.
 func (e *oracleElement) known() string {
 	if atom.Lookup([]byte(strings.ToLower(e.tag))) == 0 {
 		return "*"
@@ -204,8 +204,8 @@ func (e *oracleElement) holdsText() bool {
 		oracleIsData.MatchString(strings.ToLower(e.attrs["type"]))
 }
 
-// textRefs returns the references in the text of an element. It reports whether the text can
-// be read.
+// textRefs returns the references in the text of an element. It reports whether the text can be
+// parsed.
 func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	if e.tag == "style" {
 		for raw, kind := range styleRefs(text) {
@@ -228,7 +228,7 @@ type oracleObject struct {
 	image bool
 }
 
-// oracleData reads the next value, the value of a key.
+// oracleData reads the next value, which is the value of a key.
 func oracleData(d *json.Decoder, key string, of *oracleObject, context bool, refs *[]oracleRef) {
 	token, err := d.Token()
 	if err != nil {

@@ -15,18 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): its locations, its
-// bytes after decompression, and the characters of a location, which must have fewer.
+// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): the number of its
+// locations, its bytes after decompression, and the characters of a location. A location must
+// have fewer characters than its limit.
 const (
 	maxSitemapURLs      = 50_000
 	maxSitemapBytes     = 50 << 20
 	maxSitemapURLLength = 2_048
 )
 
-// maxSitemapLinkBytes is the most bytes that the locations of one sitemap have in a Document.
+// maxSitemapLinkBytes is the largest number of bytes that the locations of one sitemap may have
+// in a Document.
 const maxSitemapLinkBytes = 8 << 20
 
-// maxExtras is the most alternates, and the most embeds, of one entry.
+// maxExtras is the largest number of alternates of one entry, and the largest number of embeds.
 const maxExtras = 1_000
 
 // Errors that a *SitemapError wraps.
@@ -40,8 +42,8 @@ var (
 // A SitemapError says why a sitemap was not read completely.
 type SitemapError struct {
 	URL     frontier.URL // of the sitemap
-	Entries int          // before the error
-	Err     error        // one of the errors above, or of the reader or gzip; io.ErrUnexpectedEOF: the sitemap is cut
+	Entries int          // number of entries before the error
+	Err     error        // an error above, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
 }
 
 func (e *SitemapError) Error() string {
@@ -51,7 +53,7 @@ func (e *SitemapError) Error() string {
 func (e *SitemapError) Unwrap() error { return e.Err }
 
 // A SitemapEntry is the entry of a sitemap for one location. It has at most the first 1,000
-// alternates and embeds each.
+// alternates and at most the first 1,000 embeds.
 type SitemapEntry struct {
 	URL        frontier.URL
 	Index      bool      // the location is another sitemap
@@ -59,21 +61,22 @@ type SitemapEntry struct {
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or empty
 	Priority   float64   // from 0 to 1; 0.5 if missing or malformed
 	Alternates []Link    // xhtml:link: the page in other languages (Link.Lang), or for other devices
-	Embeds     []Link    // its images, and the files, players and thumbnails of its videos
+	Embeds     []Link    // images of the page, and the files, players and thumbnails of its videos
 
 	where string
 }
 
-// Sitemap parses the sitemap in r, which was fetched from u: XML, text with one URL on each
-// line, or RSS and Atom, whose items are the locations (sitemaps.org, "Other Sitemap
-// formats"). It may be compressed with gzip, which its first bytes show. Its encoding is that
-// of its byte order mark or XML declaration, otherwise UTF-8.
+// Sitemap parses the sitemap in r, which was fetched from u. A sitemap is XML, or text with one
+// URL on each line, or RSS or Atom, whose items are the locations (sitemaps.org, "Other Sitemap
+// formats"). It may be compressed with gzip, which its first bytes show. A byte order mark or
+// an XML declaration determines its encoding. Without them the encoding is UTF-8.
 //
-// Entries are yielded in their order while r is read. If there is an error, it is the last
-// value yielded, a *SitemapError; the entries before it are valid. A malformed date or
-// priority is not an error, nor is a location that cannot be crawled: it is left out.
-// Locations may be anywhere: the caller must check whether the sitemap may list them. By the
-// protocol it may only list URLs below its own directory, unless a robots.txt names it.
+// Entries are yielded in their order while r is read. If there is an error, it is a
+// *SitemapError, and it is the last value that is yielded. The entries before the error are
+// valid. A malformed date or priority is not an error. A location that cannot be crawled is not
+// an error either, and is left out. Locations may be anywhere: the caller must check whether
+// the sitemap may list them. By the protocol a sitemap may only list URLs below its own
+// directory, unless a robots.txt names the sitemap.
 func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	return func(yield func(SitemapEntry, error) bool) {
 		s := sitemap{u: u, yield: yield}
@@ -86,7 +89,7 @@ func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	}
 }
 
-// A sitemap is a sitemap that is being read.
+// A sitemap is the state of a sitemap that is being read.
 type sitemap struct {
 	u       frontier.URL
 	x       *xmlScanner
@@ -97,8 +100,8 @@ type sitemap struct {
 
 	entry SitemapEntry
 	begun bool
-	index bool   // it is a sitemap index
-	feed  bool   // it is RSS or Atom, with relative locations
+	index bool   // the document is a sitemap index
+	feed  bool   // the document is RSS or Atom, with relative locations
 	root  string // name of the root element
 	in    string // the current extension: "image", "video", "news"
 	of    string // the element whose text is collected
@@ -126,8 +129,8 @@ func (s *sitemap) read(in *bufio.Reader) {
 	}
 }
 
-// firstByte moves to the first byte that is not white space and returns it, or 0 if there is
-// none.
+// firstByte moves to the first byte that is not white space and returns it. It returns 0 if
+// there is no such byte.
 func firstByte(in *bufio.Reader) byte {
 	for {
 		head, err := in.Peek(1)
@@ -148,7 +151,8 @@ func (s *sitemap) fail(err error) {
 	}
 }
 
-// lines reads a list of URLs. It ignores lines that are not URLs, but at least one must be.
+// lines reads text with one URL on each line. It ignores lines that are not URLs, but at least
+// one line must be a URL.
 func (s *sitemap) lines(in *bufio.Reader) error {
 	for !s.stopped {
 		line, err := in.ReadSlice('\n')
@@ -179,7 +183,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 	return nil
 }
 
-// xml reads a document in XML, whose root decides its kind.
+// xml reads a document in XML. Its root element determines its kind.
 func (s *sitemap) xml(in *bufio.Reader) error {
 	s.x = newXMLScanner(in, s.u)
 	if s.x.next() != xmlStart {
@@ -333,7 +337,7 @@ func (s *sitemap) handleText() {
 	}
 }
 
-// locate sets the location of the entry, unless it has one.
+// locate sets the location of the entry, unless the entry already has one.
 func (s *sitemap) locate(raw, where string) {
 	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
 		return
@@ -343,8 +347,9 @@ func (s *sitemap) locate(raw, where string) {
 	}
 }
 
-// resolve parses a location. Contrary to the protocol it may be relative if it begins with a
-// slash: other values are as often just a word.
+// resolve parses a location. In a feed it may be relative. In other sitemaps, contrary to the
+// protocol, it may be relative if it begins with a slash. Other relative values are not
+// accepted, because they are as often just a word.
 func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 	if s.feed || strings.HasPrefix(raw, "/") {
 		return s.x.base().Resolve(raw)
@@ -376,7 +381,7 @@ func (s *sitemap) begin(index bool) {
 	s.entry = SitemapEntry{Index: index, Priority: 0.5}
 }
 
-// finish yields the entry that was read, if it has a location.
+// finish yields the entry that was read, if the entry has a location.
 func (s *sitemap) finish() {
 	begun := s.begun
 	s.begun, s.in = false, ""
@@ -391,8 +396,8 @@ func (s *sitemap) finish() {
 	s.stopped = !s.yield(s.entry, nil)
 }
 
-// parseDate parses the forms of the W3C note "Date and Time Formats", those of RSS (RFC 822,
-// section 5), and common variants. It returns the zero time for other texts.
+// parseDate parses a date in the forms of the W3C note "Date and Time Formats", in those of RSS
+// (RFC 822, section 5), and in common variants. It returns the zero time for other texts.
 func parseDate(raw string) time.Time {
 	text := strings.ToUpper(raw)
 	if day, hours, ok := strings.Cut(text, " "); ok {

@@ -24,9 +24,9 @@ func (s *scanner) styleSheet(css string) {
 	}
 }
 
-// styleAttribute adds the references in the style of the tag that was read. It has
-// declarations and no rules (CSS Style Attributes, section 3), so that all references are in
-// parentheses.
+// styleAttribute adds the references in the style attribute of the tag that was read. The
+// attribute has declarations and no rules (CSS Style Attributes, section 3), so all references
+// are in parentheses.
 func (s *scanner) styleAttribute() {
 	if !s.z.has(styleName) || !bytes.ContainsAny(s.z.raw(styleName), "(&") {
 		return
@@ -91,8 +91,8 @@ func (s *scanner) styleInstructions() {
 	}
 }
 
-// foreignText returns the text after a tag of SVG, where it is markup, up to the first tag or
-// comment.
+// foreignText returns the text after a tag of SVG, up to the first tag or comment. In SVG the
+// text is markup: references and CDATA sections are decoded.
 func (z *tokenizer) foreignText() string {
 	const cdata = "<![CDATA["
 	var text strings.Builder

@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Meta elements reserve text and data mining; the most restrictive one counts.
+// Meta elements reserve text and data mining. The most restrictive element counts.
 func TestMetaElementsReserveMining(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/")
 	if err != nil {

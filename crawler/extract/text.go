@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Limits of the text of a link, and of the markup that is searched for it, in bytes.
+// Limits in bytes: the text of a link, and the markup that is searched for that text.
 const (
 	maxText       = 256
 	maxTextMarkup = 16 << 10
 )
 
-// keepText keeps the text of the a or area element whose tag was read: the visible text of
-// the link, and the alt of images. It ends with the element, or at the next link.
+// keepText keeps the text of the a or area element whose tag was read: the visible text of the
+// link, and the alt of images. The text ends with the element, or at the next link.
 func (s *scanner) keepText() {
 	var t foldedText
 	if s.z.tag == areaTag {
@@ -27,17 +27,17 @@ func (s *scanner) keepText() {
 	s.said = append(s.said, t.cut()...)
 }
 
-// A foldedText is text with any white space folded into one space, and none at its ends.
+// A foldedText is text in which white space is folded into one space, with none at its ends.
 type foldedText struct {
 	text  []byte
 	blank bool // a space comes before the next text
 }
 
-// read adds the text after the tag that z, a copy of the scanner's tokenizer, has read. In
-// SVG no element has raw text.
+// read adds the text after the tag that z has read. z is a copy of the scanner's tokenizer.
+// foreign says that the tag is in SVG, where no element has raw text.
 func (t *foldedText) read(z tokenizer, foreign bool) {
 	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
-	z.buf = bytes.TrimRight(z.buf, "<") // it may begin a tag that is cut off
+	z.buf = bytes.TrimRight(z.buf, "<") // a last "<" may begin a tag that is cut off
 	svg := 0
 	if foreign {
 		svg = 1
@@ -73,8 +73,8 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 	}
 }
 
-// nextMarkup moves past the next "<" that begins markup and returns its offset, or else the
-// length of the input. The input must not end with "<".
+// nextMarkup moves past the next "<" that begins markup and returns the offset of that "<". If
+// there is none, it returns the length of the input. The input must not end with "<".
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')

@@ -9,11 +9,11 @@ type tokenizer struct {
 	buf []byte
 	pos int // offset of the first byte that was not read
 
-	// rawText is the element with raw text whose text comes next; empty if none. The scanner
-	// clears it for elements of SVG and for empty elements of XML.
+	// rawText is the name of the element whose raw text comes next. It is empty if there is
+	// none. The scanner clears it for elements of SVG and for empty elements of XML.
 	rawText string
 	cdata   bool // CDATA sections are possible, as in SVG and MathML
-	embeds  bool // embedded resources matter, too, which any tag can have
+	embeds  bool // find embedded resources, too, which any tag can have
 
 	// The tag that was read. Only attributes that matter are kept.
 	tag    tag
@@ -138,7 +138,8 @@ func (z *tokenizer) next() tokenKind {
 	}
 }
 
-// readMarkup moves past the markup that a "<" begins, and reports whether it is a tag.
+// readMarkup reads the markup that begins with the "<" before pos. ok reports whether it is a
+// tag.
 func (z *tokenizer) readMarkup() (kind tokenKind, ok bool) {
 	if z.pos == len(z.buf) {
 		return endOfInput, false
@@ -166,7 +167,7 @@ func (z *tokenizer) end() tokenKind {
 	return endOfInput
 }
 
-// skipPast moves past the next c, or to the end.
+// skipPast moves past the next c, or to the end of the input.
 func (z *tokenizer) skipPast(c byte) {
 	if i := bytes.IndexByte(z.buf[z.pos:], c); i >= 0 {
 		z.pos += i + 1
@@ -237,8 +238,9 @@ func (z *tokenizer) readStartTag() tokenKind {
 	return startTag
 }
 
-// readName reads the name of a tag; raw is set if the element has raw text. The elements
-// noscript and noframes have none, since this reader has neither scripts nor frames.
+// readName reads the name of a tag. raw is the name of the element if it has raw text, and ""
+// otherwise. The elements noscript and noframes have none, since this reader has neither
+// scripts nor frames.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
@@ -338,7 +340,8 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	return otherTag, ""
 }
 
-// skipAttributes moves past the end of a tag; it reports whether there is one.
+// skipAttributes moves past the end of a tag. It returns false if the input ends before the
+// tag.
 func (z *tokenizer) skipAttributes() bool {
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {
@@ -351,8 +354,8 @@ func (z *tokenizer) skipAttributes() bool {
 	return false
 }
 
-// readAttributes is skipAttributes that keeps the attributes that matter. The first of
-// repeated attributes counts.
+// readAttributes is like skipAttributes, but keeps the attributes that matter. If an attribute
+// is repeated, the first one counts.
 func (z *tokenizer) readAttributes() bool {
 	z.set = 0
 	for z.pos < len(z.buf) {
@@ -450,13 +453,13 @@ func nameOf(key []byte) name {
 	return nameCount
 }
 
-// readAttribute reads an attribute, or a slash, which is returned as an attribute without a
-// name.
+// readAttribute reads an attribute. It also reads a slash, and returns it as an attribute
+// without a name.
 func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
 	buf, i := z.buf, z.pos
 	start := i
 	if buf[i] == '=' {
-		i++ // belongs to the name at its start
+		i++ // an equals sign at the start of a name belongs to the name
 	}
 	for i < len(buf) && !endsKey[buf[i]] {
 		i++
@@ -504,10 +507,10 @@ func (z *tokenizer) skipBlanks() {
 	}
 }
 
-// has reports whether the tag has an attribute.
+// has reports whether the tag that was read has an attribute.
 func (z *tokenizer) has(n name) bool { return z.set&(1<<n) != 0 }
 
-// raw returns the value of an attribute as written, or nil.
+// raw returns the value of an attribute as written, or nil if the tag does not have it.
 func (z *tokenizer) raw(n name) []byte {
 	if !z.has(n) {
 		return nil
@@ -516,7 +519,7 @@ func (z *tokenizer) raw(n name) []byte {
 	return z.buf[v.start:v.end]
 }
 
-// value returns the decoded value of an attribute, or "".
+// value returns the decoded value of an attribute, or "" if the tag does not have it.
 func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
 
 // selfClosing reports whether the start tag that was read ends with a slash that is not part

@@ -15,8 +15,8 @@ import (
 )
 
 // treeLinks returns the links and the title of a document by the tree of x/net/html, which is
-// the tree of browsers. A tree may have an element twice, and not in the order of the
-// document; its links are identified by their number.
+// the tree of browsers. A tree may have an element twice, and not in the order of the document.
+// So links are identified by their numbers.
 func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
@@ -60,7 +60,7 @@ func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title s
 	return links, strings.Join(strings.Fields(title), " ")
 }
 
-// ourLinks is treeLinks for HTML.
+// ourLinks returns the same as treeLinks, by HTML.
 func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	d := HTML(body, parse(t, "http://a.example/"), "text/html", opts)
 	for _, l := range d.Links {
@@ -69,7 +69,7 @@ func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title st
 	return links, d.Title
 }
 
-// Which elements are SVG and which are HTML. Each link has a number.
+// These parts decide which elements are SVG and which are HTML. Each link has a number.
 var foreignParts = []string{
 	"<svg>", "<svg/>", "</svg>", "<SVG a=/>", "<math>", "<math/>", "</math>", "<foreignObject>", "<foreignobject/>", "</foreignobject>",
 	"<desc>", "</desc>", "<title>", "<title/>", "</title>", "<style>", "<style/>", "</style>", "<script>", "<script src=%d />", "</script>",
@@ -86,7 +86,7 @@ var foreignParts = []string{
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
-// Tables end the elements that are open in them, SVG included.
+// Tables end the elements that are open in them, including SVG.
 var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",
@@ -109,8 +109,8 @@ func generate(parts []string, picks []byte) []byte {
 	return []byte(b.String())
 }
 
-// headInCaption matches a possible cell that ends a caption: x/net/html handles td so, but
-// not th.
+// headInCaption matches a possible cell that ends a caption. x/net/html handles td in this way,
+// but not th.
 var headInCaption = regexp.MustCompile(`<caption>.*<th>`)
 
 func compareWithTree(t testing.TB, page []byte) int {
@@ -159,7 +159,8 @@ func FuzzTree(f *testing.F) {
 		if table {
 			parts = tableParts
 		}
-		// Longer ones need formatting elements that are opened again, which are not supported.
+		// Longer documents need formatting elements that are opened again, which are not
+		// supported.
 		compareWithTree(t, generate(parts, picks[:min(len(picks), 8)]))
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// A capped reads at most left bytes, and then fails with err.
+// A capped is a reader that returns at most left bytes of r, and fails with err if r has more.
 type capped struct {
 	r    io.Reader
 	left int64
@@ -18,7 +18,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	if c.left < 0 {
 		return 0, c.err
 	}
-	// One more byte tells a text that is too long from one of exactly the limit.
+	// Reading one byte more than the limit shows whether the text is too long.
 	n, err := c.r.Read(p[:min(int64(len(p)), c.left+1)])
 	if c.left -= int64(n); c.left < 0 {
 		return n - 1, c.err
@@ -28,9 +28,9 @@ func (c *capped) Read(p []byte) (int, error) {
 
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) }
 
-// unzip returns the content of a sitemap. A server that compresses a compressed file makes a
-// second layer. Each layer has the same limit, since a layer may expand to nothing in the
-// next.
+// unzip returns the content of a sitemap. If a server compresses a compressed file, there are
+// two layers of gzip. Each layer has the same limit, since a layer may expand to nothing in the
+// next layer.
 func unzip(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(&capped{r, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	for range 2 {
@@ -46,8 +46,8 @@ func unzip(r io.Reader) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// toUTF8 decodes a text in the encoding that its first bytes show: by a byte order mark, the
-// zeros of UTF-16, or an XML declaration.
+// toUTF8 decodes a text in the encoding that its first bytes show. They show it by a byte order
+// mark, the zeros of UTF-16, or an XML declaration.
 func toUTF8(in *bufio.Reader) *bufio.Reader {
 	head, _ := in.Peek(1024)
 	e, name := declaredEncoding(xmlEncoding(bytes.TrimLeft(head, blanks)))

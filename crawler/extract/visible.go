@@ -12,15 +12,15 @@ import (
 )
 
 // TextDigest returns the SHA-256 of the visible text of a page, as "sha256:" and hexadecimal
-// digits: two pages with the same text have the same digest, even if their markup, addresses
-// and scripts differ. body is UTF-8.
+// digits. Two pages with the same text have the same digest, even if their markup, addresses
+// and scripts differ. body is in UTF-8.
 //
-// For HTML it covers the text of the elements, with decoded references, any white space
-// folded into one space, and none at the ends. It leaves out script, style, title, template,
-// noscript, noframes, iframe and noembed elements, comments and attributes. Text that a style
-// hides is included: no style is computed. A line break, or an element that begins a line,
-// separates words. For plain text it covers the text with folded white space, and for any
-// other media type the body itself.
+// For HTML the digest covers the text of the elements. Character references are decoded. Any
+// white space is folded into one space, and there is none at the ends. The digest leaves out
+// script, style, title, template, noscript, noframes, iframe and noembed elements, comments and
+// attributes. Text that a style hides is included, because no style is computed. A line break
+// separates words, and so does an element that begins a line. For plain text the digest covers
+// the text with folded white space. For any other media type it covers the body itself.
 func TextDigest(body []byte, mediaType string) string {
 	t := visibleText{sum: sha256.New()}
 	switch {
@@ -48,8 +48,8 @@ func unseen(name elementName) bool {
 	return name == atom.Template || name == atom.Noscript || name == atom.Noframes
 }
 
-// unseenText reports whether the raw text of an element is not visible. That of textarea, xmp
-// and plaintext is.
+// unseenText reports whether the raw text of an element is not visible. The raw text of
+// textarea, xmp and plaintext is visible.
 func unseenText(name elementName) bool {
 	switch name {
 	case atom.Script, atom.Style, atom.Title, atom.Iframe, atom.Noembed:
@@ -63,7 +63,7 @@ func (t *visibleText) read(body []byte) {
 	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a last "<" may begin a tag that is cut off
 	svg := 0
 	var hidden elementName // the open element that is not visible
-	depth := 0             // open elements of that name
+	depth := 0             // number of open elements with the name hidden
 	for z.pos < len(z.buf) {
 		from := z.pos
 		at := z.nextMarkup()
@@ -95,7 +95,7 @@ func (t *visibleText) read(body []byte) {
 		case kind == startTag && (unseen(name) || svg > 0 && unseenText(name)) && !z.selfClosed(svg > 0):
 			hidden, depth = name, 1
 		}
-		if svg > 0 { // no element has raw text there
+		if svg > 0 { // in SVG no element has raw text
 			z.rawText = ""
 		}
 		if text := z.readRawText(); hidden == 0 && len(text) > 0 && !unseenText(name) {
@@ -105,10 +105,11 @@ func (t *visibleText) read(body []byte) {
 	t.flush()
 }
 
-// selfClosed reports whether a start tag is the whole element, which is never so in HTML.
+// selfClosed reports whether a start tag is the whole element. In HTML, where foreign is false,
+// it never is.
 func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClosing() }
 
-// add adds a piece of text.
+// add adds a part of the text.
 func (t *visibleText) add(text string) {
 	for text != "" {
 		if n := blankAt(text, 0); n > 0 {
@@ -131,8 +132,8 @@ func (t *visibleText) add(text string) {
 	}
 }
 
-// blankAt returns the length of the white space character at i in bytes, or 0 if there is
-// none. It is 0 within a character.
+// blankAt returns the length in bytes of the white space character at i. It returns 0 if there
+// is none, or if i is within a character.
 func blankAt(text string, i int) int {
 	switch c := text[i]; {
 	case c == ' ' || '\t' <= c && c <= '\r':

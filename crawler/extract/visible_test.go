@@ -14,7 +14,7 @@ func textDigestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// The digest of a page is that of its visible text.
+// The digest of a page is the digest of its visible text.
 func TestATextDigestIsOfWhatReadersSee(t *testing.T) {
 	for _, row := range []struct{ html, text string }{
 		{"", ""},
@@ -55,7 +55,8 @@ func TestATextDigestIsOfWhatReadersSee(t *testing.T) {
 	}
 }
 
-// Other types have the digest of the text, or of the bytes.
+// The digest of plain text covers the text. That of any other type except HTML covers the
+// bytes.
 func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	body := "<p>a</p>  <p>b"
 	for media, text := range map[string]string{

@@ -13,15 +13,15 @@ import (
 
 // An xmlScanner finds the tags of a document in XML, and the text of some of its elements, in
 // bounded memory. It is lenient, because these documents are often written by hand or by
-// string concatenation: it refuses nothing, compares names without regard to case, reads an
-// ampersand that begins no reference as such, and accepts unbalanced documents. It declares
-// no entities, and opens none.
+// joining strings. It refuses nothing, ignores the case of names, reads an ampersand that
+// begins no reference as an ampersand, and accepts unbalanced documents. It declares no
+// entities, and opens none.
 type xmlScanner struct {
 	r          *bufio.Reader
 	err        error // error of the reader, except io.EOF
 	eof        bool
 	run        []byte // text before decoding
-	text       []byte // of the elements since the call of collect
+	text       []byte // text since the call of collect
 	collecting bool
 	long       bool // text was longer than the limit
 	tag        []byte
@@ -29,7 +29,7 @@ type xmlScanner struct {
 	// The tag that was read.
 	prefix, name string // in lower case
 	attrs        []xmlAttr
-	ended        bool // the tag is <x/>, its end comes next
+	ended        bool // the tag is <x/>, and its end comes next
 	again        bool // next returns the same end again
 
 	depth int // number of open elements
@@ -38,14 +38,14 @@ type xmlScanner struct {
 
 type xmlAttr struct{ prefix, name, value string }
 
-// An xmlBase is the base for an element with xml:base and the elements in it.
+// An xmlBase is the base for an element with xml:base, and for the elements in it.
 type xmlBase struct {
 	depth int
 	url   frontier.URL
 }
 
-// Limits of one text and of one tag in bytes, and of nested bases. The longest URL fits, even
-// if it is escaped.
+// Limits of the bytes of one text and of one tag, and of the number of nested bases. The
+// longest URL fits into a text or a tag, even if it is escaped.
 const (
 	maxXMLText  = 8 * frontier.MaxURL
 	maxXMLBases = 64
@@ -118,8 +118,8 @@ func (x *xmlScanner) collect() {
 	x.text, x.collecting, x.long = x.text[:0], true, false
 }
 
-// collected returns the text since collect, without white space around it, or false if it was
-// longer than the limit.
+// collected returns the text since the call of collect, without white space at its ends. It
+// returns false if the text was longer than the limit.
 func (x *xmlScanner) collected() (string, bool) {
 	x.collecting = false
 	return strings.Trim(string(x.text), blanks), !x.long
@@ -144,8 +144,8 @@ func (x *xmlScanner) readText() {
 	x.flush(true)
 }
 
-// flush adds the run to the text. references says that it has references to decode, which a
-// CDATA section does not.
+// flush adds the run to the text. If references is true, it decodes the references in the run.
+// A CDATA section has no references.
 func (x *xmlScanner) flush(references bool) {
 	if x.collecting && len(x.run) > 0 {
 		if references {
@@ -176,7 +176,7 @@ func (x *xmlScanner) stop(err error) {
 	}
 }
 
-// readByte returns the next byte, or false at the end.
+// readByte returns the next byte, or false at the end of the input.
 func (x *xmlScanner) readByte() (byte, bool) {
 	c, err := x.r.ReadByte()
 	if err != nil {
@@ -186,7 +186,7 @@ func (x *xmlScanner) readByte() (byte, bool) {
 	return c, true
 }
 
-// skipPast moves past end. If text is set, it keeps the bytes before end as text.
+// skipPast moves past end. If text is true, it keeps the bytes before end as text.
 func (x *xmlScanner) skipPast(end string, text bool) {
 	var last uint32
 	var want uint32
@@ -209,8 +209,8 @@ func (x *xmlScanner) skipPast(end string, text bool) {
 	}
 }
 
-// skipDoctype moves past a declaration, which may contain others in brackets. It ignores
-// them: entities are never replaced.
+// skipDoctype moves past a declaration. It ignores the declarations in brackets that this
+// declaration may contain, because entities are never replaced.
 func (x *xmlScanner) skipDoctype() {
 	inside, closed := false, false
 	for {
@@ -230,7 +230,7 @@ func (x *xmlScanner) skipDoctype() {
 // the end of the input.
 func (x *xmlScanner) readTag() bool {
 	x.tag = x.tag[:0]
-	quote, last := byte(0), byte(0) // the last byte that is not white space
+	quote, last := byte(0), byte(0) // the quote that is open, and the last byte that is not white space
 	for {
 		c, ok := x.readByte()
 		switch {
@@ -267,7 +267,7 @@ func (x *xmlScanner) readName() {
 	x.attrs = x.attrs[:0]
 }
 
-// xmlName returns the prefix of a name, and the name without it, both in lower case.
+// xmlName returns the prefix of a name, and the name without the prefix, both in lower case.
 func xmlName(raw []byte) (prefix, local string) {
 	name := strings.ToLower(string(raw))
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -348,8 +348,8 @@ func (x *xmlScanner) end() xmlToken {
 // base returns the base for references at this place (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves past the end of the element that was opened, but not past the end of one of
-// holders around it.
+// skip moves past the end of the element that was opened. It stops before the end of an element
+// around it if the name of that element is in holders.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
 	for open > 0 {

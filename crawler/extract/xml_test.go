@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// scanned returns the tags of a document, with the text before each.
+// scanned returns the tags of a document, each with the text before it.
 func scanned(body string) []string {
 	x := newXMLScanner(strings.NewReader(body), frontier.URL{})
 	var tags []string
@@ -34,7 +34,7 @@ func scanned(body string) []string {
 	}
 }
 
-// strictly does the same with encoding/xml; it returns false if the document is not
+// strictly returns the same with encoding/xml. It returns false if the document is not
 // well-formed.
 func strictly(body string) ([]string, bool) {
 	d := xml.NewDecoder(strings.NewReader(body))
@@ -95,7 +95,7 @@ func FuzzXML(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		got := scanned(body)
-		// The end of declarations and the kind of line ends do not matter.
+		// The comparison ignores where declarations end, and the kind of line ends.
 		want, ok := strictly(body)
 		if declaration := strings.ReplaceAll(strings.ReplaceAll(body, "<!--", ""), "<![CDATA[", ""); strings.Contains(declaration, "<!") || strings.Contains(body, "\r") {
 			return
