@@ -85,7 +85,7 @@ type Bodies struct {
 	Lend bool
 
 	// BodyBudget is the largest number of bytes of memory that the bodies of pages take in all
-	// visits together, from their first byte to Result.Release; 0: no limit. A body for which
+	// visits together, until Result.Release; 0: no limit. A body for which
 	// there is no room is read into a file of TempDir and waits there. One body always gets
 	// room, even if it is larger than the budget. The first 256 KiB of a body do not count. A
 	// robots.txt does not count at all.

@@ -40,8 +40,8 @@ type part struct {
 	start time.Time
 }
 
-// part returns the part of s in the commons of a kind. Its name is the last address of s,
-// the domain or the host.
+// part returns what s shares with other sites by a kind of common clock: the last address of s,
+// its domain, or its host.
 func (f *Frontier) part(s *site, kind int) part {
 	p := part{start: s.work().starts[kind]}
 	switch {

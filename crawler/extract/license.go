@@ -45,7 +45,7 @@ func unwrapped(text string) string {
 	return text
 }
 
-// licenseElement adds the reference of a link element to a license document.
+// licenseElement adds the URL of a license document to which a link element refers.
 func (s *scanner) licenseElement() {
 	if !s.z.has(relName) || !s.z.has(typeName) || !isRSL(s.z.value(typeName)) || !isLicense(s.z.value(relName)) {
 		return

@@ -50,7 +50,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the User-Agent must begin with "+p.policy.Token, http.StatusForbidden)
 		return
 	}
-	// The path and query are matched as they are sent, as they were written.
+	// The rules are compared with the path and query as the client wrote them: they are also sent
+	// like that.
 	switch v := p.group(r.Context(), at).MatchURL(r.URL.String()); v.Access {
 	case robots.Allow:
 		p.forward.ServeHTTP(w, r)

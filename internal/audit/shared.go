@@ -12,8 +12,8 @@ const atAddress = 2
 
 // jitter is how much later than decided a request may begin, because the operating system may
 // delay it. The pause of the next request counts from the decision, and not from the delayed
-// start. The log shows the starts only, so the pause of an address, which counts from start to
-// start, is known only to this precision. The pause that the line itself names is checked to
+// start. A line of crawl.log has the time of the start only. So the pause between two starts at an
+// address is known only to this precision. The pause that a line demands (asked:) is checked to
 // the microsecond.
 const jitter = 50 * time.Millisecond
 

@@ -121,8 +121,8 @@ func (a Amount[T]) Fill() (wrong string) {
 	return ""
 }
 
-// BelowNone returns what is wrong with a number for which -1 means none: another negative
-// number is a wrong calculation, and must not remove a pause or a limit.
+// BelowNone returns what is wrong with a number for which -1 means none. It refuses numbers
+// below -1, because they come from a wrong calculation and would remove a pause or a limit.
 func BelowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)

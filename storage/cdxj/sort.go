@@ -47,7 +47,7 @@ func (s *Sorter) Add(e *Entry) error {
 	return s.AddLine(line)
 }
 
-// AddLine adds a copy of a line in the form of Append, with its end.
+// AddLine adds a copy of a line, which must be as Append writes it, with the newline at its end.
 func (s *Sorter) AddLine(line []byte) error {
 	if len(line) > MaxLine {
 		return fmt.Errorf("CDXJ: a line of %d bytes is longer than %d", len(line), MaxLine)

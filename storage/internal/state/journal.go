@@ -276,7 +276,7 @@ func (b *rowsBuilder) add(e *encoded) {
 // pages a second.
 const maxSpareRows = 64
 
-// reuse keeps the memory of rows that are not used any more for new rows.
+// reuse makes new rows use the memory of rows, which nothing uses any more.
 func (b *rowsBuilder) reuse(rows [][]byte) {
 	for _, row := range rows {
 		if len(b.spare) < maxSpareRows && cap(row) <= 2*b.size {

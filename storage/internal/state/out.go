@@ -105,7 +105,7 @@ func (h *handedOut) give(e *encoded) (starves bool) {
 }
 
 // merged forgets the entries ids, whose end was merged. It also clears upTo of the changed
-// sites, because they may have new rows before that key.
+// sites, because new rows may come before the key in upTo.
 func (h *handedOut) merged(changed []changedSite, ids []uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

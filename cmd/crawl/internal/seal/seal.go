@@ -37,8 +37,8 @@ type Check struct {
 
 // Run calls Problem for each file that differs from provenance.json and is not in Named. If a
 // run, a purge or crawl index has changed the crawl after provenance.json was written, Run
-// compares only the files that none of these changes, and returns the time when
-// provenance.json was written. Otherwise it returns the zero time.
+// compares only the files that runs, purges and crawl index leave as they are, and returns the
+// time when provenance.json was written. Otherwise it returns the zero time.
 func (s *Check) Run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there

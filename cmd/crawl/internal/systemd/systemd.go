@@ -85,10 +85,10 @@ func (u Unit) install(ofUser, ofSystem string) string {
 	return "\n[Install]\nWantedBy=" + target + "\n"
 }
 
-// confined restricts a service of the machine, so that it can write only where its crawls
-// write. It does not restrict a unit of a user, because the user's manager can do little.
-// It does not restrict a service if a job has a command of --on-end, because that may write
-// anywhere and contact any host.
+// confined restricts a system service, so that it can write only where its crawls write. It does
+// not restrict a user service, because the systemd of a user has few means to do so. It does not
+// restrict a service if a job has a command of --on-end, because that command may write anywhere
+// and contact any host.
 func (u Unit) confined(service string, dirs []string) (string, error) {
 	if !u.System {
 		return service, nil

@@ -23,7 +23,7 @@ var Changes = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// linkWords have the flags of the command for links of some codes.
+// linkWords replace the words of some codes of links, to name the flag of crawl run.
 var linkWords = map[frontier.Code]string{
 	frontier.TooDeep:  "beyond --depth",
 	frontier.Filtered: "excluded by --include, --exclude or --exclude-from",
