@@ -34,8 +34,8 @@ type Start struct {
 // A Change is a setting that differs from the last run.
 type Change struct {
 	Setting, Was, Is string
-	Way              setting.Way
-	Effect           setting.Effect
+	Way              setting.Way    // "tighter", "wider" or "other"
+	Effect           setting.Effect // what happens because of it, in words
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }

@@ -6,12 +6,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Skip is a URL that is not fetched.
+// A Skip is a URL that is not fetched. Detail says more: the rule and line of robots.txt, the
+// error of the last try, the pattern of a trap, the callback that refused, the statement of the
+// owner, the reason of Crawler.Exclude, or the clock of a URL that waits. A URL with one of the
+// codes of queued URLs stays in the queue, and the next run continues with it.
 type Skip struct {
 	URL    frontier.URL
 	Via    string // where it was found
 	Code   frontier.Code
-	Detail string    // rule and line, error, clock, ...
+	Detail string
 	Until  time.Time // of frontier.Waiting
 }
 

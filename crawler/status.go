@@ -9,7 +9,7 @@ import (
 
 // statusVersion is the version of Status: it changes if a field gets another meaning or is
 // removed. Fields may be added without a change.
-const statusVersion = 2
+const statusVersion = 3
 
 // A State is the state of a crawl.
 type State string

@@ -10,42 +10,38 @@ import (
 // not. Fates, skips, lists, reports and JSON all use it.
 type Code uint8
 
-// The codes that a Fate can have. They are stored as numbers, so their order never changes.
+// The codes. Those of fates are stored as numbers, so their order never changes.
 const (
-	Undecided         Code = iota // the zero value: there is no fate yet
-	Fetched                       // the server answered; see Fate.Status
-	RobotsDisallowed              // a rule of robots.txt forbids it
-	RobotsUnreachable             // its site was given up: robots.txt could not be fetched
-	Failed                        // error after the last try; Detail names its class
-	SiteDead                      // its site was given up: no answer, six times in a row
-	ScopeNarrowed                 // put aside: the scope was changed after it was queued
-	Waiting                       // queued, and not due yet
-	UseRefused                    // the owner refuses the purpose of the crawl; Detail is the statement, Status is 0 if there was no request
-	OptedOut                      // it is on the list of URLs that no crawl of this machine requests; Detail is the line
-)
+	// Of fates. Undecided is the zero value: there is no fate yet.
+	Undecided         Code = iota
+	Fetched                // the server answered; see Fate.Status
+	RobotsDisallowed       // a rule of robots.txt forbids it
+	RobotsUnreachable      // its site was given up: robots.txt could not be fetched
+	Failed                 // error after the last try; Detail names its class
+	SiteDead               // its site was given up: no answer, six times in a row
+	ScopeNarrowed          // put aside: the scope was changed after it was queued
+	Waiting                // queued, and not due yet
+	UseRefused             // the owner refuses the purpose of the crawl; Detail is the statement, Status is 0 if there was no request
+	OptedOut               // on the list of URLs that no crawl of this machine requests, or at a site that the crawl excludes; Detail says which
 
-// The codes of queued URLs, with Waiting, RobotsUnreachable and SiteDead.
-const (
-	Queued       Code = iota + OptedOut + 1 // it can be requested now
-	BudgetSpent                             // the budget of its site is spent
-	LimitReached                            // the limit of the crawl is reached
-	Excluded                                // its site was excluded while the crawl ran
-)
+	// Of queued URLs, with Waiting, RobotsUnreachable and SiteDead.
+	Queued       // it can be requested now
+	BudgetSpent  // the budget of its site is spent
+	LimitReached // the limit of the crawl is reached
+	Excluded     // its site was excluded while the crawl ran
 
-// The codes of links that did not bring their URL into the crawl, with OptedOut and
-// UseRefused.
-const (
-	OutOfScope       Code = iota + Excluded + 1
-	TooDeep               // too many links away from a seed
-	Filtered              // excluded by a pattern
-	NoFollow              // marked nofollow
-	TooManyRedirects      // redirected more often than the crawl follows
-	Trap                  // looks like part of an endless space
-	RefusedByProgram      // by a callback of the program
-	RequisitesOff         // it is a requisite, and the crawl fetches none
-	SitemapsOff           // it is a sitemap, and the crawl reads none
-	LinksOff              // it is a link of a page, and the crawl follows only sitemaps
-	Unknown               // nothing that is kept says why
+	// Of links that did not bring their URL into the crawl, with OptedOut and UseRefused.
+	OutOfScope
+	TooDeep          // too many links away from a seed
+	Filtered         // excluded by a pattern
+	NoFollow         // marked nofollow
+	TooManyRedirects // redirected more often than the crawl follows
+	Trap             // looks like part of an endless space
+	RefusedByProgram // by a callback of the program
+	RequisitesOff    // it is a requisite, and the crawl fetches none
+	SitemapsOff      // it is a sitemap, and the crawl reads none
+	LinksOff         // it is a link of a page, and the crawl follows only sitemaps
+	Unknown          // nothing that is kept says why
 	endOfCodes
 )
 

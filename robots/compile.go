@@ -45,7 +45,7 @@ type literal struct {
 	text string
 	rank rank
 	best rank  // the highest rank of this literal and of all literals that text begins with
-	up   int32 // index of the longest other literal that text begins with; -1 if there is none
+	up   int32 // index of the longest other literal that text begins with; -1 without one
 }
 
 // wildcard is a rule with "*" or a final "$". Its segments match from left to right, with any

@@ -168,7 +168,7 @@ func countDigits(s string) int {
 	return n
 }
 
-// exponent returns the length of the exponent that s begins with, or 0 if there is none.
+// exponent returns the length of the exponent that s begins with, or 0 without one.
 func exponent(s string) int {
 	if s == "" || lower(s[0]) != 'e' {
 		return 0

@@ -9,8 +9,8 @@ type filter struct{ a, b uint16 }
 // manyWilds is the smallest number of wildcards for which filters make matching faster.
 const manyWilds = 8
 
-// signature is the set of the three-octet sequences in a target, by hash. The hash 0, which
-// stands for no sequence, is in every signature.
+// signature is the set of the three-octet sequences in a target, by hash. The hash 0
+// means no sequence, and is in every signature.
 type signature [64]uint64
 
 func gramHash(gram uint32) uint16 { return uint16(gram * 0x9E3779B1 >> 20) }

@@ -9,7 +9,7 @@ type Group struct {
 	file *File
 	site string // as in File; also set in groups without a file
 	sel  selection
-	line int // number of the first User-agent line that selects the group; 0 if there is none
+	line int // number of the first User-agent line that selects the group; 0 without one
 
 	fixed *Verdict // the verdict for every target if no file decides; otherwise nil
 	rules ruleSet

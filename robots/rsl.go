@@ -359,7 +359,7 @@ func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the first word for a use that is in list, or "" if there is none.
+// wordIn returns the first word for a use that is in list, or "" without one.
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

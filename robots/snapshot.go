@@ -35,7 +35,7 @@ type Snapshot struct {
 
 	Failures int       // unreachable attempts in a row, this one included
 	Since    time.Time // when the first of these attempts ended; zero if reachable
-	Copy     *Snapshot // while unreachable, the last good copy, or nil if there is none; its own Copy is nil
+	Copy     *Snapshot // while unreachable, the last good copy, or nil without one; its own Copy is nil
 
 	// Mining is the last attempt to fetch the site's tdmrep.json, which After also combines
 	// with earlier attempts. It is nil if there was no attempt. The Mining field of Mining is

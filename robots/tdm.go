@@ -13,7 +13,7 @@ import (
 // For the file that the protocol also defines, see TDMRep.
 type TDM struct {
 	Mining Stance // Refused: the rights are reserved (1); Granted: the rights are not reserved (0)
-	Policy string // URL of the terms for mining; "" if there is none
+	Policy string // URL of the terms for mining; "" without one
 }
 
 // maxPolicy is the length of the longest URL of a policy, in octets.

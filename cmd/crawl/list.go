@@ -15,6 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/spf13/cobra"
 )
@@ -40,7 +41,7 @@ func (p *program) listCommand() *cobra.Command {
 		fmt.Fprintf(&known, "  %-12s %s\n", c, c.Words())
 	}
 	for _, c := range linkFates() {
-		fmt.Fprintf(&links, "  %-12s %s\n", c, c.Words())
+		fmt.Fprintf(&links, "  %-12s %s\n", c, words.Link(c))
 	}
 	cmd := &cobra.Command{
 		Use:   "list [flags] DIR",
@@ -141,7 +142,7 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 		if err != nil {
 			return err
 		}
-		if l.Code == frontier.Undecided && of(l.To.Site()) {
+		if l.Code == frontier.Unknown && of(l.To.Site()) {
 			unknown++
 		}
 		switch {

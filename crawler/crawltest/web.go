@@ -76,7 +76,7 @@ func New(t testing.TB) *Web {
 }
 
 // Site returns the site of an origin such as "https://a.example:8443". It makes the site if
-// there is none yet. The scheme "http://" may be left out.
+// the web does not have it yet. The scheme "http://" may be left out.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	name := w.origin(origin)

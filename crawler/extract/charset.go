@@ -156,7 +156,7 @@ func declaredEncoding(label string) (encoding.Encoding, string) {
 	return e, name
 }
 
-// metaCharset returns the charset in the meta element that was read, or "" if there is none.
+// metaCharset returns the charset in the meta element that was read, or "" without one.
 func metaCharset(z *tokenizer) string {
 	if z.has(charsetName) {
 		return z.value(charsetName)

@@ -45,7 +45,7 @@ type feed struct {
 	of string // the element that is read: "feed", "item" or "entry"
 
 	x         *xmlScanner
-	within    string       // the open element of an image or a person; "" if there is none
+	within    string       // the open element of an image or a person; "" outside of both
 	collected string       // the element whose text is collected
 	base      frontier.URL // base of the element that began last
 }

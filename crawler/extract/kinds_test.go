@@ -337,7 +337,7 @@ func TestStylesOfAPage(t *testing.T) {
 	}
 }
 
-// Queries in style sheets and data blocks are in UTF-8, whatever the encoding of the page is.
+// Queries in style sheets and data blocks are in UTF-8 in pages of every encoding.
 func TestQueriesInStylesAndData(t *testing.T) {
 	page := "<a href='?é'><style>a{b:url(?é)}</style><p style='a:url(?é)'>" + dataBlock(`{"url":"/?é"}`)
 	var got []string

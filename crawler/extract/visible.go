@@ -16,7 +16,7 @@ import (
 // and scripts differ. body is in UTF-8.
 //
 // For HTML the digest covers the text of the elements. Character references are decoded. Any
-// white space is folded into one space, and there is none at the ends. The digest leaves out
+// white space is folded into one space, and removed at the ends. The digest leaves out
 // script, style, title, template, noscript, noframes, iframe and noembed elements, comments and
 // attributes. Text that a style hides is included, because no style is computed. A line break
 // separates words, and so does an element that begins a line. For plain text the digest covers
@@ -132,8 +132,8 @@ func (t *visibleText) add(text string) {
 	}
 }
 
-// blankAt returns the length in bytes of the white space character at i. It returns 0 if there
-// is none, or if i is within a character.
+// blankAt returns the length in bytes of the white space character at i. It returns 0 if
+// another character is there, or if i is within a character.
 func blankAt(text string, i int) int {
 	switch c := text[i]; {
 	case c == ' ' || '\t' <= c && c <= '\r':

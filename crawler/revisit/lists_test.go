@@ -56,8 +56,8 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 	}
 }
 
-// Dates in the future, and dates made for each request, are never believed, whatever other
-// dates the list has.
+// Dates in the future, and dates made for each request, are never believed. The other
+// dates of the list do not matter.
 func TestWrongDatesOfMostPagesAreNotBelieved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := time.Duration(rapid.IntRange(0, 1e6).Draw(t, "lie")) * time.Second

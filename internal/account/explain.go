@@ -29,7 +29,7 @@ type Explanation struct {
 	SameAs  string           // the URL under which the same body was archived; empty: its own
 	SameAt  time.Time        // time of that answer
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal crawler.Refusal  // if a link to it was refused, and of frontier.ScopeNarrowed: why it is excluded by the last settings
+	Refusal crawler.Refusal  // why the settings of the last run exclude it, if it is not Known or has frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that cannot be read from the directory
 
 	// If the URL has not entered the crawl:

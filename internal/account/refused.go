@@ -129,7 +129,9 @@ func (a *Account) refusedBy(f *crawler.Filter, line []byte, memory *linkMemory) 
 	}
 	if !known {
 		memory.remember(key)
-		err = a.judge(f, &l.LinkFact, l.To)
+		if err = a.judge(f, &l.LinkFact, l.To); l.Code == frontier.Undecided {
+			l.Code = frontier.Unknown
+		}
 	}
 	memory.link(text)
 	return l, !known, err

@@ -16,7 +16,7 @@ func moment(at time.Time) string { return at.UTC().Format(MomentForm) }
 
 // Words returns details about a change, or "" if there are none.
 func (c *Change) Words() string {
-	was, is := stood(c.Was), stood(c.Is)
+	was, is := fateInWords(c.Was), fateInWords(c.Is)
 	switch c.Kind {
 	case New:
 		return is + from(c.Is.Via)
@@ -39,8 +39,8 @@ func from(via string) string {
 	return ", found on " + via
 }
 
-// stood returns the fate of a URL in one crawl, in words.
-func stood(s State) string {
+// fateInWords returns the fate of a URL in one crawl, in words.
+func fateInWords(s State) string {
 	switch {
 	case s.Fate == frontier.Undecided:
 		return "not known"

@@ -123,14 +123,6 @@ type refusalKey struct {
 	reason string
 }
 
-// reasonOf returns the name of a code, or Unknown.
-func reasonOf(c frontier.Code) string {
-	if c == frontier.Undecided {
-		return Unknown
-	}
-	return c.String()
-}
-
 // writeRefused counts the refused links, and writes a line for each site and reason. The error
 // is account.ErrNoLinks if the crawl keeps no links.
 func (w *writer) writeRefused(out io.Writer) error {
@@ -139,7 +131,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		if err = cmp.Or(err, w.quit()); err != nil {
 			return err
 		}
-		key := refusalKey{l.To.Site(), reasonOf(l.Code)}
+		key := refusalKey{l.To.Site(), l.Code.String()}
 		if all[key] == nil && len(all) >= mostRefusals {
 			key.site = ""
 		}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -127,9 +126,7 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 			t.robots = at
 		}
 	case kindQueued:
-		fate, via, _ := bytes.Cut(value, []byte{0})
-		t.via = string(via)
-		return t.queued.UnmarshalText(fate)
+		t.queued, t.via = frontier.Code(value[0]), string(value[1:])
 	case kindLink:
 		if value[0] != byOther {
 			t.links++

@@ -47,8 +47,11 @@ func Links(name string) string {
 	if c.UnmarshalText([]byte(name)) != nil {
 		return "links " + name
 	}
-	return "links " + cmp.Or(linkWords[c], c.Words())
+	return "links " + Link(c)
 }
+
+// Link returns why a link does not bring its URL into the crawl, in words that follow "links".
+func Link(c frontier.Code) string { return cmp.Or(linkWords[c], c.Words()) }
 
 // stageWords describe why a request was not answered.
 var stageWords = map[fetch.Stage]string{
