@@ -181,7 +181,12 @@ class Check(unittest.TestCase):
 
     def test_page_listed_twice(self):
         self.pages.append("http://fast.test/b")
-        self.assertFails("pages.jsonl lists nothing twice", "listed 2 times: http://fast.test/b", "--kills", "5")
+        self.assertFails("pages.jsonl lists nothing more often than it was requested", "listed 2 times, requested 1 times: http://fast.test/b", "--kills", "5")
+
+    def test_page_listed_again_after_a_kill(self):
+        self.requests.append(request(101.0, FAST, "/b"))
+        self.pages.append("http://fast.test/b")
+        self.assertPasses("--kills", "1", "--slack", "1")
 
     def test_crawl_log_empty(self):
         self.log = []
