@@ -231,7 +231,7 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	}
 }
 
-// A page that both links to a URL and embeds it counts once. The most linked URLs are ranked by
+// A page that both links to a URL and embeds it counts once, even if it was fetched twice. The most linked URLs are ranked by
 // links that readers follow.
 func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	link := func(from, to, hop string) string {
@@ -240,7 +240,8 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	r, err := report.Dir(written(t, map[string]string{
 		storage.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
 		storage.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
-			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E"),
+			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E") +
+			link("1", "i", "E") + link("3", "i", "L"), // fetched again
 	}), report.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -32,6 +33,14 @@ func (r *reporter) note(url string, kind byte, value []byte) error {
 	return r.urls.Add(append([]byte(url), 0, kind), value)
 }
 
+// noteLink stores that the page from names url, to be sorted by url and page.
+func (r *reporter) noteLink(url, from string, how byte) error {
+	if strings.IndexByte(url, 0) >= 0 {
+		return nil // no URL has a NUL byte
+	}
+	return r.urls.Add(append(append([]byte(url), 0, kindLink), from...), []byte{how})
+}
+
 func binaryTime(t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMilli()))
 }
@@ -44,10 +53,10 @@ func timeOf(b []byte) time.Time {
 const (
 	byLink  = 'L' // a link that readers follow
 	byOther = 'O' // an embedded resource, or a sitemap entry
-	byBoth  = 'B' // a link, after byOther from the same page
 )
 
-// readLinks notes which page names which URL. Each page counts once.
+// readLinks notes which page names which URL, and how. A page whose links were written more than
+// once, because it was fetched again, has records for each time; they have the same keys.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
 	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
@@ -57,19 +66,17 @@ func (r *reporter) readLinks() error {
 		}
 		to, _, _ := strings.Cut(l.To, "#")
 		how := byte(byOther)
-		switch {
-		case l.Hop == string(frontier.HopRedirect):
+		switch l.Hop {
+		case string(frontier.HopRedirect):
 			return nil
-		case l.Hop == string(frontier.HopLink) && seen[to] == byOther:
-			how = byBoth
-		case l.Hop == string(frontier.HopLink):
+		case string(frontier.HopLink):
 			how = byLink
 		}
-		if known := seen[to]; known != 0 && how != byBoth {
+		if seen[to] == byLink || seen[to] == how {
 			return nil
 		}
 		seen[to] = how
-		return r.note(to, kindLink, append([]byte{how}, l.From...))
+		return r.noteLink(to, l.From, how)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -90,20 +97,27 @@ type urlRecords struct {
 	linked int64         // pages that name it
 	from   []string      // the first of those pages
 	links  int64         // pages with a link to it that readers follow
+
+	linker  string // the page of the last record of kindLink
+	follows bool   // linker is counted in links
 }
 
 // eachURL reads the records of all URLs.
 func (r *reporter) eachURL() error {
 	var t *urlRecords
 	err := r.urls.Each(func(key, value []byte) error {
-		url, kind := key[:len(key)-2], key[len(key)-1]
+		url, rest, _ := bytes.Cut(key, []byte{0})
 		if t == nil || t.url != string(url) {
 			if err := r.url(t); err != nil {
 				return err
 			}
 			t = &urlRecords{url: string(url)}
 		}
-		return t.take(kind, value)
+		if rest[0] == kindLink {
+			t.takeLink(rest[1:], value[0])
+			return nil
+		}
+		return t.take(rest[0], value)
 	})
 	return errors.Join(err, r.url(t))
 }
@@ -127,18 +141,23 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 		}
 	case kindQueued:
 		t.queued, t.via = frontier.Code(value[0]), string(value[1:])
-	case kindLink:
-		if value[0] != byOther {
-			t.links++
-		}
-		if value[0] == byBoth {
-			break
-		}
-		if t.linked++; len(t.from) < mostExample {
-			t.from = append(t.from, string(value[1:]))
-		}
 	}
 	return nil
+}
+
+// takeLink counts the page from once, and once as a page with a link that readers follow. The
+// records of one page come one after the other.
+func (t *urlRecords) takeLink(from []byte, how byte) {
+	if t.linked == 0 || t.linker != string(from) {
+		t.linker, t.follows = string(from), false
+		if t.linked++; len(t.from) < mostExample {
+			t.from = append(t.from, t.linker)
+		}
+	}
+	if how == byLink && !t.follows {
+		t.follows = true
+		t.links++
+	}
 }
 
 // url adds all that is known about one URL to the report. It does nothing if t is nil.
