@@ -91,8 +91,9 @@ func (c *comparison) compare(token string) {
 	}
 }
 
-// probes returns the targets to compare for the value of a rule: the path as written, the path
-// in normal form, and the directory of the path.
+// probes returns the URL paths for which the verdicts of both dialects are compared. value is
+// the path pattern of a rule. The results are the path as written, the path in normal form, and
+// the directory of the path.
 func probes(value string) []string {
 	path := strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "")
 	if target, err := Target(path); err == nil {
