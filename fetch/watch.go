@@ -24,7 +24,6 @@ const totalTimeouts = 4
 // On a connection with deadlines, the watch sets the deadlines, and needs no timer. Code that
 // needs a context gets one from the method context. That context has a timer for the end of the
 // phase or of the exchange, whichever is earlier.
-// exchange, whichever is earlier.
 type watch struct {
 	parent  context.Context
 	timeout time.Duration

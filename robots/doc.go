@@ -20,6 +20,7 @@
 // the answer is not known yet: robots.txt is unreachable and there is no recent copy. A string
 // that is not a target (the path and query of a URL) is disallowed, and so is a URL of another
 // site. The groups of the zero File and Snapshot, and the zero Group, give the verdict Defer.
+//
 // The statements of a site about the use of its pages never change a verdict. The group has
 // some of these statements, and each answer may have more. The most restrictive statement
 // decides:

@@ -66,7 +66,8 @@ type linkValue struct {
 	version        bool // a parameter describes the version of the page that the link leads to
 }
 
-// about reports whether the link starts from the page itself or from a part of it.
+// about reports whether the anchor of the link, the URL that the link starts from, is u or a
+// part of u.
 func (l linkValue) about(u frontier.URL) bool {
 	if l.anchor == nil {
 		return true

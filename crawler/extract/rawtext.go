@@ -2,8 +2,8 @@ package extract
 
 import "bytes"
 
-// readRawText moves to the end tag of the element with raw text, or to the end of the input. It
-// returns the text that it has passed.
+// readRawText moves to the end tag of the element z.rawText, whose content is only text, or to
+// the end of the input. It returns the text that it has passed.
 func (z *tokenizer) readRawText() []byte {
 	start := z.pos
 	element := z.rawText
