@@ -79,7 +79,7 @@ func newDecoder(coding string) *decoder {
 	case "br":
 		d.undo = new(brotli.Reader)
 	default:
-		// NewReader fails only if an option is out of bounds.
+		// NewReader fails only if an option is out of bounds, which none of these is.
 		d.undo, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	}
 	return d

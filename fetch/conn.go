@@ -18,7 +18,7 @@ const (
 	idleTime       = 30 * time.Second // an unused connection is closed after this time
 )
 
-// A conn is the one connection of a host. It uses package http1 for HTTP/1.1 and net/http for
+// A conn is the one connection to a site. It uses package http1 for HTTP/1.1 and net/http for
 // HTTP/2.
 type conn struct {
 	*dialing

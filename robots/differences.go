@@ -124,7 +124,7 @@ func (c *comparison) report(file *File, e *entry, target string, rfc, other Verd
 		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(other), because(rfc)), hint})
 }
 
-// because returns the access of a verdict, and the line or the reason that decided.
+// because returns the access of a verdict and the line or the reason that decided, as text.
 func because(v Verdict) string {
 	by := v.Reason.String()
 	if v.Rule.Line > 0 {

@@ -30,8 +30,8 @@ const maxProblems = 1000
 // have meant, in file order, at most 1,000. The codes are:
 //
 //	file-too-long       the file is longer than MaxBytes, the rest is ignored
-//	line-too-long       a line is longer than maxLine, its rest is ignored
-//	utf16               the file is not UTF-8, few crawlers read it
+//	line-too-long       a line is longer than 16,663 bytes, its rest is ignored
+//	utf16               the file is in UTF-16, which few crawlers read
 //	not-utf8            a value is not UTF-8
 //	nul-byte            the rest of the line is ignored
 //	stray-mark          a byte order mark that is not at the beginning

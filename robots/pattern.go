@@ -15,7 +15,7 @@ type builder struct {
 
 // pattern is a rule in normal form, without the final "$" that anchors it.
 type pattern struct {
-	text       string // "" if it is arena[start:end]
+	text       string // "" if the text is builder.arena[start:end]
 	start, end int32
 	rank       rank
 	wild       bool // has a wildcard, or is anchored

@@ -45,10 +45,11 @@ type rslScope struct {
 	licenses []rslLicense
 }
 
-// rslLicense is a license element. If a scope has several, the user may choose any of them.
+// rslLicense is a license element. If a scope (content element) has several licenses, the user
+// may choose any of them.
 type rslLicense struct {
-	permits, prohibits []string // usage; nil if there is no such element
-	condition          string   // the first condition, or ""
+	permits, prohibits []string // the words for uses; nil if there is no such element
+	condition          string   // the first condition, as text; "" without one
 }
 
 // demand sets the condition of l, unless l already has one.
@@ -72,7 +73,7 @@ var (
 func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
 
 // ParseEmbeddedRSL parses an RSL document that is part of a page (RSL 1.0, section 4). Terms
-// without a URL apply to the page. Only the path of a URL counts, since the URL may contain
+// without a URL apply to the page. Only the path of a URL counts, since its host may be
 // another name of the site.
 func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 

@@ -89,9 +89,9 @@ type outcome uint8
 
 const (
 	unreachable outcome = iota // RFC 9309, 2.3.1.4
-	success                    // 2.3.1.1
-	missing                    // 2.3.1.3
-	forbidden                  // 2.3.1.3, read as the draft of 1996, 3.1
+	success                    // RFC 9309, 2.3.1.1
+	missing                    // RFC 9309, 2.3.1.3
+	forbidden                  // RFC 9309, 2.3.1.3, read as the draft of 1996, 3.1
 )
 
 func (s *Snapshot) outcome() outcome {

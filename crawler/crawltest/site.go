@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. They
-// may be called while a crawl runs.
+// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. The
+// methods may be called while a crawl runs.
 type Site struct {
 	web  *Web
 	site frontier.Site

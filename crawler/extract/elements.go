@@ -105,7 +105,8 @@ func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// In XHTML the element is empty. In HTML the slash is ignored.
+		// The tag ends with a slash. In XHTML the element is then empty. In HTML the slash is
+		// ignored.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return

@@ -58,7 +58,8 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
-// A linkValue is one link of a field. If a parameter is repeated, the first one counts.
+// A linkValue is one link of a Link header field. If a parameter is repeated, the first one
+// counts.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string

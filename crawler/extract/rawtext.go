@@ -64,7 +64,7 @@ func (z *tokenizer) skipScript() {
 }
 
 // skipEscapedScript is skipScript after "<!--". It returns true at the end tag of the script.
-// It returns false at the end of the escape, or at the end of the input.
+// It returns false after "-->", or at the end of the input.
 func (z *tokenizer) skipEscapedScript(element string) bool {
 	dashes, inner := 2, false // the number of dashes before pos, and whether pos is in a script inside the script
 	for z.pos < len(z.buf) {

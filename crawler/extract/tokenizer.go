@@ -15,7 +15,7 @@ type tokenizer struct {
 	cdata   bool // CDATA sections are possible, as in SVG and MathML
 	embeds  bool // also keep the attributes of embedded resources, which any tag can have
 
-	// The tag that was read. Only attributes that matter are kept.
+	// The tag that was read. Only the attributes that have a constant of type name are kept.
 	tag    tag
 	name   value
 	attrs  int // offset of its attributes
@@ -253,7 +253,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return otherTag, ""
 	}
 	for i, c := range z.buf[start:z.pos] {
-		lower[i] = c | 0x20 // the names that matter have only letters
+		lower[i] = c | 0x20 // the names in the switch below have only letters
 	}
 	switch string(lower[:n]) {
 	case "a":
@@ -354,8 +354,8 @@ func (z *tokenizer) skipAttributes() bool {
 	return false
 }
 
-// readAttributes is like skipAttributes, but keeps the attributes that matter. If an attribute
-// is repeated, the first one counts.
+// readAttributes is like skipAttributes, but keeps the attributes that have a constant of type
+// name. If an attribute is repeated, the first one counts.
 func (z *tokenizer) readAttributes() bool {
 	z.set = 0
 	for z.pos < len(z.buf) {

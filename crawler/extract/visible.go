@@ -109,7 +109,7 @@ func (t *visibleText) read(body []byte) {
 // a start tag is never the whole element.
 func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClosing() }
 
-// add adds a part of the text.
+// add adds text to the digest, with its white space folded.
 func (t *visibleText) add(text string) {
 	for text != "" {
 		if n := blankAt(text, 0); n > 0 {

@@ -12,7 +12,7 @@ import (
 //
 //	fixed:7d            each page once in 7 days
 //	adaptive:1h-30d     sooner if the page has changed, later if it has not
-//	rate:7d             by how often the page changes: once in 7 days if it changes once in 7 days
+//	rate:7d             by how often it changes: once in 7 days if it changes so often
 //	hints:7d            like rate, and by the hints of servers
 //
 // Times have the form of schedule.ParsePeriod.

@@ -16,7 +16,7 @@ type Policy interface {
 // Longest is the longest time between two visits.
 const Longest = 10 * 365 * 24 * time.Hour
 
-// A Visit is a visit with the data about its page.
+// A Visit is one fetch of a page, with the data about the page that a Policy may use.
 type Visit struct {
 	History       // including this visit
 	Changed bool  // the page has changed since the visit before
