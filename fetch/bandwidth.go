@@ -4,12 +4,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A throttle limits all bodies together to a number of bytes per second. It is safe for
-// concurrent use.
+// A throttle limits the bytes per second of all bodies together. It is safe for concurrent use.
 type throttle struct{ limiter *rate.Limiter }
 
-// portion is the largest number of bytes that one read takes if the bandwidth or the total
-// number of bytes is limited.
+// portion is the largest number of bytes that one read of a body takes if the bandwidth or the
+// total number of bytes of a crawl or a site is limited.
 const portion = 16 << 10
 
 // newThrottle returns a throttle, or nil if bytesPerSecond is not positive, which means no
@@ -30,8 +29,9 @@ func (f *Fetcher) portion() int {
 	return portion
 }
 
-// pay waits until the limit allows n bytes, which were already read. The time-outs of the
-// exchange are stopped while it waits, because the site does not cause this pause.
+// pay waits until the limit allows n bytes, which were already read from a body. The time-outs
+// of the exchange, which w keeps, are stopped during this wait, because the site does not cause
+// it.
 func (t *throttle) pay(w *watch, n int) {
 	if n == 0 {
 		return

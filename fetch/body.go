@@ -16,11 +16,11 @@ type body struct {
 	n       int64   // bytes that were received
 	cut     bool    // the content continues after decoded
 	lent    *[]byte // the scratch buffer that holds decoded; nil if decoded has its own memory
-	share   share   // the part of the budget that the body has
+	share   share   // the part of the memory budget that the body has taken
 
-	plain, kept spool  // their bytes become decoded and wire
-	raw         *spool // the bytes as received, if no decoder was free
-	windows     int64  // number of large windows that the decoders need
+	plain, kept spool  // collect the bytes of decoded and of wire
+	raw         *spool // the bytes as received, if all decoders with a large window were in use
+	windows     int64  // number of large windows that decoding raw needs
 	later       func(src source) error
 }
 
@@ -59,14 +59,14 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // readBody reads and decodes an answer's body, up to limit bytes. It calls read with the number
-// of bytes after each read from the wire. The caller must call settle before it uses the body.
-// settle needs no connection.
+// of bytes after each read from the wire. If lend is true, the body may use a scratch buffer.
+// The caller must call settle, which needs no connection, before it uses the body.
 func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
 	return f.readAs(resp, budget, limit, lend, false, read)
 }
 
-// readRules is readBody for robots.txt and similar files. It returns an error if a decoder
-// leaves bytes unread, because they may contain a rule that forbids a page.
+// readRules is readBody for robots.txt, tdmrep.json and licenses. It returns an error if bytes
+// follow the end of the content coding, because they may contain a rule that forbids a page.
 func (f *Fetcher) readRules(resp *http.Response, limit int64, read func(int)) (*body, error) {
 	return f.readAs(resp, nil, limit, false, true, read)
 }
@@ -93,7 +93,7 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 			return f.decode(b, newDecoding(codings, f.decoders.get), src, limit, lend, false)
 		}
 		if err = b.raw.fill(&src, src.end-1); err == errLength {
-			b.raw.most = b.raw.size() // a body that was cut here is cut at the same place when it is decoded
+			b.raw.most = b.raw.size() // if the body was cut at its limit, decodeRaw cuts it at the same place
 		}
 		b.n = src.n
 		return b, err
@@ -108,17 +108,18 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 		d.requireWhole()
 	}
 	// The content coding may end before the transfer coding or the HTTP/2 stream. The bytes
-	// after it are read so that the connection can be kept, and an error in them is ignored.
-	// With HTTP/1.1 and a Content-Length they are not read, because servers often count the
-	// decoded bytes by mistake.
+	// after its end are read so that the connection can be kept, and an error in these bytes is
+	// ignored. With HTTP/1.1 and a Content-Length they are not read, because servers often send
+	// the number of decoded bytes as Content-Length by mistake.
 	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 
-// mostCoded returns how many bytes a body of limit decoded bytes may have on the wire.
+// mostCoded returns how many bytes a body may have on the wire if its decoded form may have
+// limit bytes.
 func mostCoded(limit int64) int64 { return limit + limit/16 + 64<<10 }
 
-// decode reads and decodes src. If drained is set, it also reads the bytes after the end of
-// the coding.
+// decode reads and decodes src into b. If drained is true, it also reads the bytes after the
+// end of the content coding.
 func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, drained bool) error {
 	defer func() {
 		for _, l := range d.layers {
@@ -144,8 +145,9 @@ func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, dr
 	return err
 }
 
-// settle moves the body into memory. If the budget had no room for the body, settle waits for
-// room; only the end of ctx ends this wait. The body holds no connection during the wait.
+// settle moves the body from temporary files into memory, and decodes it if readBody has not.
+// If the memory budget had no room for the body, settle waits for room; only the end of ctx
+// ends this wait. The body holds no connection during the wait.
 func (b *body) settle(ctx context.Context, f *Fetcher) error {
 	err := b.decodeRaw(ctx)
 	if lerr := b.share.load(ctx, &b.plain, &b.kept); lerr != nil {
@@ -182,7 +184,7 @@ func (b *body) free() {
 }
 
 // Decode reads the body of a stored answer and undoes its content coding, up to Options.MaxSize
-// bytes. It treats the body like that of an answer that is fetched.
+// bytes. It treats the body like that of an answer from the network.
 func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 	b, err := f.readBody(resp, nil, f.opts.MaxSize, false, func(int) {})
 	return b.plain.b, err
@@ -190,8 +192,8 @@ func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 
 var errLength = errors.New("the body has too many bytes on the wire")
 
-// drain reads and drops the bytes after the end of a body, until more than limit bytes of src
-// were read in all.
+// drain reads and drops the bytes after the end of a body. It stops when more than limit bytes
+// of src were read, including those of the body.
 func drain(src *source, limit int64) {
 	buf := make([]byte, 512)
 	for src.n <= limit {
@@ -205,16 +207,17 @@ func drain(src *source, limit int64) {
 // than HTTP does.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the size in bytes of the largest buffer that is kept in scratch. It is also the
-// number of bytes of each body that do not count in the budget.
+// maxScratch is the size in bytes of the largest buffer that is kept in scratch. The first
+// maxScratch bytes of each body do not count in the memory budget.
 const maxScratch = 256 << 10
 
 // maxTrusted is the largest number of bytes that are allocated only because a Content-Length
 // announces them.
 const maxTrusted = 4 << 20
 
-// read reads r up to limit bytes into b.plain. expected is the announced number of bytes, or
-// negative if it is not known. If lend is set, the bytes stay in the scratch buffer.
+// read reads r up to limit bytes into b.plain. expected is the number of bytes that the
+// Content-Length announces, or negative if it is not known. If lend is true, the bytes stay in
+// the scratch buffer.
 func (b *body) read(r io.Reader, limit, expected int64, lend bool) error {
 	buf := scratch.Get().(*[]byte)
 	p := &b.plain

@@ -12,7 +12,7 @@ import (
 )
 
 // A budget limits the memory of all bodies together. A body counts from its first byte until
-// its visit releases it. A budget is safe for concurrent use. A nil budget has no limit.
+// its exchange is released. A budget is safe for concurrent use. A nil budget has no limit.
 //
 // No goroutine waits for the budget while it uses a connection, because the server would have
 // to wait, too. A body for which there is no room is written to a temporary file. It is read
@@ -37,7 +37,7 @@ func newBudget(size int64, dir string) *budget {
 	return &budget{size: size, room: semaphore.NewWeighted(size), windows: semaphore.NewWeighted(maxWindows), dir: dir}
 }
 
-// largeWindows returns how many of codings need a decoder with a large window.
+// largeWindows returns how many of codings need a decoder with a large window (see maxWindows).
 func largeWindows(codings []string) (n int64) {
 	for _, coding := range codings {
 		if coding == "br" || coding == "zstd" {
@@ -47,8 +47,9 @@ func largeWindows(codings []string) (n int64) {
 	return n
 }
 
-// window reserves the large windows for codings. It reports whether they were free, so that the
-// body can be decoded now. The caller must then call freeWindow.
+// window reserves a large window for each of codings that needs one. It reports whether enough
+// windows were free. If it returns true, the body can be decoded now, and the caller must then
+// call freeWindow.
 func (b *budget) window(codings ...string) bool {
 	n := largeWindows(codings)
 	return b == nil || n == 0 || b.windows.TryAcquire(n)
@@ -60,7 +61,7 @@ func (b *budget) freeWindow(codings ...string) {
 	}
 }
 
-// A share is the part of a budget that one body has.
+// A share is the part of a budget that one body has taken.
 type share struct {
 	budget *budget
 	asked  int64 // bytes of memory that the body needs, including those that do not count in the budget
@@ -97,8 +98,8 @@ func (s *share) release() {
 	}
 }
 
-// load waits until the budget has room for the spools that are in files, and reads them back
-// into memory.
+// load waits until the budget has room for the spools of a body that are in files, and reads
+// them back into memory.
 func (s *share) load(ctx context.Context, spools ...*spool) error {
 	if !s.full {
 		return nil
@@ -142,13 +143,13 @@ func isSpool(err error) bool {
 	return errors.As(err, &spool)
 }
 
-// A spool collects bytes in memory, or in a file if the budget has no room.
+// A spool collects the bytes of a body, in memory or in a file if the budget has no room.
 type spool struct {
 	share *share
 	b     []byte
 	file  *os.File
 	n     int64  // bytes in file
-	page  []byte // buffer between a reader and file
+	page  []byte // buffer for the bytes that go to file
 	most  int64  // largest number of bytes that fill may take
 }
 
@@ -181,7 +182,8 @@ func (p *spool) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room returns the buffer for the next bytes. most is the largest length of the buffer.
+// room returns a buffer of at most most bytes, in which the caller puts the next bytes before
+// it calls took.
 func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Limits of a captcha page. A page that contains only a captcha is a challenge, whoever made
-// the captcha, even if its status is 200. A page that also has text to read or other fields to
-// fill in is not a challenge, because forms for comments and logins have captchas, too.
+// Limits of a captcha page. A page that contains only a captcha is a challenge (see challenge),
+// whoever made the captcha, even if its status is 200. A page that also has text to read or
+// other fields to fill in is not a challenge, because forms for comments and logins have
+// captchas, too.
 const (
 	maxCaptcha      = 128 << 10 // bytes of the page
 	maxCaptchaText  = 600       // bytes of text on the page; several blanks count as one
@@ -128,8 +129,8 @@ func attribute(t html.Token, name string) string {
 	return ""
 }
 
-// leadsToCaptcha reports whether an answer to a request for target redirects to a captcha that
-// leads back to target.
+// leadsToCaptcha reports whether an answer to a request for target is a redirect to a captcha:
+// a URL whose path contains "captcha" and whose query contains the URL or path to return to.
 func leadsToCaptcha(status int, location, target string) bool {
 	if status/100 != 3 || len(location) > 16<<10 {
 		return false

@@ -21,7 +21,7 @@ type challenge struct {
 	field   string // name of a header field
 	value   string // value of the field, in any letter case
 	text    string // substring of the body; used if field is empty
-	most    int    // largest length in bytes of a challenge with the text; a page that only mentions the text is longer
+	most    int    // largest length in bytes of a body that is searched for text; a longer page only mentions the challenge
 }
 
 var challenges = []challenge{
@@ -56,7 +56,8 @@ var challenges = []challenge{
 // longestChallenge is the length in bytes of the longest body that is searched.
 var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
 
-// someCaptcha is the name that is used for a captcha if its network is not known.
+// someCaptcha is the name that is used in place of the network if the network of a captcha is
+// not known.
 const someCaptcha = "A captcha"
 
 // challengeOf returns the name of the network that sent a challenge as the answer to a request

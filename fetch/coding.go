@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// acceptEncoding is the Accept-Encoding of every request, except those with plain header
-// fields.
+// acceptEncoding is the Accept-Encoding of every request, except those that repeat a refused
+// request with plain header fields.
 const acceptEncoding = "gzip, br, zstd"
 
 // maxWindow is the largest window of zstd as a content coding (RFC 9659,
@@ -79,7 +79,7 @@ func newDecoder(coding string) *decoder {
 	case "br":
 		d.undo = new(brotli.Reader)
 	default:
-		// NewReader fails only if an option is out of bounds.
+		// NewReader fails only if an option is out of bounds, which none of these is.
 		d.undo, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	}
 	return d
@@ -94,7 +94,7 @@ func (d *decoder) begin(from io.Reader) {
 	d.reset(from)
 }
 
-// reset restarts undo with the bytes of from. If it fails, the first Read of undo returns the
+// reset makes undo decode the bytes of from. If it fails, the first Read of undo returns the
 // same error.
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
@@ -105,7 +105,7 @@ func (d *decoder) reset(from io.Reader) error {
 }
 
 // member starts the next member of a gzip file (RFC 1952, section 2.2). It returns io.EOF if no
-// member follows. Other bytes after the end of a coding are ignored.
+// member follows. Any other bytes that follow are ignored.
 func (d *decoder) member() error {
 	if d.coding != "gzip" {
 		return io.EOF
@@ -153,7 +153,7 @@ func (d *decoder) close() {
 // which some servers send and browsers accept.
 type inflater struct {
 	in   *bufio.Reader
-	from io.Reader     // zlib or raw: the first Read decides
+	from io.Reader     // the reader of zlib or raw deflate data, which the first Read chooses
 	zlib io.ReadCloser // nil before the first use
 	raw  io.ReadCloser
 }
@@ -215,8 +215,8 @@ func newDecoding(codings []string, get func(string) *decoder) *decoding {
 	return d
 }
 
-// begin starts decoding src and returns a reader of the decoded bytes. The output of each
-// coding except the last has the same limit as the bytes on the wire.
+// begin starts decoding src and returns a reader of the decoded bytes. If there are several
+// codings, the bytes between two of them have the same limit as the bytes on the wire.
 func (d *decoding) begin(src source) io.Reader {
 	d.src = src
 	var from io.Reader = &d.src
@@ -265,13 +265,13 @@ func (d *decoding) cut(err error) bool {
 	return false
 }
 
-// empty reports whether no byte was received. An empty body is not compressed, even if its
-// header names a coding.
+// empty reports whether no byte was received. An empty body is not an error, even if its header
+// names a coding.
 func (d *decoding) empty() bool { return d.src.err == nil && d.src.n == 0 }
 
-// blame returns the error to report for err, which comes from the last decoder. It returns a
-// *decodeError if the coding is broken. If the connection failed or ended too early, it returns
-// the error of the connection.
+// blame returns the error to report for err, which the last decoder returned. If the connection
+// failed or ended too early, this is the error of the connection. If the content coding is
+// broken, it is a *decodeError.
 func (d *decoding) blame(err error) error {
 	if d.src.err != nil {
 		return d.src.err
@@ -354,7 +354,7 @@ var errBomb = errors.New("the body grows like a decompression bomb")
 // A guarded is a decoder that fails early if the body is a decompression bomb.
 type guarded struct {
 	*decoder
-	src    *source // of the whole body
+	src    *source // the bytes on the wire of the whole body
 	n      int64   // bytes decoded so far
 	most   int64   // largest value of n; 0: no limit
 	whole  bool    // see decoding.requireWhole
@@ -364,11 +364,11 @@ type guarded struct {
 
 // Read implements io.Reader.
 func (g *guarded) Read(p []byte) (n int, err error) {
-	if g.err != nil { // a reader may ignore an error that is returned with bytes
+	if g.err != nil { // the reader may have ignored the error that the last Read returned together with bytes
 		return 0, g.err
 	}
-	// A decoder fills the whole buffer that it gets. With a small buffer it can be stopped in
-	// time.
+	// A decoder fills the whole buffer that it gets. With a small buffer the checks below come
+	// early enough.
 	n, err = g.undo.Read(p[:min(len(p), 64<<10)])
 	g.n += int64(n)
 	switch {
@@ -384,8 +384,9 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 }
 
 // end handles the end of the coding. It returns io.EOF at the end of the body, nil if another
-// member follows, or an error. It returns an error of the decoder before this one, because a
-// decoder may take an error of its reader for the end.
+// member of a gzip file follows, or an error. If the decoder from which this decoder reads has
+// failed, end returns that error, because this decoder may have taken the error for the end of
+// its input.
 func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {
 		return before.err

@@ -18,7 +18,7 @@ const (
 	idleTime       = 30 * time.Second // an unused connection is closed after this time
 )
 
-// A conn is the one connection of a host. It uses package http1 for HTTP/1.1 and net/http for
+// A conn is the one connection to a site. It uses package http1 for HTTP/1.1 and net/http for
 // HTTP/2.
 type conn struct {
 	*dialing
@@ -74,8 +74,8 @@ func (c *conn) speakH1(over net.Conn) {
 	c.h1 = http1.New(c.over)
 }
 
-// ask makes one request on the connection. It returns when the header of the answer has been
-// read, and records in x the data that is known then. The caller must call finish afterwards.
+// ask sends the request a and returns when the header of the answer has been read. It records
+// in x the data that is known then. The caller must call finish afterwards.
 func (c *conn) ask(w *watch, a requestSpec, x *Exchange) (resp *http.Response, err error) {
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
 	if c.h2 != nil {
@@ -105,15 +105,15 @@ func (c *conn) askH2(w *watch, a requestSpec, x *Exchange) (*http.Response, erro
 	return resp, err
 }
 
-// beginning is the number of bytes that are kept of a head that cannot be parsed, if
-// Options.KeepWire is not set. The status and the fields in such a head still count.
+// beginning is how many bytes of a head that cannot be parsed are kept if Options.KeepWire is
+// not set. The status and the fields in such a head are still used.
 const beginning = 4 << 10
 
 // maxRequest is the size in bytes of the largest request buffer that a connection keeps.
 const maxRequest = 4 << 10
 
-// errUnasked is the error of a kept connection on which the server sent bytes before it had
-// received the request.
+// errUnasked is the error of a connection from an earlier exchange on which the server sent
+// bytes before it had received the request.
 var errUnasked = fmt.Errorf("the server sent data before the next request: %w", net.ErrClosed)
 
 func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
@@ -127,7 +127,7 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 		}
 	}
-	c.unsent = c.h1.Send(c.request) != nil // even then the server may have answered
+	c.unsent = c.h1.Send(c.request) != nil // the server may have answered even if sending failed
 	got, err := c.h1.Receive(a.head)
 	head := c.h1.Head()
 	if keep {
@@ -149,11 +149,12 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// write stores the bytes of the request a in c.request. The target is sent as it was written. A
-// proxy gets the absolute form (RFC 9112, section 3.2.2).
+// write stores the bytes of the request a in c.request. The target (path and query) is sent as
+// it was written. A proxy that forwards requests gets the absolute form (RFC 9112, section
+// 3.2.2).
 func (c *conn) write(a requestSpec) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
-	if c.absolute() || strings.HasPrefix(target, "//") { // such a target could be read as an authority
+	if c.absolute() || strings.HasPrefix(target, "//") { // such a target, two slashes at its beginning, could be read as an authority
 		target = a.url.Scheme() + "://" + authority + target
 	}
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
@@ -178,7 +179,8 @@ func (c *conn) finish() bool {
 	return c.over.end() && again && !c.unsent
 }
 
-// usable reports whether a kept connection can take a request. It sends nothing.
+// usable reports whether a connection from an earlier exchange can take a request. It sends
+// nothing.
 func (c *conn) usable() bool {
 	if c.h2 != nil {
 		return c.h2.Available() > 0
@@ -194,7 +196,8 @@ func (c *conn) close() {
 	c.over.Close()
 }
 
-// protocol returns the name of an answer's protocol in TLS negotiation (RFC 7301, section 6).
+// protocol returns the name of the protocol of an answer, as TLS negotiates it (RFC 7301,
+// section 6).
 func protocol(resp *http.Response) string {
 	switch {
 	case resp.ProtoMajor == 2:
@@ -205,7 +208,8 @@ func protocol(resp *http.Response) string {
 	return "http/1.0"
 }
 
-// kept returns the kept connection, or nil if no kept connection can be used.
+// kept returns the connection that was kept after the last exchange, or nil if there is none
+// that can be used.
 func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
@@ -219,13 +223,13 @@ func (h *host) kept() *conn {
 
 // Limits of the requests that are lost because a site closes or refuses connections.
 const (
-	maxLost    = 3 // kept connections in a row that closed during a request; after them no connection is kept
+	maxLost    = 3 // connections in a row that were kept from an earlier exchange and closed during a request; after them no connection is kept
 	maxRefused = 2 // requests in a row that were refused on new connections before this counts as a failure
 )
 
-// lost counts a request that the server did not process. On a kept connection this is not a
-// failure. On a new connection it becomes a failure after maxRefused requests, because
-// otherwise the requests to such a site would never end.
+// lost counts a request that the server did not process. On a connection from an earlier
+// exchange this is not a failure. On a new connection it becomes a failure after maxRefused
+// requests, because otherwise the requests to such a site would never end.
 func (h *host) lost(x *Exchange) {
 	if x.Err.Stage != StageStale {
 		return

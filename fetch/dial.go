@@ -12,21 +12,21 @@ import (
 
 type dialKey struct{}
 
-// A dialing opens one connection.
+// A dialing has what is needed to open one connection to a site.
 type dialing struct {
 	opts   *Options
 	to     endpoint
 	target string // host and port of the site
 	secure bool   // the site speaks TLS
-	only1  bool   // HTTP/2 is not offered
+	only1  bool   // the TLS handshake does not offer HTTP/2
 	onTLS  func() // called before the TLS handshake with the site
 
-	line *http1.Line // the connection to the address; all bytes pass through it
+	line *http1.Line // the connection to the address of the site or proxy; all bytes pass through it
 }
 
-// newTransport returns a transport that speaks HTTP/2 over the connection in the context, and
-// over no other connection. The connection must have negotiated HTTP/2. The transport does not
-// pool connections, follow redirects or repeat requests.
+// newTransport returns a transport that speaks HTTP/2 over the connection in the context (see
+// dialKey), and over no other connection. The connection must have negotiated HTTP/2. The
+// transport does not pool connections, follow redirects or repeat requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -74,8 +74,8 @@ func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) 
 	return c, nil
 }
 
-// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2). Requests
-// without TLS have it if they go through a proxy that forwards them.
+// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2). A request
+// has it if it is sent without TLS through a proxy that forwards requests.
 func (d *dialing) absolute() bool {
 	return !d.secure && d.to.proxy != nil && !isSOCKS(d.to.proxy)
 }

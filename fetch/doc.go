@@ -1,9 +1,10 @@
 // Package fetch sends the requests of a crawl and reads the answers.
 //
-// A [Fetcher] keeps one per-host fetcher for each site. A visit passes a [frontier.Turn] of the
-// site. It gets back every [Exchange] that was made, and the outcome for the turn. The
-// robots.txt of a site always comes first: if the stored copy is stale, the one request of the
-// turn fetches robots.txt, and the entry of the turn is offered again.
+// A [Fetcher] keeps one per-host fetcher for each site. A visit passes a [frontier.Turn], the
+// right to make one request to a site for a queued URL, its entry. The visit gets back every
+// [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
+// first: if the stored copy is stale, the one request of the turn fetches robots.txt, and the
+// frontier hands out the entry again later.
 //
 // These rules hold for every request, for pages and robots.txt alike:
 //
@@ -28,10 +29,10 @@
 // ownsite.go has the settings of one site. rules.go fetches robots.txt, and othersite.go
 // follows its redirects to another site. mining.go and licensing.go fetch further statements
 // about the use of pages; licenses.go keeps copies of licenses. exchange.go has one request
-// with its answer, and tells what the answer means for the clocks (retryafter.go). These files
-// are for the request: names.go and endpoint.go (the address of a site), proxy.go, dial.go and
-// conn.go (the connection), header.go. These are for the answer: record.go (the heads that an
-// archive keeps), body.go, budget.go, coding.go and bandwidth.go (the content), media.go,
-// challenge.go and captcha.go. watch.go ends exchanges that take too long, and failure.go names
-// the stages of failures.
+// with its answer, and tells what the answer means for the pauses between requests
+// (retryafter.go). These files are for the request: names.go and endpoint.go (the address of a
+// site), proxy.go, dial.go and conn.go (the connection), header.go. These are for the answer:
+// record.go (the heads that an archive keeps), body.go, budget.go, coding.go and bandwidth.go
+// (the content), media.go, challenge.go and captcha.go. watch.go ends exchanges that take too
+// long, and failure.go names the stages of failures.
 package fetch

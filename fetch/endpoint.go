@@ -76,7 +76,7 @@ func unbracket(s string) string {
 // that every address is checked before it is dialled.
 type endpoint struct {
 	addr   netip.AddrPort
-	site   netip.Addr // address of the site; the zero Addr if only its proxy knows it
+	site   netip.Addr // address of the site; the zero Addr if only the proxy of the site knows it
 	public bool       // the site has, or may have, a public address, which other sites may share
 	name   string     // the name that was resolved to addr
 	proxy  *url.URL   // the proxy at addr; nil if the site is at addr

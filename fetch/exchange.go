@@ -17,7 +17,7 @@ type Exchange struct {
 	Via    string
 
 	RequestHeader http.Header
-	Status        int    // 0 if there was no answer
+	Status        int    // of the answer; 0 if there was no answer
 	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
 	Body          []byte // decoded, up to the limit; if the body broke off, the part that was received
@@ -40,7 +40,7 @@ type Exchange struct {
 
 	Addr   netip.AddrPort // address of the server; invalid with a proxy, since only the proxy knows it
 	Proxy  string         // the proxy that was used, without credentials, for example "http://proxy.example:3128"
-	Reused bool           // a kept connection was used
+	Reused bool           // the connection was kept from an earlier exchange
 
 	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
 	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
@@ -49,7 +49,7 @@ type Exchange struct {
 	FirstByte time.Time // of the answer; zero if there was none
 	Ended     time.Time
 
-	Asked frontier.Pause // the pause that had to pass before Started
+	Asked frontier.Pause // the pause that the frontier required before Started
 
 	// Err says why there is no answer, or why the body of an answer with a 2xx status is
 	// incomplete. If the body of a page breaks off at the last try, Err is nil and the part
@@ -58,13 +58,13 @@ type Exchange struct {
 	Err *Error
 
 	lent   *[]byte // the scratch buffer that holds Body
-	share  share   // the part of the budget that Body has
+	share  share   // the part of Options.BodyBudget that Body has taken
 	broken []byte  // head of an answer if it could not be parsed; otherwise nil
 }
 
 // Release ends the use of the exchange. Its body no longer counts in Options.BodyBudget. With
-// Options.Lend, Release also returns the memory of Body to the Fetcher, and that of Wire if it
-// is the same memory. Body and Wire must then not be used any more.
+// Options.Lend, Release also returns the memory of Body to the Fetcher, and the memory of Wire
+// if Wire is Body. Body and Wire must then not be used any more.
 func (x *Exchange) Release() {
 	x.share.release()
 	if x.lent != nil {
@@ -74,13 +74,15 @@ func (x *Exchange) Release() {
 	}
 }
 
-// request returns the times and the size of the exchange for the clocks.
+// request returns the times and the size of the exchange, from which the frontier computes the
+// pause before the next request.
 func (x *Exchange) request() *frontier.Request {
 	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
-// Trouble returns whose fault it is that the exchange did not fetch its URL. If both the status
-// of the answer and a later error name a fault, the status counts.
+// Trouble returns why the exchange did not fetch its URL, as the frontier classifies failures.
+// It returns frontier.NoTrouble if there was no failure. If both the status of the answer and a
+// later error are a failure, the status counts.
 func (x *Exchange) Trouble() frontier.Trouble {
 	status, _ := x.answer()
 	switch {

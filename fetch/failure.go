@@ -14,7 +14,7 @@ import (
 )
 
 // A Stage names the point at which an exchange failed. The names never change, because logs and
-// fates contain them.
+// the recorded results of pages contain them.
 type Stage string
 
 // The stages of a failure, in the order in which an exchange reaches them.
@@ -27,7 +27,7 @@ const (
 	StageConnectTimeout Stage = "connect-timeout"
 	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
-	StageStale          Stage = "stale" // the request was not processed: a kept connection was closed during the request, or the server says so (RFC 9113, section 8.7)
+	StageStale          Stage = "stale" // the request was not processed: a connection from an earlier exchange was closed during the request, or the server says so (RFC 9113, section 8.7)
 	StageCalm           Stage = "calm"  // the server ended the exchange to get fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
@@ -72,7 +72,7 @@ func (s Stage) ofBody() bool {
 	return false
 }
 
-// trouble returns whose fault a failure at this stage is.
+// trouble returns how the frontier classifies a failure at this stage.
 func (s Stage) trouble() frontier.Trouble {
 	switch {
 	case s.noConnection():
@@ -99,7 +99,7 @@ func truncation(s Stage) string {
 	return "unspecified"
 }
 
-// A phase is a part of an exchange.
+// A phase is a part of an exchange. Each phase has a time-out.
 type phase uint8
 
 const (
@@ -110,15 +110,16 @@ const (
 	phaseBody
 )
 
-// errPhase and errTotal are the causes for which a time-out of the crawler cancels an exchange.
+// errPhase and errTotal are the causes with which a watch cancels an exchange that takes too
+// long.
 var (
 	errPhase = errors.New("nothing happened within the time-out")
 	errTotal = errors.New("not done within the total time-out")
 )
 
-// stageOf returns the stage of err. cause says why the exchange was ended, or is nil if it was
-// not ended early. at is the phase in which err occurred. kept says that the connection was a
-// kept one on which no byte was received.
+// stageOf returns the stage of err. cause says why the exchange was ended early; it is nil if
+// the exchange was not ended early. at is the phase in which err occurred. kept says that the
+// connection came from an earlier exchange and that no byte of the answer was received.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError
@@ -218,8 +219,8 @@ const (
 	textUnprocessedFirst = "received GOAWAY from server ErrCode:"
 )
 
-// isCalm reports whether a server ended a stream or the connection because it gets too many
-// requests.
+// isCalm reports whether a server ended a stream or the connection with ENHANCE_YOUR_CALM,
+// because it gets too many requests.
 func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanceYourCalm) }
 
 // wantsHTTP11 reports whether a server ended a stream or the connection because it wants
@@ -227,8 +228,8 @@ func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanc
 func wantsHTTP11(err error) bool { return isCode(err, codeHTTP11Required, nameHTTP11Required) }
 
 // isCode reports whether a server ended a stream or the connection with an error code. If the
-// connection ended, only the text of err has the code. The text lacks the code, too, if a
-// GOAWAY leaves out a stream other than the first.
+// server ended the connection, the code is only in the text of err. If a GOAWAY ends a stream
+// other than the first, even the text lacks the code, and isCode returns false.
 func isCode(err error, code uint32, name string) bool {
 	var stream streamError
 	if errors.As(err, &stream) {

@@ -52,16 +52,17 @@ type Options struct {
 	// Proxy returns the proxy of a site. nil: no proxy is used, even if the environment names
 	// one. Sites that ConnectTo matches are connected to directly. The proxy may have any
 	// address. Only the proxy knows the addresses of the sites, so they count as public. The
-	// clocks of hosts apply, but the clocks of addresses do not. A site is refused as not
-	// public only if its URL itself contains an address that is not public, or a local name.
+	// pauses between requests to one host apply, but those between requests to one address do
+	// not. A site is refused as not public only if its URL itself contains an address that is
+	// not public, or a local name.
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
 
-	// Bandwidth is the most bytes per second that the bodies of all sites together may take, as
-	// counted on the wire; 0: no limit. The time that a body waits because of this limit does
-	// not count in the time-outs of a site. A server may still close a connection that it finds
-	// too slow.
+	// Bandwidth is the largest number of bytes per second that the bodies of all sites together
+	// may take, as counted on the wire; 0: no limit. The time that a body waits because of this
+	// limit does not count in the time-outs of a site. A server may still close a connection
+	// that it finds too slow.
 	Bandwidth int64
 
 	Bodies // how bodies are read and kept
@@ -79,9 +80,9 @@ type Bodies struct {
 	// content coding.
 	KeepWire bool
 
-	// Lend reuses the memory of the bodies of pages after Release. This saves allocating and
-	// clearing memory for each body. Exchanges then also share the header fields of their
-	// requests, so these must not be changed.
+	// Lend reuses the memory of the bodies of pages after Exchange.Release. This saves
+	// allocating and clearing memory for each body. Exchanges then also share the header fields
+	// of their requests, so these must not be changed.
 	Lend bool
 
 	// BodyBudget is the largest number of bytes of memory that the bodies of pages take in all
@@ -114,7 +115,8 @@ type Snapshots interface {
 }
 
 // A Fetcher holds a per-host fetcher for each site that was visited recently. It is safe for
-// concurrent use. The frontier's turns ensure that each site has one visit at a time.
+// concurrent use. The turns of the frontier ensure that no site has two visits at the same
+// time.
 type Fetcher struct {
 	opts      Options
 	transport *http.Transport
@@ -129,9 +131,9 @@ type Fetcher struct {
 	usual       *settings // of sites without settings of their own
 	plainHeader http.Header
 
-	// mu guards the fields below and the elements of their lists. A host itself belongs to its
-	// visit. If a host has no visit, trim may close its connection. trim holds mu for this, so
-	// that no visit begins at the same time.
+	// mu guards the fields below and the elements of their lists. A host itself is used without
+	// mu by the visit to its site. If there is no such visit, trim may close the connection of
+	// the host. trim holds mu for this, so that no visit begins at the same time.
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
 	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest unused at the back
@@ -146,7 +148,7 @@ const maxRules = 32 << 20
 // A listed is a host with its elements in the lists of the Fetcher.
 type listed struct {
 	host   *host
-	unused *list.Element // in Fetcher.unused; nil while a visit uses the host, or while the host has a chain, which is stored nowhere else
+	unused *list.Element // in Fetcher.unused; nil while a visit uses the host, or while the host is following redirects of a robots.txt or tdmrep.json (host.chain), which are stored nowhere else
 	open   *list.Element // in Fetcher.open
 	rules  int           // bytes of the host that are counted in Fetcher.rules
 }
@@ -173,7 +175,7 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.Snapshots == nil {
 		opts.Snapshots = newMemorySnapshots()
 	}
-	// The largest values leave room for additions and multiplications without overflow.
+	// The bounds are small enough that additions and multiplications do not overflow.
 	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)
 	opts.MaxSize = min(positive(opts.MaxSize, DefaultMaxSize), math.MaxInt64/2)
 	opts.MaxHosts = positive(opts.MaxHosts, 4096)
@@ -201,28 +203,29 @@ func positive[T ~int | ~int64](n, def T) T {
 }
 
 // Get visits the site of turn: it makes at most one request to the site and returns the outcome
-// to pass to Turn.Finish. It does not finish the turn. An error never comes from the site. It
-// comes from the Snapshots, from this machine (too many open files), from a proxy that refuses
-// the credentials (*ProxyError), or from a misuse. Even with an error, the Result may contain
-// an exchange. Its outcome then includes that exchange.
+// to pass to Turn.Finish. It does not finish the turn. A failure of the site is recorded in the
+// Result and is not an error. An error comes from the Snapshots, from this machine (too many
+// open files), from a proxy that refuses the credentials (*ProxyError), or from a misuse of
+// Get. Even with an error, the Result may contain an exchange. Its outcome then includes that
+// exchange.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page if the caller has an earlier copy. It asks the server to send
-// the page only if the page has changed (RFC 9110, section 13.1). If the page has not changed,
-// the Exchange has status 304 and no body. A server may send status 304 even if it was not
-// asked to.
+// Revalidate is Get for a page of which the caller has an earlier copy, which copy identifies.
+// It asks the server to send the page only if the page has changed (RFC 9110, section 13.1). If
+// the page has not changed, the Exchange has status 304 and no body. A server may send status
+// 304 even to a request without such a condition.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)
 	return h.get(ctx, turn, copy)
 }
 
-// Longest returns how long one request may take until it calls [frontier.Turn.Received]. visits
-// is the number of visits that are under way at once. The result includes the time-outs, and
-// the time that one read of each visit waits for [Options.Bandwidth], up to an hour. A site is
-// reserved for that long.
+// Longest returns how long one request may take until it calls [frontier.Turn.Received], which
+// reports that the answer is still being read. visits is the number of visits that are under
+// way at once. The result includes the time-outs, and the time that one read of each visit
+// waits for [Options.Bandwidth], up to an hour. The frontier reserves a site for that long.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {
@@ -246,7 +249,8 @@ func (f *Fetcher) Close() {
 	f.decoders.close()
 }
 
-// host returns the per-host fetcher of site for the visit that has the right to the site.
+// host returns the per-host fetcher of site for a visit, which must have the right to the site
+// (a turn).
 func (f *Fetcher) host(site frontier.Site) *host {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -271,13 +275,13 @@ func (f *Fetcher) unlist(l *listed) {
 	l.unused, l.open, l.rules = nil, nil, 0
 }
 
-// giveBack ends the use of a host. It is called before the right to its site is released.
+// giveBack ends the use of a host. It is called before the turn of its site is finished.
 func (f *Fetcher) giveBack(h *host) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.sites[h.site]
 	if h.chain != nil || h.miningChain != nil {
-		h.unload() // the host is not forgotten, because its chain is stored nowhere else; the rules can be loaded again
+		h.unload() // the host is not forgotten, because its chain of redirects is stored nowhere else; the rules can be loaded again
 	} else {
 		l.unused, l.rules = f.unused.PushFront(l), h.rulesSize()
 		f.rules += l.rules

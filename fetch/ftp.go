@@ -31,8 +31,8 @@ func statusOfReply(code int) int {
 var errControl = errors.New("the path has control characters, which FTP commands cannot hold")
 
 // retrieve fetches a file from an FTP server. The login is anonymous, the mode is passive, and
-// the session only reads (RFC 1635). The data connection goes to the address that the turn is
-// bound to, even if the server names another address.
+// the session only reads (RFC 1635). The data connection goes to the address ep, even if the
+// server names another address.
 func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a requestSpec) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
 	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
@@ -125,14 +125,14 @@ func (s *ftpSession) close() {
 }
 
 // maxReply is the largest number of bytes that are read of the reply to one command, because
-// the client keeps the whole reply in memory. The data connection carries a body, which has the
-// limit of bodies instead.
+// the FTP client keeps the whole reply in memory. The body comes over the data connection, and
+// has the limit of bodies instead.
 const maxReply = 64 << 10
 
 var errReply = errors.New("the server's reply is longer than 64 KiB")
 
 // An ftpConn is a connection that limits the length of a reply. Its RemoteAddr returns a
-// *net.TCPAddr, because the client panics if the address has another type.
+// *net.TCPAddr, because the FTP client panics if the address has another type.
 type ftpConn struct {
 	net.Conn
 	remote *net.TCPAddr
@@ -149,7 +149,7 @@ func (c *ftpConn) Write(p []byte) (int, error) {
 
 func (c *ftpConn) Read(p []byte) (int, error) {
 	if c.read >= c.most {
-		c.Conn.Close() // otherwise the client would send QUIT and wait for the reply
+		c.Conn.Close() // otherwise the FTP client would send QUIT and wait for the reply
 		return 0, errReply
 	}
 	n, err := c.Conn.Read(p)

@@ -6,8 +6,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// asksHead reports whether e is fetched with HEAD. FTP has no such method, so a file is always
-// retrieved.
+// asksHead reports whether the queued URL e is fetched with HEAD. FTP has no such method, so a
+// file on an FTP server is always retrieved.
 func asksHead(e frontier.Entry) bool {
 	return e.Head && !e.ByGet && e.URL.Scheme() != "ftp"
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// ownFields are the fields that Options.Header must not contain, each with the reason.
+// ownFields are the header fields that Options.Header must not contain, each with the reason.
 var ownFields = map[string]string{
 	"Host":       "it is the host of each URL",
 	"User-Agent": "it is made from the name and the contact of the crawler, so that site owners know whom to ask",

@@ -16,35 +16,36 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A host is the per-host fetcher of one site. It has no lock: only the visit that has the
-// right to the site, by its turn or by a hop, uses it. Between two visits only the Fetcher
+// A host is the per-host fetcher of one site. It has no lock: only the visit that has the right
+// to the site (a frontier.Turn from Next or Hop) uses it. Between two visits only the Fetcher
 // uses it, to close its connection or to forget it.
 type host struct {
 	fetcher  *Fetcher
 	site     frontier.Site
-	settings *settings // nil before settle
+	settings *settings // of the site; nil until settle has set them
 
 	// conn is the one connection to the site. It is kept between visits, and nil after it was
 	// closed. exchange opens it and only drop closes it, so that no answer is read from a
 	// connection whose last answer was not read to its end.
 	conn     *conn
 	only1    bool // the site wants HTTP/1.1 (RFC 9113, section 7)
-	lostKept int  // kept connections in a row that closed during a request
+	lostKept int  // connections in a row that were kept from an earlier exchange and closed during a request
 	refused  int  // requests in a row that were not processed on a new connection
 
-	// failed are the addresses to which connecting failed. Only avoid adds addresses. endpoint
-	// clears failed when it contains all known addresses.
+	// failed are the addresses of the site to which connecting failed. Only avoid adds
+	// addresses. endpoint clears failed when it contains all known addresses.
 	failed []netip.Addr
 
-	// The rules of the site. snapshot is nil until loaded is set, and stays nil if robots.txt
-	// was never fetched. group is compiled from snapshot when it is needed. Code that changes
-	// snapshot must set group to nil.
+	// The rules of the site. loaded says that snapshot was loaded from Snapshots. Until then
+	// snapshot is nil, and it stays nil if robots.txt was never fetched. group is compiled from
+	// snapshot when it is needed. Code that changes snapshot must set group to nil.
 	loaded   bool
 	snapshot *robots.Snapshot
 	group    *robots.Group
 	mining   *robots.TDMRep // parsed from snapshot.Mining when it is needed
 
-	// licenses are the license documents that namedBy, a group of robots.txt, names.
+	// licenses are the URLs of the license documents that namedBy, a group of robots.txt,
+	// names.
 	licenses []frontier.URL
 	namedBy  *robots.Group
 
@@ -53,15 +54,15 @@ type host struct {
 	// because the chain is stored nowhere else.
 	chain *chain
 
-	// miningChain is the same for a tdmrep.json. All its URLs are on the site.
+	// miningChain is the chain of redirects of a tdmrep.json. All its URLs are on the site.
 	miningChain *chain
 }
 
 // A Result is the result of a visit to a site.
 type Result struct {
 	Exchanges []*Exchange      // every request that was made, including those for robots.txt, in order
-	Page      *Exchange        // the exchange of the entry itself, one of Exchanges; nil if the server did not answer it
-	Verdict   robots.Verdict   // the verdict on the entry; Defer if robots.txt had to be fetched first
+	Page      *Exchange        // the exchange of the queued URL itself, one of Exchanges; nil if the server did not answer it
+	Verdict   robots.Verdict   // the verdict of robots.txt on the queued URL; Defer if robots.txt had to be fetched first
 	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
 	Rules     *robots.Group    // the rules of Snapshot for this crawler; nil if robots.txt had to be fetched first
 	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
@@ -69,8 +70,9 @@ type Result struct {
 	Outcome   frontier.Outcome // to pass to Turn.Finish; it does not contain the links of a page
 }
 
-// Release releases all exchanges. If Options.BodyBudget is set, it must be called after the
-// exchanges were used. The bodies may be used even after Release, unless Options.Lend is set.
+// Release releases all exchanges. If Options.BodyBudget is set, the caller must call Release
+// after it has used the exchanges. The bodies may be used even after Release, unless
+// Options.Lend is set.
 func (r *Result) Release() {
 	for _, x := range r.Exchanges {
 		x.Release()
@@ -78,7 +80,8 @@ func (r *Result) Release() {
 }
 
 // get makes the one request of the turn: for robots.txt if the stored copy is stale, otherwise
-// for the entry if the rules allow it.
+// for the queued URL (the entry of the turn) if the rules allow it. copy identifies an earlier
+// copy of the page.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -145,12 +148,13 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 
 // fresh reports whether the stored copy of robots.txt may still be used. A copy that was
 // fetched after the last request to the site may be used for the next request, even if the wait
-// before that request is longer than the life of the copy (RFC 9309, section 2.4, says at most
-// 24 hours). The wait may be a pause, which may last over several runs. It may also be the wait
-// in this run for the turn for which the copy was fetched. Without this exception, some sites
-// would only ever get requests for their robots.txt: a site with a Crawl-delay of days, or one
-// of many sites of a crawl with little time. If it is not known that the site was requested
-// before, the copy comes from another crawl, and that crawl has used the copy.
+// before that request is longer than the lifetime of the copy (RFC 9309, section 2.4, says at
+// most 24 hours). The wait may be a pause between requests, which may last over several runs.
+// It may also be the wait in this run for the turn for which the copy was fetched. Without this
+// exception, some sites would only ever get requests for their robots.txt: a site with a
+// Crawl-delay of days, or one of many sites of a crawl with little time. If it is not known
+// that the site was requested before, the copy comes from another crawl, and that crawl has
+// already used it for a request.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
@@ -165,9 +169,9 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	return now.Before(s.Expires(h.settings.policy))
 }
 
-// add records x, an exchange for a robots.txt or a similar file. It also records the request in
-// o, the outcome for the clocks of that site. It records nothing if the name of the site has no
-// public address, because then no request was made.
+// add records x, an exchange for a robots.txt, a tdmrep.json or a license. It also records the
+// request in o, the outcome for the frontier of the site that got the request. It records
+// nothing if the name of the site has no public address, because then no request was made.
 func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	if x.Err != nil && x.Err.Stage == StageAddress {
 		return
@@ -176,7 +180,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 }
 
-// concludePage sets the outcome of the entry's exchange.
+// concludePage sets res.Outcome according to x, the exchange for the queued URL.
 func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o := &res.Outcome
 	o.Fate = frontier.Fate{Code: frontier.Failed, Status: x.Status, Rules: h.snapshot.Fetched}
@@ -193,7 +197,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
 		// This was the last try, so the part that was received is used as the page. The site
-		// still rests as after a failure.
+		// still gets the rest that follows a failure.
 		x.Err, res.Page = nil, x
 		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
 		return
@@ -220,9 +224,9 @@ func because(v robots.Verdict) string {
 	return "line " + strconv.Itoa(v.Rule.Line) + ": Disallow: " + v.Rule.Pattern
 }
 
-// notYet handles the error of a request. If err says that the turn did not get the right to a
-// request yet, notYet sets the outcome of the turn and returns nil. It returns any other error
-// unchanged.
+// notYet handles the error of a request. If err is a *frontier.NotYet, the turn could not make
+// its request now: notYet then sets o so that the frontier hands out the URL again, and returns
+// nil. It returns any other error unchanged.
 func notYet(err error, o *frontier.Outcome) error {
 	var wait *frontier.NotYet
 	if errors.As(err, &wait) {
@@ -274,9 +278,9 @@ func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 	return h.groupAt(now).Match(u.Target())
 }
 
-// groupAt returns the group in force at now. The group is kept for later calls, unless an old
-// copy of robots.txt is in force because there is no new one: the old copy may become too old
-// between two requests.
+// groupAt returns the group of robots.txt in force at now. The group is kept for later calls,
+// unless an old copy of robots.txt is in force because there is no new one: the old copy may
+// become too old between two requests.
 func (h *host) groupAt(now time.Time) *robots.Group {
 	if h.group == nil || h.snapshot.Copy != nil {
 		h.group = h.snapshot.Group(h.settings.policy, now)
@@ -284,8 +288,8 @@ func (h *host) groupAt(now time.Time) *robots.Group {
 	return h.group
 }
 
-// gap returns the pause that the group in force demands: the longer one of Crawl-delay and
-// Request-rate.
+// gap returns the pause between requests that the group in force demands: the longer one of
+// Crawl-delay and Request-rate.
 func (h *host) gap(now time.Time) *frontier.Gap {
 	group := h.groupAt(now)
 	var gap frontier.Gap
@@ -305,11 +309,11 @@ type requestSpec struct {
 	head   bool  // use the method HEAD
 	limit  int64 // of the decoded body, in bytes
 	header http.Header
-	turn   *frontier.Turn // the turn or hop with the right to the site; set by exchange
+	turn   *frontier.Turn // the right to the site, from Next or Hop; set by exchange
 }
 
-// exchange makes one request with the right of turn. If the error is a *frontier.NotYet,
-// nothing was sent. Later failures are recorded in the Exchange.
+// exchange makes one request, with turn as the right to the site. If the error is a
+// *frontier.NotYet, nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
 	if !h.fetcher.opts.Lend {
@@ -395,7 +399,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 // notConnected returns it as an error.
 func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exchange, error) {
 	switch {
-	case TooManyOpen(err): // not the site's fault
+	case TooManyOpen(err): // not the fault of the site
 		return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 	case refusedByProxy(err):
 		return nil, err
@@ -404,10 +408,10 @@ func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exc
 	return x, h.fail(x, w, err)
 }
 
-// Limits of a body that does not change the meaning of its answer.
+// Limits of the body of a redirect and of other answers that mean the same without their body.
 const (
 	maxRedirectBody = 64 << 10        // bytes of the body of a robots.txt redirect
-	needlessWait    = 5 * time.Second // time until the end of such a body; otherwise a body that never ends would take the whole time-out
+	needlessWait    = 5 * time.Second // time until such a body must end; otherwise a body that never ends would take the whole time-out
 )
 
 // bodyLimit returns the largest number of decoded bytes that are read of the body of an answer
@@ -440,7 +444,7 @@ func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error)
 	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error
-	if a.robots { // these bodies do not count in the budget of memory, because a visit may hold several
+	if a.robots { // these bodies do not count in the memory budget, because a visit may hold several
 		b, err = h.fetcher.readRules(resp, limit, h.progress(w))
 	} else {
 		b, err = h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
@@ -479,7 +483,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	}
 	seen := x.Body
 	if x.Err != nil {
-		seen = nil // only its length shows that a page just mentions a challenge, and the length is not known
+		seen = nil // only the length of a page tells a challenge from a page that mentions one, and the length is not known
 	}
 	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
@@ -487,7 +491,8 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	return nil
 }
 
-// progress returns the function to call after each read of a body.
+// progress returns the function that is called after each read of a body: it restarts the
+// time-out of the phase, or waits for the bandwidth.
 func (h *host) progress(w *watch) func(int) {
 	t := h.fetcher.throttle
 	if t == nil {

@@ -10,49 +10,50 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Limits of the copies of license documents in memory, for all copies together.
+// Limits of the license documents that are kept in memory, for all documents together: their
+// number, and their bytes.
 const (
 	maxLicenseCopies = 4096
 	maxLicenseBytes  = 32 << 20
 )
 
-// maxLicenseDomains is the largest number of domains for which license requests are counted. If
-// there are more domains, all counts restart at 0.
+// maxLicenseDomains is the largest number of registrable domains for which requests for
+// licenses are counted. If there are more domains, all counts restart at 0.
 const maxLicenseDomains = 1 << 16
 
-// licenses keeps the copies of the license documents that sites name. There is one copy for
-// each URL, even if many sites name it. Copies that are dropped here are still in the
-// Snapshots.
+// licenses keeps in memory the license documents that sites name. There is one for each URL,
+// even if many sites name that URL. Documents that are dropped here are still in the Snapshots.
 type licenses struct {
 	store  Snapshots
 	policy robots.Policy
 
 	mu    sync.Mutex // guards the fields below, which all visits use
 	known map[string]*list.Element
-	used  list.List // of *license; the one that was unused for longest is at the back
+	used  list.List // of *license; the license that was unused for longest is at the back
 	size  int
-	asked map[string]int // requests for licenses that other sites name, by registrable domain
+	asked map[string]int // number of requests for licenses that other sites name, by registrable domain
 }
 
 func newLicenses(store Snapshots, policy robots.Policy) *licenses {
 	return &licenses{store: store, policy: policy, known: map[string]*list.Element{}}
 }
 
-// A license is the state of one document. Only its times change.
+// A license is the state of one license document. After add, only wanted and closed change.
 type license struct {
 	key     string
-	fetched time.Time // end of the last attempt; zero if there was none
+	fetched time.Time // end of the last request for it; zero if there was none
 	expires time.Time
-	known   bool         // the last attempt fetched the document or a redirect, or the document does not exist
-	next    frontier.URL // target of its redirect
-	terms   *robots.RSL  // the terms in the last good copy; nil if there is no such copy, or if it was too long
+	known   bool         // the last request fetched the document or a redirect, or showed that the document does not exist
+	next    frontier.URL // target of the redirect; zero if there is no redirect
+	terms   *robots.RSL  // the terms in the last document that was fetched; nil if none was fetched, or if it was too long
 	size    int          // approximate bytes in memory
 
 	wanted time.Time // start of the time in which the document could not be requested from its site; otherwise zero
 	closed time.Time // end of the time in which the document is not requested, because the robots.txt of its site forbids it
 }
 
-// at returns the state of the document at u, from the Snapshots if it is not in memory.
+// at returns the state of the license document at u. If it is not in memory, at loads it from
+// the Snapshots.
 func (l *licenses) at(u frontier.URL) (license, error) {
 	key := u.Key()
 	if one, ok := l.look(key); ok {
@@ -65,7 +66,7 @@ func (l *licenses) at(u frontier.URL) (license, error) {
 	one := l.read(key, u, s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.known[key]; e != nil { // another visit was faster and may have stored a newer copy
+	if e := l.known[key]; e != nil { // another visit has loaded it in the meantime, and may have stored a newer document
 		return *e.Value.(*license), nil
 	}
 	l.add(one)
@@ -83,7 +84,8 @@ func (l *licenses) look(key string) (license, bool) {
 	return *e.Value.(*license), true
 }
 
-// put stores the result of a request for u. The caller must have the right to the site of u.
+// put stores s, the result of a request for u, in the Snapshots and in memory. The caller must
+// have the right to the site of u.
 func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	before, err := l.store.License(u)
 	if err != nil {
@@ -100,7 +102,8 @@ func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	return nil
 }
 
-// read returns the state of the document with the copy s, which may be nil.
+// read returns the state of the license document at u from s, its last snapshot, which may be
+// nil.
 func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license {
 	one := &license{key: key, size: 512 + len(key)}
 	if s == nil {
@@ -119,7 +122,7 @@ func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license
 	return one
 }
 
-// add adds one. If there are too many copies, or if they are too large, it drops those that
+// add adds one. If there are too many licenses, or if they are too large, it drops those that
 // were unused for longest. The caller must hold mu.
 func (l *licenses) add(one *license) {
 	if e := l.known[one.key]; e != nil {
@@ -132,7 +135,7 @@ func (l *licenses) add(one *license) {
 	}
 }
 
-// forget drops one copy. The caller must hold mu.
+// forget drops the license of e. The caller must hold mu.
 func (l *licenses) forget(e *list.Element) {
 	one := l.used.Remove(e).(*license)
 	l.size -= one.size
@@ -149,14 +152,15 @@ func (l *licenses) spend(site frontier.Site) {
 	l.asked[strings.Clone(site.Domain())]++
 }
 
-// spent reports whether site must not get any more of the requests that spend counts.
+// spent reports whether the domain of site has had maxLicenseRequests of the requests that
+// spend counts. It must then not get any more of them.
 func (l *licenses) spent(site frontier.Site) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked[site.Domain()] >= maxLicenseRequests
 }
 
-// change calls f with the state of u, if that is in memory.
+// change calls f with the state of the license document at u, if the document is in memory.
 func (l *licenses) change(u frontier.URL, f func(*license)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

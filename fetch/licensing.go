@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxLicenseRedirects is how many redirects of a license document are followed. Each is
-	// stored as its own copy.
+	// maxLicenseRedirects is how many redirects of a license document are followed. Each
+	// redirect is stored under its own URL.
 	maxLicenseRedirects = 2
 
 	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
@@ -20,13 +20,14 @@ const (
 	// is limited because any site may name documents of any other site.
 	maxLicenseRequests = 64
 
-	// licensePatience is how long a site waits while its license cannot be requested from
-	// another site. After that, the pages of the site are fetched as if there was no license.
+	// licensePatience is how long a site waits while a license document that it names cannot be
+	// requested from another site. After that, the pages of the site are fetched as if it named
+	// no license.
 	licensePatience = time.Hour
 	failedPatience  = time.Minute // the same, if a request for the license has failed before
 )
 
-// named returns the documents that the robots.txt in force names, at most
+// named returns the URLs of the license documents that the robots.txt in force names, at most
 // robots.MaxLicensesRead of them.
 func (h *host) named() []frontier.URL {
 	if h.namedBy == h.group {
@@ -47,9 +48,9 @@ func (h *host) named() []frontier.URL {
 }
 
 // askLicenses requests the first license document that the site names, that is missing or
-// stale, and that may be requested. It makes no request if the crawl declares no purpose. done
-// says that the turn ends with the request, and its entry is offered again. No site waits for
-// longer than licensePatience.
+// stale, and that may be requested. It makes no request if licenses cannot refuse the purpose
+// of the crawl. If done is true, the turn ends with the request, and the frontier hands out its
+// URL again. No site waits for longer than licensePatience.
 func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	if !h.fetcher.licensed || len(h.named()) == 0 {
 		return false, nil
@@ -70,10 +71,10 @@ func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result
 	return false, nil
 }
 
-// lacksLicense follows the redirects of a document in the stored copies. It returns the first
-// URL that has no valid copy, and whether that URL has to be requested. A copy is valid for as
-// long as a copy of a robots.txt would be. It is always valid for the entry for which it was
-// fetched.
+// lacksLicense follows the redirects of a license document in the stored documents. It returns
+// the first URL that has no valid document, and whether that URL has to be requested. A
+// document is valid for as long as a robots.txt would be. It is always valid for the queued URL
+// for which it was fetched.
 func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) (at frontier.URL, lacks bool, err error) {
 	for range 1 + maxLicenseRedirects {
 		l, err := h.fetcher.licenses.at(u)
@@ -106,7 +107,8 @@ func (l *license) counts(turn *frontier.Turn, now time.Time) bool {
 	return own || now.Before(l.expires)
 }
 
-// askLicense requests u with the right of the turn, or with a hop if u is on another site.
+// askLicense requests the license document at u: from this site with turn, or with a turn from
+// Turn.Hop if u is on another site.
 func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	if u.Site() != h.site {
 		return h.askLicenseOf(ctx, turn, u, res)
@@ -124,7 +126,8 @@ func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.U
 	return true, h.fetcher.keepLicense(u, x)
 }
 
-// askLicenseOf requests u from another site, if the robots.txt of that site allows it.
+// askLicenseOf requests the license document at u from another site, if the robots.txt of that
+// site allows the request.
 func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	hop, err := turn.Hop(u.Site())
 	if errors.Is(err, frontier.ErrExcluded) {
@@ -161,8 +164,9 @@ func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier
 	return h.licenseLater(u, nil, res)
 }
 
-// closeLicense records that the robots.txt of this site forbids the request for u, until
-// that robots.txt expires, and for at least licensePatience.
+// closeLicense records that the robots.txt of this site forbids the request for the license
+// document at u. The record is valid until that robots.txt expires, and for at least
+// licensePatience.
 func (h *host) closeLicense(u frontier.URL) {
 	until := time.Now().Add(licensePatience)
 	if end := h.snapshot.Expires(h.settings.policy); end.After(until) {
@@ -171,8 +175,9 @@ func (h *host) closeLicense(u frontier.URL) {
 	h.fetcher.licenses.change(u, func(l *license) { l.closed = until })
 }
 
-// serveLicense requests u from this site with the right of hop. It makes no request if there is
-// a valid copy now, because another hop has fetched u since the site of turn has checked.
+// serveLicense requests the license document at u from this site. hop is the right to this
+// site, which the visit of turn got from Turn.Hop. It makes no request if another visit has
+// fetched a valid document since that visit has checked.
 func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
 	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
 		return err
@@ -199,7 +204,8 @@ func (h *host) exchangeLicense(ctx context.Context, turn *frontier.Turn, u front
 	return x, err
 }
 
-// keepLicense stores the result of a request for u, and the target of its redirect.
+// keepLicense stores x, the result of a request for the license document at u, and the target
+// of its redirect.
 func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {
 		return nil
@@ -213,9 +219,9 @@ func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	return f.licenses.put(u, s)
 }
 
-// licenseLater handles a u that cannot be requested from another site yet. done says that the
-// turn ends and waits for u; res then says until when. err is the error of getting the right to
-// the other site.
+// licenseLater handles a license document at u that cannot be requested from another site yet.
+// If done is true, the turn ends and its URL waits for u, until the time in res.Outcome. err is
+// the error of getting the right to the other site.
 func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, _ error) {
 	if err != nil {
 		return false, err
@@ -239,8 +245,8 @@ func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, 
 }
 
 // terms returns the terms of the site's license documents that could be fetched. If a document
-// has moved, and cannot be fetched from its new URL, the earlier copy counts. A document that
-// was never requested because of maxLicenseRequests permits nothing.
+// has moved, and cannot be fetched from its new URL, the earlier document counts. A document
+// that was never requested because of maxLicenseRequests permits nothing.
 func (h *host) terms() (all robots.Licenses, err error) {
 	if !h.fetcher.licensed {
 		return nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// maxMiningAge is how long a tdmrep.json that redirects to another site is valid. Such a
+// maxMiningAge is how long a redirect from a tdmrep.json to another site is valid. Such a
 // redirect is not followed. The file of the other site may not be meant for this site, and the
 // http and https sites of one host each have their own file.
 const maxMiningAge = 24 * time.Hour
@@ -17,9 +17,10 @@ const maxMiningAge = 24 * time.Hour
 // maxMiningRedirects is how many redirects of a tdmrep.json are followed.
 const maxMiningRedirects = 5
 
-// consult checks the statements about the use of pages that are outside robots.txt, after
-// robots.txt has allowed the entry. done says that the turn ends here, because it has requested
-// such a statement or because a statement refuses the use.
+// consult checks the statements about the use of pages that are outside robots.txt, in
+// tdmrep.json and in licenses, after robots.txt has allowed the queued URL. If done is true,
+// the turn ends here, because consult has requested such a statement or because a statement
+// refuses the use.
 func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	entry := turn.Entry().URL
 	refuse := func(by robots.Statement) (bool, error) {
@@ -50,9 +51,9 @@ func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (d
 }
 
 // lacksMining reports whether the tdmrep.json of the site has to be fetched before a page, and
-// returns its URL. This is so only if the purpose of the crawl includes text and data mining,
-// and if robots.txt allows the URL. A copy is valid for as long as a copy of a robots.txt would
-// be. It is always valid for the entry for which it was fetched.
+// returns the URL to request. It returns true only if the purpose of the crawl includes text
+// and data mining, and if robots.txt allows that URL. A stored tdmrep.json is valid for as long
+// as a robots.txt would be. It is always valid for the queued URL for which it was fetched.
 func (h *host) lacksMining(turn *frontier.Turn, now time.Time) (frontier.URL, bool, error) {
 	if !h.fetcher.mines || h.site.Scheme() == "ftp" {
 		return frontier.URL{}, false, nil
@@ -91,8 +92,8 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 	return s.Expires(h.fetcher.opts.Policy)
 }
 
-// askMining requests tdmrep.json. This is the one request of the turn, so the entry of the turn
-// is offered again. No answer for tdmrep.json closes the site.
+// askMining requests tdmrep.json. This is the one request of the turn, so the frontier hands
+// out the URL of the turn again. No answer for tdmrep.json prevents requests for pages.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, requestSpec{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
@@ -142,8 +143,8 @@ func (h *host) followMining(x *Exchange) (bool, error) {
 	return may, err
 }
 
-// copyOf returns the validators of the last good copy, or none if that copy did not come from
-// u.
+// copyOf returns the validators of the last document in s that was fetched, or none if that
+// document did not come from u.
 func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	good := s.Good()
 	if good == nil || u.String() != cmp.Or(good.Final, good.URL) {

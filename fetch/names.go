@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// How long an answer of the resolver is kept, since the resolver does not return a time to
-// live. Five minutes is typical for short-lived records of the large content delivery networks.
-// RFC 2308, section 5, names five minutes as the limit for a negative answer without a time to
+// How long the result of a look-up is kept, since the resolver does not return a time to live.
+// Five minutes is typical for short-lived records of the large content delivery networks. RFC
+// 2308, section 5, names five minutes as the limit for a negative answer without a time to
 // live. The result of a look-up that failed in another way is not kept.
 const (
 	keepName   = 5 * time.Minute
@@ -28,11 +28,12 @@ type names struct {
 	network Network
 	most    int // largest number of names that are kept
 
-	// mu guards the fields below, and the fields of each name until done is closed. mu is not
-	// held during a look-up. Other callers for the same name wait for done.
+	// mu guards the fields below. It also guards the fields of each name until done of that
+	// name is closed. mu is not held during a look-up. Other callers for the same name wait for
+	// done.
 	mu     sync.Mutex
 	known  map[string]*name
-	recent list.List // *name with an answer; the one that was unused for longest is at the back
+	recent list.List // *name with an answer; the name that was unused for longest is at the back
 }
 
 type name struct {
@@ -66,8 +67,8 @@ func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 }
 
-// ask returns the name of host, which has a valid answer or a look-up that is under way. ask
-// starts a look-up if there is neither.
+// ask returns the name of host. It has a valid answer, or a look-up is under way. If there is
+// neither, ask starts a look-up.
 func (c *names) ask(ctx context.Context, host string) *name {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,11 +85,11 @@ func (c *names) ask(ctx context.Context, host string) *name {
 		c.remove(n)
 	}
 	n = &name{host: host, done: make(chan struct{}), asking: 1}
-	// The first caller may give up before the others.
+	// The first caller may give up before the others, so its context does not end the look-up.
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	c.known[host] = n
-	// This goroutine ends when the resolver answers. It is cancelled when its last caller gives
-	// up.
+	// This goroutine ends when the resolver answers. leave cancels it when no caller waits any
+	// more.
 	go c.resolve(ctx, n)
 	return n
 }

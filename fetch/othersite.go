@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// rulesTarget may be requested from every site, whether its rules allow it or not (RFC 9309,
-// section 2.2.2).
+// rulesTarget may be requested from every site, whether the robots.txt of the site allows it or
+// not (RFC 9309, section 2.2.2).
 const rulesTarget = "/robots.txt"
 
 // askOther sends the request a to another site, because the robots.txt of this site redirects
@@ -55,9 +55,9 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec,
 }
 
 // admits returns whether the robots.txt of this site allows a request for u on behalf of
-// another site. If that robots.txt has to be fetched first, the one request of the hop fetches
-// it, and the result is robots.Defer: the other site has to try again later. If the rules for u
-// cannot be known, u is disallowed.
+// another site. hop is the right to one request to this site. If robots.txt has to be fetched
+// first, that request fetches it, and the result is robots.Defer: the other site has to try
+// again later. If the rules for u cannot be known, the result is robots.Disallow.
 func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
 	if err := h.load(); err != nil {
 		return robots.Defer, err
@@ -91,12 +91,12 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop requests u
 }
 
-// busyFor is the pause before a site tries again to get the right to another site that is in
-// use. The first site is not notified when that use ends.
+// busyFor is the pause before a site tries again to get the right to another site that has a
+// visit. The first site is not notified when that visit ends.
 const busyFor = time.Second
 
-// later is notYet for the right to another site. It also sets when the turn of this site tries
-// again.
+// later handles err, the error of getting the right to another site, as notYet does. It also
+// sets when the turn of this site tries again.
 func later(err error, res *Result) error {
 	o := &res.Outcome
 	o.Defer = time.Now().Add(busyFor)

@@ -123,8 +123,8 @@ func (e *ProxyError) Error() string {
 // Unwrap returns the error of the connection to the proxy.
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// refusedByProxy reports whether err says that a proxy requires other credentials. Such a
-// failure is not caused by the site, and later requests would fail, too.
+// refusedByProxy reports whether err says that a proxy requires other credentials. The site
+// does not cause such a failure, and later requests would fail, too.
 func refusedByProxy(err error) bool {
 	var p *ProxyError
 	return errors.As(err, &p) && p.Status == http.StatusProxyAuthRequired
@@ -152,8 +152,8 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 }
 
 // throughProxy returns the addresses of u, the proxy of a site. The user has named the proxy,
-// so it may have any address. Only the proxy knows the address of the site, which therefore
-// counts as public. An address in the URL of the site itself is checked here.
+// so it may have any address. Only the proxy knows the address of the site, so the site counts
+// as public. If the URL of the site itself contains an address, it is checked here.
 func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
@@ -173,7 +173,7 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 }
 
 // dialProxy opens a connection that leads to the site through the proxy. The connection is a
-// tunnel. For requests without TLS, it is the connection to a proxy that forwards the requests.
+// tunnel, or, for requests without TLS, the connection to a proxy that forwards the requests.
 func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
 	u := d.to.proxy
 	c, err := d.connectProxy(ctx, u)
@@ -265,7 +265,7 @@ func (d *dialing) dialSOCKS(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return s.(proxy.ContextDialer).DialContext(ctx, "tcp", d.target)
 }
 
-// forward is the dialer that x/net/proxy uses to connect to the proxy.
+// forward is the dialer that golang.org/x/net/proxy uses to connect to the proxy.
 type forward struct{ dialing *dialing }
 
 func (f forward) Dial(network, address string) (net.Conn, error) {

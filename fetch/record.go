@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readHead parses as much of a head as possible. It returns the status, or 0 if there is no
-// status line, and the fields that are complete lines with a name.
+// readHead parses as much as possible of a head, which may be malformed. It returns the status,
+// or 0 if there is no status line, and the fields that are complete lines with a name.
 func readHead(head []byte) (int, http.Header) {
 	header := http.Header{}
 	status := 0

@@ -10,17 +10,17 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Failures of a robots.txt that are not failures of an exchange.
+// Failures of a request for robots.txt in Snapshot.Failure that are not a Stage.
 const (
 	failRedirect = "redirect" // too many redirects, a loop, an invalid target, or a target that must not be requested
 )
 
 // A chain has the redirects so far of a robots.txt or a tdmrep.json that is being fetched. It
-// lasts for several turns, because every request needs a turn or a hop of its own.
+// lasts for several turns, because every request needs its own turn, from Next or Hop.
 type chain struct {
 	at     frontier.URL // the next URL to request
 	seen   map[string]bool
-	plain  bool // the request was repeated with plain header fields
+	plain  bool // a refused request was repeated with plain header fields
 	status int  // of the last redirect
 }
 
@@ -30,13 +30,14 @@ func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]b
 type purpose struct {
 	url frontier.URL // the URL that needs a verdict
 
-	// forOther says that another site needs the verdict, for example because its robots.txt
-	// redirects to url. Redirects to further sites are then not followed, because chains that
-	// wait for other chains could wait for each other.
+	// forOther says that another site needs the verdict, for example because the robots.txt of
+	// that site redirects to url. Redirects to further sites are then not followed, because
+	// chains that wait for other chains could wait for each other.
 	forOther bool
 }
 
-// refresh fetches robots.txt. The entry of the turn is offered again.
+// refresh fetches robots.txt, or the next URL of its redirects. The frontier hands out the URL
+// of the turn again.
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
 		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // cannot fail, because a site is the beginning of a URL
@@ -48,7 +49,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		own := c.at.Site() == h.site
 		switch {
 		case own && res.Outcome.Request != nil:
-			return res, nil // the one request of the turn is made; the next turn continues
+			return res, nil // the one request of the turn was made; the next turn continues the chain
 		case !own && to.forOther:
 			h.chain = nil
 			return res, nil
@@ -76,10 +77,9 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 	}
 }
 
-// askRules requests the next URL of the chain, either with the right of the turn itself, or
-// with a hop to another site. x is nil if the hop did not get the right to that site. If
-// failure says that the URL must not be requested, no request was made, and x only names the
-// URL.
+// askRules requests the next URL of the chain, either with turn itself, or with a turn from
+// Turn.Hop for another site. x is nil if the right to that site was not available. If failure
+// says that the URL must not be requested, no request was made, and x only names the URL.
 func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
@@ -96,8 +96,9 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	return x, "", nil
 }
 
-// follow moves the chain to its next request. again is false if the chain ends with x. failure
-// then says why the chain ends without an answer, or is empty if x is the answer.
+// follow moves the chain to the next request after the answer x. again is false if there is no
+// next request. failure then says why the chain ends without an answer, or is empty if x is the
+// answer for robots.txt.
 func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	if x.Err != nil {
 		return string(x.Err.Stage), false
@@ -113,8 +114,8 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	return c.move(x, frontier.MaxRedirects)
 }
 
-// move is follow without the request that repeats a refused one with plain header fields. most
-// is the largest number of redirects in a row.
+// move does the part of follow that concerns redirects. most is the largest number of redirects
+// in a row.
 func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -178,8 +179,8 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 }
 
 // rulesHeader returns the header of a request for robots.txt. asked has the settings of the
-// site that gets the request. The request is conditional if the stored copy came from the same
-// URL.
+// site that gets the request. The request is conditional (RFC 9110, section 13.1) if the stored
+// copy came from the same URL.
 func (h *host) rulesHeader(asked *settings) http.Header {
 	if h.chain.plain {
 		return h.fetcher.plainHeader

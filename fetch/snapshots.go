@@ -11,7 +11,7 @@ import (
 type memorySnapshots struct {
 	mu       sync.Mutex // guards the maps, which the visits of all sites share
 	last     map[frontier.Site]*robots.Snapshot
-	licenses map[string]*robots.Snapshot // by key
+	licenses map[string]*robots.Snapshot // by frontier.URL.Key
 }
 
 // newMemorySnapshots returns an empty store.

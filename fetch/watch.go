@@ -21,9 +21,9 @@ const totalTimeouts = 4
 // A watch ends an exchange if its current phase, or the whole exchange, takes too long. It
 // belongs to the goroutine of the exchange.
 //
-// On a connection with deadlines, the watch sets the deadlines, which costs nothing more. Code
-// that needs a context gets one. The context has a timer for the end of the phase or of the
-// exchange, whichever is earlier.
+// On a connection with deadlines, the watch sets the deadlines, and needs no timer. Code that
+// needs a context gets one from the method context. That context has a timer for the end of the
+// phase or of the exchange, whichever is earlier.
 type watch struct {
 	parent  context.Context
 	timeout time.Duration
@@ -33,10 +33,10 @@ type watch struct {
 	paused  time.Time
 	cause   error // errPhase or errTotal, after a deadline was missed
 
-	ctx    context.Context // nil: not needed yet
+	ctx    context.Context // nil: the method context was not called yet
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // nil if deadlines are used
-	last   atomic.Bool // until is the end of the exchange
+	timer  *time.Timer // nil if ctx is nil, or if deadlines are used in its place
+	last   atomic.Bool // until is the end of the exchange, not of the phase
 }
 
 func newWatch(ctx context.Context, timeout time.Duration) *watch {
@@ -98,8 +98,8 @@ func (w *watch) pause() {
 	}
 }
 
-// resume starts the time-out of the phase again. The pause does not count in the time-out of
-// the exchange.
+// resume ends the pause and starts the time-out of the phase again. The length of the pause is
+// added to the end of the exchange.
 func (w *watch) resume() {
 	w.ends = w.ends.Add(time.Since(w.paused))
 	w.set()
@@ -114,7 +114,8 @@ func (w *watch) byDeadlines() {
 }
 
 // missed returns the error to report for err, an error of a connection with the deadlines of w.
-// If a deadline was missed, it returns the reason for the end of the exchange.
+// If a deadline was missed, it returns why the exchange was ended: the cause of the parent
+// context, errPhase or errTotal.
 func (w *watch) missed(err error) error {
 	if err == nil || err == io.EOF || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -130,7 +131,7 @@ func (w *watch) missed(err error) error {
 	return w.cause
 }
 
-// ended returns why the parent context was cancelled, or nil if it was not.
+// ended returns why the parent context was cancelled, or nil if it was not cancelled.
 func (w *watch) ended() error {
 	if w.parent.Err() == nil {
 		return nil
@@ -138,7 +139,7 @@ func (w *watch) ended() error {
 	return context.Cause(w.parent)
 }
 
-// why returns why the exchange was ended early, or nil if it was not.
+// why returns why the exchange was ended early, or nil if it was not ended early.
 func (w *watch) why() error {
 	if w.cause != nil {
 		return w.cause
@@ -173,14 +174,14 @@ func newTimed(c net.Conn) *timed {
 	return t
 }
 
-// begin starts an exchange.
+// begin starts an exchange, whose deadlines w sets.
 func (t *timed) begin(w *watch) {
 	w.byDeadlines()
 	t.watch, t.stop = w, context.AfterFunc(w.parent, t.past)
 }
 
-// end ends the exchange. It reports whether there may be another exchange, which is so if past
-// was not called and will not be called.
+// end ends the exchange. It reports whether the connection can be used for another exchange. It
+// returns true if past was not called and will not be called.
 func (t *timed) end() bool {
 	t.watch = nil
 	return t.stop()
@@ -188,8 +189,8 @@ func (t *timed) end() bool {
 
 // Read implements net.Conn. It sets the deadline before it checks the context of the exchange.
 // If the context ends after the check, past replaces that deadline. The deadline applies to
-// writes, too, because TLS writes while it reads if it answers a change of keys (RFC 8446,
-// section 4.6.3). A pipe with a closed other end refuses a deadline, but may still have
+// writes, too, because TLS may write during a read to answer a change of keys (RFC 8446,
+// section 4.6.3). A pipe whose other end is closed refuses a deadline, but may still have
 // something to read.
 func (t *timed) Read(p []byte) (int, error) {
 	if t.watch == nil {
@@ -221,8 +222,8 @@ func (t *timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// wireURL returns the URL that makes net/http send the target as it was written. Package
-// net/url would refuse or rewrite some targets that servers use.
+// wireURL returns the URL that makes net/http send the target of u (path and query) as it was
+// written. Package net/url would refuse or rewrite some targets that servers use.
 func wireURL(u frontier.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme(), Host: u.Site().Authority(), Opaque: u.Target()}
 	if strings.HasPrefix(w.Opaque, "//") {

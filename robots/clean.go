@@ -2,21 +2,23 @@ package robots
 
 import "strings"
 
-// Bounds of a Cleaner. Yandex accepts lines of up to 500 characters. The number of paths is
-// bounded because a file may have thousands of lines, and each path costs time for every URL.
+// Bounds on the Clean-param lines that a Cleaner uses. Yandex, which reads such lines, accepts
+// up to 500 characters in one. The number of different paths is bounded because a file may have
+// thousands of lines, and each path costs time for every URL.
 const (
 	maxCleanLine  = 500
 	maxCleanPaths = 32
 )
 
-// A Cleaner removes the query parameters that the Clean-param lines of a file name. By Yandex's
-// documentation (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that
-// differ only in these parameters have the same page. A Cleaner is immutable and safe for
-// concurrent use. The nil Cleaner changes nothing.
+// A Cleaner removes from URLs the query parameters that the Clean-param lines of a robots.txt
+// name. By Yandex's documentation
+// (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that differ only
+// in these parameters have the same page. A Cleaner is immutable and safe for concurrent use.
+// The nil Cleaner changes nothing.
 type Cleaner struct{ rules []cleanRule }
 
 type cleanRule struct {
-	path   []string // the path pattern, split at its stars
+	path   []string // the path pattern, split at its "*" wildcards
 	params map[string]bool
 }
 
@@ -49,8 +51,8 @@ func (f *File) Cleaner() *Cleaner {
 	return c
 }
 
-// cleanPath splits the path of a Clean-param line at its stars. A target must begin with
-// the first piece.
+// cleanPath splits the path pattern of a Clean-param line at its "*" wildcards. The path of a
+// URL must begin with the first piece.
 func cleanPath(path string) []string {
 	if path[0] != '/' && path[0] != '*' {
 		path = "/" + path

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// ruleSet holds compiled rules in two parts. The literals are sorted for a binary search. The
-// wildcards are sorted so that the first that matches has the highest rank.
+// ruleSet holds the compiled rules of a group in two parts. The literals are the rules without
+// wildcards, sorted for a binary search. The others, wilds, are sorted so that the first that
+// matches has the highest rank.
 type ruleSet struct {
 	dialect  Dialect
 	literals []literal // sorted by text
-	keys     []uint64  // keyOf each literal
+	keys     []uint64  // keyOf the text of each literal, in the same order
 	wilds    []wildcard
-	filters  []filter // of wilds, in the same order; nil if there are few
-	segments []string // the segments of all wilds
+	filters  []filter // one for each element of wilds, in the same order; nil if there are fewer than manyWilds
+	segments []string // of all wilds; each wildcard uses a part
 }
 
 // rank orders rules: of the rules that match a URL, the rule with the highest rank decides. The
@@ -48,17 +49,18 @@ type literal struct {
 	up   int32 // index of the longest other literal that text begins with; -1 without one
 }
 
-// wildcard is a rule with "*" or a final "$". Its segments match from left to right, with any
-// octets between them. A ruleSet sorts wildcards by falling rank.
+// wildcard is a rule with "*" or a final "$". Its segments are the texts between the stars.
+// They match from left to right, with any octets between them. A ruleSet sorts wildcards by
+// falling rank.
 type wildcard struct {
 	rank     rank
-	first    int32 // its segments are segments[first:last]; a target begins with the first segment
+	first    int32 // its segments are ruleSet.segments[first:last]; a target begins with the first segment
 	last     int32
 	anchored bool // a target ends with the last segment
 }
 
-// keyOf returns the eight octets after the first slash of a path as a number. The numbers sort
-// like the octets.
+// keyOf returns the eight octets after the first slash of a path as a number. Comparing two
+// such numbers gives the same result as comparing the octets.
 func keyOf(path string) uint64 {
 	if len(path) >= 9 {
 		b := path[1:9]
@@ -72,7 +74,7 @@ func keyOf(path string) uint64 {
 	return k
 }
 
-// build compiles the patterns of b.
+// build compiles the rules that b has collected.
 func (b *builder) build(d Dialect) ruleSet {
 	set := ruleSet{dialect: d}
 	arena := string(b.arena)
@@ -123,7 +125,8 @@ func appendSegments(segs []string, text string) []string {
 	return segs
 }
 
-// addLiterals sorts the literals and links each literal to its longest prefix (literal.up).
+// addLiterals adds the patterns without wildcards to s.literals. It sorts them, and links each
+// to the longest other literal that it begins with (literal.up).
 func (s *ruleSet) addLiterals(patterns []pattern) {
 	type item struct {
 		key   uint64

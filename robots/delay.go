@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxDelay is the upper bound of the delays of a file, so that sums of delays do not overflow
-// time.Duration. It is longer than any crawl.
+// maxDelay is the upper bound of the delays of a robots.txt, so that sums of delays do not
+// overflow time.Duration. It is longer than any crawl.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
 // Window is a part of each day, in UTC, as minutes after midnight. A window
@@ -52,7 +52,7 @@ func (g *Group) addDelay(k kind, value string) {
 // never negative, and it is at most a hundred years.
 //
 // Crawl-delay is not part of RFC 9309. Section 2.2.4 lets crawlers interpret other records.
-// Google's page says that Google ignores Crawl-delay.
+// Google's documentation of robots.txt says that Google ignores Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
 
 // RequestRate returns the time between two requests that the Request-rate records set, and
@@ -129,8 +129,8 @@ func unit(s string) float64 {
 }
 
 // leadingNumber reads the number at the beginning of s: a decimal number without a sign. A
-// comma counts as the decimal point, except before exactly three digits. There the comma may
-// separate thousands, and the reading that gives the longer delay is used.
+// comma counts as the decimal point, except before exactly three digits. Before three digits
+// the comma may also separate thousands, and the reading that gives the longer delay is used.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)

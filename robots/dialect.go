@@ -14,9 +14,10 @@ const (
 	// matching rule decides. If the RFC leaves a choice, the reading that blocks more is used.
 	RFC9309 Dialect = iota
 
-	// Google gives the same verdicts as the google/robotstxt library, byte for byte. It differs
-	// from RFC9309 in misspelt keys, keys that are compared by their beginning, the index.html
-	// rule, no percent-decoding, and no exception for /robots.txt.
+	// Google gives the same verdicts as the google/robotstxt library, byte for byte. Unlike
+	// RFC9309, it accepts other misspelt keys, compares some keys only by their beginning, lets
+	// an Allow of /x/index.html also allow /x/, decodes no percent escapes, and makes no
+	// exception for the URL /robots.txt.
 	Google
 
 	// Koster1996 reads a file by the draft of November 1996 ("A Method for Robots Exclusion"),

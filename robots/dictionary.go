@@ -84,7 +84,8 @@ func (p *fieldParser) parameters() bool {
 	return true
 }
 
-// member reads an item or an inner list. It returns "" for a member that is not a token.
+// member reads an item or an inner list (RFC 9651). It returns the item if it is a token, and
+// "" for any other item and for a list. ok is false if the syntax is wrong.
 func (p *fieldParser) member() (token string, ok bool) {
 	if !p.take('(') {
 		return p.item()
@@ -103,7 +104,8 @@ func (p *fieldParser) member() (token string, ok bool) {
 	}
 }
 
-// item reads a bare item. It returns "" for an item that is not a token.
+// item reads a bare item (RFC 9651). It returns the item if it is a token, and "" for any other
+// item. ok is false if the syntax is wrong.
 func (p *fieldParser) item() (token string, ok bool) {
 	if p.s == "" {
 		return "", false

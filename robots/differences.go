@@ -91,8 +91,9 @@ func (c *comparison) compare(token string) {
 	}
 }
 
-// probes returns the targets to compare for the value of a rule: the path as written, the path
-// in normal form, and the directory of the path.
+// probes returns the URL paths for which the verdicts of both dialects are compared. value is
+// the path pattern of a rule. The results are the path as written, the path in normal form, and
+// the directory of the path.
 func probes(value string) []string {
 	path := strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "")
 	if target, err := Target(path); err == nil {
@@ -123,7 +124,7 @@ func (c *comparison) report(file *File, e *entry, target string, rfc, other Verd
 		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(other), because(rfc)), hint})
 }
 
-// because returns the access of a verdict, and the line or the reason that decided.
+// because returns the access of a verdict and the line or the reason that decided, as text.
 func because(v Verdict) string {
 	by := v.Reason.String()
 	if v.Rule.Line > 0 {

@@ -12,14 +12,14 @@
 // every outcome (a file, no file, a refusal, a time-out), and its Group method returns a group
 // for each outcome:
 //
-//	next := attempt.After(held)     // handles 304, failures and good copies
+//	next := attempt.After(held)     // held is the earlier snapshot; handles 304 and failures
 //	g := next.Group(policy, now)    // the rules in force at now
 //	next.Expires(policy)            // when to request robots.txt again
 //
 // The Access of a Verdict is Allow, Disallow or Defer. Defer is the zero value. It means that
 // the answer is not known yet: robots.txt is unreachable and there is no recent copy. A string
-// that is not a target is disallowed, and so is a URL of another site. The groups of the zero
-// File and Snapshot, and the zero Group, defer.
+// that is not a target (the path and query of a URL) is disallowed, and so is a URL of another
+// site. The groups of the zero File and Snapshot, and the zero Group, give the verdict Defer.
 //
 // The statements of a site about the use of its pages never change a verdict. The group has
 // some of these statements, and each answer may have more. The most restrictive statement
@@ -79,9 +79,10 @@
 // # Speed
 //
 // Medians of seven runs, compared with github.com/temoto/robotstxt v1.1.2, both in one process
-// on two busy virtual cores (go test -bench). Permesso normalises every target, temoto does
-// not. Temoto compiles the rules of all crawlers, permesso those of one. "Real files" are 4,231
-// files from the web, with four targets each. The other cases are in bench_test.go.
+// on two busy virtual cores (go test -bench). Permesso is this package. It normalises every
+// target, temoto does not. Temoto compiles the rules of all crawlers, permesso those of one.
+// "Real files" are 4,231 files from the web, with four targets each. The other cases are in
+// bench_test.go.
 //
 //	match                          permesso      temoto   ratio
 //	real files                       320 ns    1,300 ns       4

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Lifetimes of an answer (RFC 9309, 2.4), and the waits before robots.txt is requested again
-// after a failure.
+// How long an answer to a request for robots.txt is used (RFC 9309, 2.4), and the waits before
+// robots.txt is requested again after a failure.
 const (
 	minKeep    = 5 * time.Minute
 	maxKeep    = 24 * time.Hour
-	koster1996 = 7 * 24 * time.Hour  // the draft of 1996, 3.4
+	koster1996 = 7 * 24 * time.Hour  // without Cache-Control and Expires, in dialect Koster1996: the draft of 1996, 3.4
 	maxKoster  = 30 * 24 * time.Hour // the longest lifetime that Expires can set
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
@@ -63,7 +63,8 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	if !ok {
 		return minKeep // a date that is not valid, such as "0", means expired (RFC 9111, 5.3)
 	}
-	// Expires is a time of the server's clock, and Date tells what that clock showed.
+	// Expires is a time by the clock of the server. Date is what that clock showed when the
+	// answer was sent.
 	from, ok := httpTime(s.Header.Date)
 	if !ok {
 		from = s.Fetched
@@ -71,9 +72,9 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	return min(max(expires.Sub(from), minKeep), most)
 }
 
-// maxAge returns the lifetime that a Cache-Control field sets, and whether the field sets one.
-// If there are several lifetimes, the shortest counts. A lifetime that cannot be parsed counts
-// as zero.
+// maxAge returns the lifetime that a Cache-Control field sets, and whether the field sets a
+// lifetime. no-store and no-cache count as zero. If there are several lifetimes, the shortest
+// counts. A lifetime that cannot be parsed counts as zero.
 func maxAge(field string) (age time.Duration, ok bool) {
 	for directive := range strings.SplitSeq(field, ",") {
 		name, arg, _ := strings.Cut(directive, "=")
@@ -88,7 +89,7 @@ func maxAge(field string) (age time.Duration, ok bool) {
 			case err == nil:
 				d = time.Duration(min(n, uint64(maxKoster/time.Second))) * time.Second
 			case countDigits(arg) == len(arg) && arg != "":
-				d = maxKoster // out of range
+				d = maxKoster // too large for 63 bits
 			default:
 				d = 0
 			}

@@ -2,11 +2,11 @@ package robots
 
 import "sort"
 
-// filter holds the hashes of two sequences of three octets that occur in a wildcard. A target
-// without one of these sequences cannot match the wildcard.
+// filter holds the hashes of two sequences of three octets that occur in a wildcard rule. A
+// target (path and query) without one of these sequences cannot match the rule.
 type filter struct{ a, b uint16 }
 
-// manyWilds is the smallest number of wildcards for which filters make matching faster.
+// manyWilds is the smallest number of wildcard rules for which filters make matching faster.
 const manyWilds = 8
 
 // signature is the set of the three-octet sequences in a target, by hash. The hash 0
@@ -27,7 +27,8 @@ func (sig *signature) add(text string) {
 	}
 }
 
-// filter chooses the two rarest sequences of each wildcard.
+// filter sets s.filters. For each wildcard rule it chooses the two of its three-octet sequences
+// that are rarest in all wildcard rules.
 func (s *ruleSet) filter() {
 	if len(s.wilds) < manyWilds {
 		return

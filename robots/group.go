@@ -2,12 +2,12 @@ package robots
 
 import "time"
 
-// Group holds the compiled rules and the delays of a file for one crawler. They are those of
-// all groups in the file that name the crawler, or of the "*" groups if no group names it. A
-// Group is immutable and safe for concurrent use. The zero Group defers.
+// Group holds the compiled rules and the delays of a robots.txt for one crawler: those of all
+// groups in the file that name the crawler, or of the "*" groups if no group names it. A Group
+// is immutable and safe for concurrent use. The zero Group gives the verdict Defer.
 type Group struct {
 	file *File
-	site string // as in File; also set in groups without a file
+	site string // scheme://authority/ of the file, "" if unknown; also set in groups without a file
 	sel  selection
 	line int // number of the first User-agent line that selects the group; 0 without one
 
@@ -19,7 +19,7 @@ type Group struct {
 	gap      time.Duration
 	hasGap   bool
 	windows  []Window
-	others   []int32  // indexes in file.entries of the other records of the group
+	others   []int32  // indexes in file.entries of the Noindex, Content-Usage and Content-Signal lines of the group
 	licenses []string // the first License lines that concern the crawler; shared, must not be changed
 }
 
@@ -28,7 +28,7 @@ type selection struct {
 	token   string
 	aliases []string
 	star    bool // use the "*" groups, because no group names the crawler
-	first   int  // Koster1996: the record is entries[first:last]
+	first   int  // Koster1996: the record (a group) that applies is entries[first:last]
 	last    int
 }
 
@@ -173,8 +173,8 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 	}
 }
 
-// selectRecord finds the record that applies in dialect Koster1996: the first that names the
-// crawler, or else the first for "*".
+// selectRecord finds the record (a group, in the words of RFC 9309) that applies in dialect
+// Koster1996: the first that names the crawler, or else the first for "*".
 func (f *File) selectRecord(sel *selection) {
 	first, ruled, own, star := -1, false, false, false
 	starFirst, starLast := 0, 0

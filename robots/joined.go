@@ -19,7 +19,7 @@ var joinedKeys = [...]struct {
 	{"crawl-delay", delayLine}, {"sitemap", sitemapLine},
 }
 
-// findJoined finds the first joined key, with its colon, in text[from:end]. It returns the
+// findJoined finds the first of joinedKeys, with its colon, in text[from:end]. It returns the
 // offsets at which the key and its value begin. If there is no such key, it returns end, end
 // and unknownLine.
 func findJoined(text string, from, end int) (key, value int, k kind) {
@@ -39,7 +39,8 @@ func findJoined(text string, from, end int) (key, value int, k kind) {
 	return end, end, unknownLine
 }
 
-// addJoined adds the records in the value of the last entry.
+// addJoined finds the records in the value of the last entry of f.entries, and adds them to
+// f.entries.
 func (f *File) addJoined() {
 	e := f.entries[len(f.entries)-1]
 	key, value, k := findJoined(f.text, int(e.start), int(e.end))
@@ -52,7 +53,7 @@ func (f *File) addJoined() {
 	if cut == 0 && key > int(e.start) && isSpace(f.text[key-1]) {
 		f.entries[len(f.entries)-1].end = head.end
 	} else if e.kind == agentLine {
-		f.entries = append(f.entries, head) // the entry with the whole value holds another name
+		f.entries = append(f.entries, head) // so the line has two names: the whole value, and the part before the first key
 	}
 	for k != unknownLine {
 		next, nextValue, nextKind := findJoined(f.text, value, int(e.end))

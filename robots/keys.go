@@ -1,6 +1,6 @@
 package robots
 
-// kind is the kind of a record, given by its key.
+// kind is the kind of a line of robots.txt, which the key before the colon determines.
 type kind uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 	licenseLine
 )
 
-// isAgentTypo reports whether key is an accepted misspelling of User-agent. The lists of
-// misspellings here and in isDisallowTypo combine those of google/robotstxt and
+// isAgentTypo reports whether key is a misspelling of User-agent that counts as User-agent. The
+// lists of misspellings here and in isDisallowTypo combine those of google/robotstxt and
 // crawler-commons. There is no list for Allow, because an unclear line must never permit more.
 func isAgentTypo(key string) bool {
 	return hasPrefixFold(key, "user-agent") || hasPrefixFold(key, "useragent") ||
@@ -54,8 +54,8 @@ func googleDisallow(key string) bool {
 		hasPrefixFold(key, "diasllow") || hasPrefixFold(key, "disallaw")
 }
 
-// keyKind returns the kind of key, which must have no white space at its ends. exact is false
-// for an accepted misspelling.
+// keyKind returns the kind of line that key begins in dialect d. key must have no white space
+// at its ends. exact is false for an accepted misspelling.
 func keyKind(key string, d Dialect) (k kind, exact bool) {
 	switch key { // the usual spellings, which need no folding
 	case "":
@@ -97,7 +97,8 @@ func keyKind(key string, d Dialect) (k kind, exact bool) {
 	return otherKey(key)
 }
 
-// otherKey returns the kind of a key that RFC 9309 does not define (2.2.4).
+// otherKey returns the kind of a key that RFC 9309 does not define but permits (2.2.4), such as
+// Crawl-delay.
 func otherKey(key string) (k kind, exact bool) {
 	switch lower(key[0]) {
 	case 's':

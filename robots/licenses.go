@@ -1,14 +1,14 @@
 package robots
 
 // MaxLicensesRead is the number of license documents that a crawler reads for one robots.txt.
-// It reads those that are named first.
+// The crawler reads the documents that the file names first.
 const MaxLicensesRead = 8
 
 // A License is a license document that a robots.txt or a page names.
 type License struct {
 	URL    string // of the document; empty if it is part of a page
 	Terms  *RSL   // nil if the document was not read
-	Unread string // why the document was not read, which refuses every use; empty if it was read
+	Unread string // why the document was not read; empty if it was read. A document that was not read refuses every use
 }
 
 // Licenses are the license documents of a site.

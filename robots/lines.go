@@ -2,13 +2,13 @@ package robots
 
 import "strings"
 
-// lines splits a text into lines at CR, LF or CRLF (RFC 9309, 2.2; Google's page names the same
-// three). Nothing else ends a line.
+// lines splits a text into lines at CR, LF or CRLF (RFC 9309, 2.2; Google's documentation of
+// robots.txt names the same three). Nothing else ends a line.
 type lines struct {
 	text   string
 	pos    int // where the next line begins
 	lf, cr int // offsets of the next LF and CR at or after pos; len(text) if no more come
-	number int // of the line that next returned last, from 1
+	number int // number of the line that next returned last, from 1
 	done   bool
 }
 
@@ -53,7 +53,7 @@ func (l *lines) next() (start, end int, ok bool) {
 // finder finds the next occurrence of an octet that is rare in a text.
 type finder struct {
 	c    byte
-	next int // offset of the first c at or after the last start
+	next int // offset of the first c at or after the start of the last call of cut
 }
 
 // cut returns the index of the first c in text[start:end], or end if there is no c. start must

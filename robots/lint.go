@@ -30,8 +30,8 @@ const maxProblems = 1000
 // have meant, in file order, at most 1,000. The codes are:
 //
 //	file-too-long       the file is longer than MaxBytes, the rest is ignored
-//	line-too-long       a line is longer than maxLine, its rest is ignored
-//	utf16               the file is not UTF-8, few crawlers read it
+//	line-too-long       a line is longer than 16,663 bytes, its rest is ignored
+//	utf16               the file is in UTF-16, which few crawlers read
 //	not-utf8            a value is not UTF-8
 //	nul-byte            the rest of the line is ignored
 //	stray-mark          a byte order mark that is not at the beginning
@@ -99,14 +99,14 @@ type linter struct {
 	last   int            // number of the last of these User-agent lines
 	ruled  bool           // a rule has come after these User-agent lines
 	early  bool           // rule-outside was reported
-	html   bool           // the file is a page
-	seen   map[string]int // number of the line that first has each name
-	named  map[string]int // number of groups that have each name
-	names  []string       // names of the current group
+	html   bool           // the file is an HTML page
+	seen   map[string]int // for each name of a crawler, number of the first line with it
+	named  map[string]int // for each name of a crawler, number of groups with it
+	names  []string       // names of crawlers in the current group
 	rules  []int          // indexes in file.entries of the rules of the current group
 	ended  []lintGroup
 
-	licenses []string // the first MaxLicensesRead License values, and one more
+	licenses []string // the first MaxLicensesRead values of License lines, and one more
 }
 
 // A lintGroup is a group that has more than one rule.
@@ -115,7 +115,7 @@ type lintGroup struct {
 	rules []int
 }
 
-// wholeLine is the offset that report takes for a problem of a whole line.
+// wholeLine is the argument at of report for a problem of a whole line.
 const wholeLine = -1
 
 // report adds a problem at the offset at of the text, or for the current line if at is
@@ -146,7 +146,8 @@ func (l *linter) wholeFile() {
 	}
 }
 
-// lines checks all lines, those with an entry in File.entries and the others.
+// lines checks all lines of the file. File.entries has an entry only for a line with a known
+// key.
 func (l *linter) lines() {
 	f, next := l.file, 0
 	for s := newLines(f.text); len(l.list) < maxProblems; {
@@ -173,7 +174,7 @@ func (l *linter) lines() {
 	l.endGroup()
 }
 
-// other checks a line without an entry.
+// other checks text[start:end], a line without a known key.
 func (l *linter) other(start, end int) {
 	text := l.file.text[start:end]
 	text, _, _ = strings.Cut(text, "#")
@@ -199,7 +200,7 @@ func (l *linter) other(start, end int) {
 	l.report(at, "unknown-key", quote(key)+" is not a key that crawlers know; the line is ignored", hint)
 }
 
-// entry checks f.entries[i], which is on a line that ends at offset end.
+// entry checks f.entries[i], a line with a known key, which ends at offset end.
 func (l *linter) entry(i, end int) {
 	f := l.file
 	e := &f.entries[i]
@@ -247,7 +248,8 @@ func (l *linter) entry(i, end int) {
 	l.joined(i, end)
 }
 
-// joined reports the joined records that follow entry i.
+// joined reports the records that are inside the value of entry i. They are the entries after
+// entry i (see joined.go).
 func (l *linter) joined(i, end int) {
 	f := l.file
 	e := &f.entries[i]

@@ -143,9 +143,9 @@ func (l *linter) compare(rules []int, alone bool) {
 		e := &f.entries[i]
 		n := len(b.patterns)
 		b.addRFC(f, f.value(e), e.kind == allowLine, e.flags, i)
-		b.patterns = b.patterns[:min(n+1, len(b.patterns))] // the rule itself, without its other readings
+		b.patterns = b.patterns[:min(n+1, len(b.patterns))] // only the first pattern; addRFC may add patterns for other readings of the rule
 	}
-	earlier := map[string]pattern{} // by text and access
+	earlier := map[string]pattern{} // by the text of the pattern and by Allow or Disallow
 	arena := string(b.arena)
 	for k := range b.patterns {
 		p := &b.patterns[k]
@@ -167,8 +167,8 @@ func (l *linter) compare(rules []int, alone bool) {
 		return
 	}
 	set := b.build(RFC9309)
-	// The wildcards are sorted by falling rank. Only the first that allows and the first that
-	// disallows matter.
+	// The wildcard rules are sorted by falling rank. Only the first Allow and the first
+	// Disallow among them matter.
 	var first [2]*rank
 	for k := len(set.wilds) - 1; k >= 0; k-- {
 		r := &set.wilds[k].rank
@@ -193,11 +193,11 @@ func accessKey(text string, allow bool) string {
 	return "d" + text
 }
 
-// redundant reports literal i if it has no effect. The literal has no effect if an Allow with
-// the same text overrules it. It also has no effect if the longest other literal that it begins
-// with has the same access, unless a wildcard rule of the opposite access outranks that other
-// literal. opposite is the highest rank of the wildcard rules of the opposite access, or nil if
-// there are no such rules.
+// redundant reports literal i, a rule without wildcards, if the rule has no effect. It has no
+// effect if an Allow with the same text overrules it. It also has no effect if the longest
+// other literal that it begins with has the same access (both allow or both disallow), unless a
+// wildcard rule of the opposite access outranks that other literal. opposite is the highest
+// rank of the wildcard rules of the opposite access, or nil if there are no such rules.
 func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]

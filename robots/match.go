@@ -109,7 +109,8 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 		return Verdict{Access: Allow, Reason: RobotsFile}
 	}
 	best := g.rules.match(view(buf), false)
-	// A Disallow rule may contain octets unescaped that are escaped in the query.
+	// A Disallow rule may have octets unescaped that the query has escaped. So the Disallow
+	// rules are matched once more, with the reserved octets of the query unescaped.
 	if q := strings.IndexByte(view(buf), '?'); q >= 0 && strings.IndexByte(view(buf[q:]), '%') >= 0 {
 		if spare == nil {
 			spare = make([]byte, 0, len(buf))
@@ -125,7 +126,8 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 // after b is changed.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// verdict returns the verdict for the rank that decided; 0 means that no rule did.
+// verdict returns the verdict for the rank of the rule that decided. Rank 0 means that no rule
+// matched.
 func (g *Group) verdict(best rank) Verdict {
 	if best == 0 {
 		if g.line == 0 {
@@ -145,8 +147,8 @@ func (g *Group) verdict(best rank) Verdict {
 	return v
 }
 
-// match returns the highest rank of the rules that match target, or 0 if no rule matches. If
-// disallow is true, only Disallow rules are considered.
+// match returns the highest rank of the rules that match target, or 0 if no rule matches (see
+// the type rank). If disallow is true, only Disallow rules are considered.
 func (s *ruleSet) match(target string, disallow bool) rank {
 	best := s.matchLiteral(target, disallow)
 	n := len(s.wilds)
@@ -184,11 +186,12 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 	return best
 }
 
-// longest returns the index of the longest literal that target begins with, or -1 if no literal
-// matches.
+// longest returns the index of the longest literal (a rule without wildcards) that target
+// begins with, or -1 if no literal matches.
 //
 // Let last be the last literal that sorts at or before target. Every literal that target begins
-// with is a prefix of last, so the chain of up links from last contains it.
+// with is a prefix of last. So the literal is found on the chain of up links that begins at
+// last.
 func (s *ruleSet) longest(target string) int32 {
 	key := keyOf(target)
 	lo, hi := 0, len(s.keys)

@@ -15,7 +15,7 @@ const (
 )
 
 // File is a parsed robots.txt. It is immutable and safe for concurrent use. The groups of the
-// zero File defer.
+// zero File give the verdict Defer.
 //
 // A File keeps the text and one table of the lines with a known key. Group compiles the rules
 // of one crawler. The rules of other crawlers are not compiled.

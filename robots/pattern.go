@@ -5,17 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// builder collects the rules of a group.
+// builder collects the rules of a group, and compiles them.
 type builder struct {
 	patterns []pattern
-	arena    []byte // the texts that differ from the text of the file
-	spare    []byte // buffer for a value with its slash, and for a path without dot segments
+	arena    []byte // the texts of patterns that do not occur in the file as they are
+	spare    []byte // buffer for a value to which a slash was added, and for a path without dot segments
 	latin1   []byte
 }
 
 // pattern is a rule in normal form, without the final "$" that anchors it.
 type pattern struct {
-	text       string // "" if it is arena[start:end]
+	text       string // "" if the text is builder.arena[start:end]
 	start, end int32
 	rank       rank
 	wild       bool // has a wildcard, or is anchored
@@ -25,7 +25,8 @@ type pattern struct {
 // here returns the offset in the arena at which the next text begins.
 func (b *builder) here() int32 { return int32(len(b.arena)) }
 
-// add adds the rule of e. Rules that match nothing are left out.
+// add adds the rule on the line e, which is f.entries[index]. It leaves out a rule that matches
+// nothing.
 func (b *builder) add(f *File, e *entry, index int) {
 	value, allow := f.value(e), e.kind == allowLine
 	if value == "" {
@@ -44,7 +45,7 @@ func (b *builder) add(f *File, e *entry, index int) {
 	}
 }
 
-// addRFC adds a rule by RFC 9309. An Allow counts only if it is unambiguous; a
+// addRFC adds a rule as dialect RFC9309 reads it. An Allow counts only if it is unambiguous; a
 // Disallow counts in every plausible reading.
 func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index int) {
 	rooted := value[0] == '/' || value[0] == '*'
@@ -81,9 +82,9 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 }
 
 // loosen adds a copy of p in which the reserved octets of the query are not escaped. It adds
-// nothing if p has no escaped ones.
+// nothing if the query of p has no escaped reserved octets.
 func (b *builder) loosen(p pattern) {
-	text := view(b.arena[p.start:p.end]) // appending to the arena does not change it
+	text := view(b.arena[p.start:p.end]) // appending to the arena does not change these bytes
 	q := strings.IndexByte(text, '?')
 	if q < 0 || strings.IndexByte(text[q:], '%') < 0 {
 		return

@@ -9,7 +9,7 @@ import (
 // change whether a URL may be requested. The zero value states nothing.
 type Preferences []preference
 
-// preference is one statement.
+// preference is one statement: it grants or refuses one use.
 type preference struct {
 	Use     string // in lower case: "train-ai", "search", "ai-input" ...
 	Granted bool   // y or yes; false for n or no
@@ -74,9 +74,10 @@ func headerPreferences(values []string) Preferences {
 // Preferences returns the statements of the file about the use of target, a path and query.
 // They come from the Content-Usage lines (draft-ietf-aipref-attach) and the Content-Signal
 // lines of the group. A line may begin with a path pattern, which is matched as in Allow and
-// Disallow. A line without a pattern is about every target. For each of the two kinds, the line
-// with the longest matching pattern decides, and lines with equally long patterns are combined.
-// A line before the first group belongs to each group.
+// Disallow. A line without a pattern is about every target. Of the Content-Usage lines, the
+// line with the longest matching pattern decides, and lines with equally long patterns are
+// combined. The same is true of the Content-Signal lines. A line before the first group belongs
+// to each group.
 //
 // The statements do not say whether target may be requested: call Match first.
 func (g *Group) Preferences(target string) Preferences {

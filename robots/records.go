@@ -6,8 +6,9 @@ import "strings"
 const maxSitemaps = 10000
 
 // Sitemaps returns the values of the Sitemap lines, in file order, without repetitions, at most
-// 10,000. Sitemap lines belong to no group (Google's page) and may name other hosts. A relative
-// value is resolved if the file was parsed with ParseFor, and is otherwise returned as it is.
+// 10,000. Sitemap lines belong to no group (Google's documentation of robots.txt) and may name
+// other hosts. A relative value is resolved if the file was parsed with ParseFor, and is
+// otherwise returned as it is.
 func (f *File) Sitemaps() []string {
 	values := f.values(sitemapLine, maxSitemaps)
 	if f.site == "" {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Bounds of an RSL document. A longer document is not read. Scopes and licenses beyond their
-// bounds are left out.
+// Bounds of an RSL document. A longer document is not read. Scopes (content elements) and
+// licenses beyond their bounds are left out.
 const (
 	MaxRSLBytes    = 256 << 10
 	maxRSLScopes   = 1000
@@ -24,9 +24,9 @@ const rslNamespace = "https://rslstandard.org/rsl"
 // nothing. An RSL is safe for concurrent use.
 //
 // A license with a condition grants nothing, since a crawler cannot know whether its user meets
-// the condition. Each of these is a condition: a payment (other than attribution), a license of
-// a server, reports, a limit to some users or places, and elements that this version of the
-// format does not have.
+// the condition. Each of these is a condition: a payment (other than attribution), a license
+// that a server must issue, reports, a limit to some users or places, and elements that this
+// version of the format does not have.
 type RSL struct {
 	scopes []rslScope
 	err    error // see Err
@@ -41,14 +41,15 @@ type rslScope struct {
 	site     string // in the form of Locate; "" for any
 	pattern  ruleSet
 	length   int  // length of the pattern in normal form; a longer pattern is more specific
-	server   bool // a license of the scope's server is needed, free or not (section 3.3)
+	server   bool // a license issued by the server that the scope names is needed, free or not (section 3.3)
 	licenses []rslLicense
 }
 
-// rslLicense is a license element. If a scope has several, the user may choose any of them.
+// rslLicense is a license element. If a scope (content element) has several licenses, the user
+// may choose any of them.
 type rslLicense struct {
-	permits, prohibits []string // usage; nil if there is no such element
-	condition          string   // the first condition, or ""
+	permits, prohibits []string // the words for uses; nil if there is no such element
+	condition          string   // the first condition, as text; "" without one
 }
 
 // demand sets the condition of l, unless l already has one.
@@ -72,7 +73,7 @@ var (
 func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
 
 // ParseEmbeddedRSL parses an RSL document that is part of a page (RSL 1.0, section 4). Terms
-// without a URL apply to the page. Only the path of a URL counts, since the URL may contain
+// without a URL apply to the page. Only the path of a URL counts, since its host may be
 // another name of the site.
 func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 
@@ -81,7 +82,7 @@ func parseRSL(body []byte, embedded bool) *RSL {
 		return &RSL{err: errTooLong}
 	}
 	r := rslReader{embedded: embedded, x: xml.NewDecoder(bytes.NewReader(textOf(body)))}
-	r.x.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // textOf has decoded it
+	r.x.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // textOf has already converted the document to UTF-8
 	for {
 		token, err := r.x.Token()
 		if err == io.EOF && r.rooted {
@@ -104,8 +105,8 @@ type rslReader struct {
 	rooted   bool
 	embedded bool
 	own      bool        // the root is rsl: elements without a namespace count, too
-	scope    *rslScope   // the open content element; nil outside of a content element, or after too many
-	terms    *rslLicense // the open license element; nil outside of a license element, or after too many
+	scope    *rslScope   // the open content element; nil outside of content elements, and in those beyond maxRSLScopes
+	terms    *rslLicense // the open license element; nil outside of license elements, and in those beyond maxRSLLicenses
 	element  string      // the open element whose text is collected, or ""
 	text     []byte      // the text of element so far
 }
@@ -251,10 +252,12 @@ var rslUses = map[Use][]string{
 }
 
 // Signals returns the statements of the document about the use of the page at url, an absolute
-// URL. If several scopes cover the page, the most specific ones decide, but a use that any of
-// the scopes prohibits stays prohibited (section 3.1.1). A use is granted if a license names
-// the use, permits it, and has no condition. A use is refused if no license of the scope leaves
-// it open.
+// URL. If several scopes (content elements) cover the page, the most specific ones decide, but
+// a use that any of the scopes prohibits stays prohibited (section 3.1.1). A use is granted if
+// a license names the use, permits it, and has no condition. A use is refused if a license
+// prohibits it, sets a condition for it, or permits only other uses, unless another license of
+// the scope grants the use or names no permitted uses. A scope that needs a license issued by a
+// server refuses every use.
 func (d *RSL) Signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
@@ -269,7 +272,8 @@ func (d *RSL) Signals(url string) Signals {
 	return s
 }
 
-// covering returns the scopes that cover a URL, the most specific scope first.
+// covering returns the scopes (content elements) that cover a URL, the most specific scope
+// first.
 func (d *RSL) covering(url string) (all []*rslScope) {
 	if len(d.scopes) == 0 {
 		return nil
@@ -293,8 +297,9 @@ func (d *RSL) covering(url string) (all []*rslScope) {
 	return all
 }
 
-// stance returns the stance of the scope on a use, and the words that decide. The user may
-// choose any license of the scope. prohibited reports whether all licenses prohibit the use.
+// stance reports whether the scope grants or refuses a use, and returns the words that decide.
+// The user may choose any license of the scope. prohibited reports whether all licenses
+// prohibit the use.
 func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	if s.server {
 		return Refused, "permits use only with a license of its server", false
@@ -326,19 +331,19 @@ func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	return Refused, by, prohibited
 }
 
-// rslStance is the stance of one license on a use.
+// rslStance says what one license states about a use.
 type rslStance uint8
 
 const (
 	rslOpen        rslStance = iota
-	rslSilent                // it permits other uses, and RSL has no word for this use
-	rslPermits               // it permits the use by its word
-	rslConditional           // under a condition, it permits the use by its word, or all that it does not prohibit
-	rslExcludes              // it permits other uses (section 3.5)
+	rslSilent                // the license permits other uses, and RSL has no word of its own for this use
+	rslPermits               // the license permits the use by its word
+	rslConditional           // under a condition, the license permits the use by its word, or all that it does not prohibit
+	rslExcludes              // the license permits only other uses (section 3.5)
 	rslProhibits
 )
 
-// stance returns the stance of the license on a use, and the word that decides.
+// stance returns what the license states about a use, and the word that decides.
 func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	if w := wordIn(l.prohibits, use); w != "" {
 		return rslProhibits, w

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// A Use is a use of the pages of a site. Here each use has one name, although the
-// specifications have several names for some uses.
+// A Use is a way to use the pages of a site, such as search. Here each use has one name,
+// although the specifications have several names for some uses.
 type Use string
 
-// The uses that the specifications name.
+// The uses that the specifications name. Each comment lists the labels and directives for the
+// use.
 const (
 	UseSearch  Use = "search"   // Content-Usage and Content-Signal: search; noindex
 	UseAITrain Use = "ai-train" // train-ai, ai-train; noai
@@ -101,8 +102,9 @@ func (s Signals) IsZero() bool {
 	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
 }
 
-// of returns the stance on a use, and the statement that decides: the first of the most
-// restrictive statements about the use (draft-ietf-aipref-vocab, "Combining Preferences").
+// of returns whether a use is granted or refused, and the statement that decides: the first of
+// the most restrictive statements about the use (draft-ietf-aipref-vocab, "Combining
+// Preferences").
 func (s Signals) of(use Use) (Stance, Statement) {
 	stance, decides := unstated, Statement{}
 	for _, one := range s.Statements {
@@ -254,7 +256,8 @@ func (a *Answer) Signals() Signals {
 	return s
 }
 
-// directives adds the uses that d refuses. Directives never grant a use.
+// directives adds a refusal for each use that the directives d refuse. Directives never grant a
+// use.
 func (s *Signals) directives(a *Answer, d Directives, from Statement) {
 	refuse := func(yes bool, value string, all ...Use) {
 		for _, use := range all {

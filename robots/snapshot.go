@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxCopyAge is how long a good copy of robots.txt is used while robots.txt is unreachable: the
-// 30 days of RFC 9309, 2.3.1.4.
+// maxCopyAge is how long the last robots.txt that was fetched is used while robots.txt is
+// unreachable: the 30 days of RFC 9309, 2.3.1.4.
 const maxCopyAge = 30 * 24 * time.Hour
 
 // Snapshot is the outcome of one attempt to fetch a site's robots.txt. It covers every outcome,
@@ -35,7 +35,7 @@ type Snapshot struct {
 
 	Failures int       // unreachable attempts in a row, this one included
 	Since    time.Time // when the first of these attempts ended; zero if reachable
-	Copy     *Snapshot // while unreachable, the last good copy, or nil without one; its own Copy is nil
+	Copy     *Snapshot // while unreachable, the last snapshot with a 2xx status, or nil without one; its own Copy is nil
 
 	// Mining is the last attempt to fetch the site's tdmrep.json, which After also combines
 	// with earlier attempts. It is nil if there was no attempt. The Mining field of Mining is
@@ -84,14 +84,14 @@ type Policy struct {
 	AllowForbidden bool
 }
 
-// outcome is the kind of answer that a snapshot holds.
+// outcome says what the answer in a snapshot means for robots.txt.
 type outcome uint8
 
 const (
 	unreachable outcome = iota // RFC 9309, 2.3.1.4
-	success                    // 2.3.1.1
-	missing                    // 2.3.1.3
-	forbidden                  // 2.3.1.3, read as the draft of 1996, 3.1
+	success                    // RFC 9309, 2.3.1.1
+	missing                    // RFC 9309, 2.3.1.3
+	forbidden                  // RFC 9309, 2.3.1.3, read as the draft of 1996, 3.1
 )
 
 func (s *Snapshot) outcome() outcome {
@@ -114,8 +114,8 @@ func (s *Snapshot) outcome() outcome {
 	return unreachable
 }
 
-// outcomeIn returns the outcome in a dialect. Google's page treats every 4xx except 429 as no
-// robots.txt, and also redirects that cannot be followed.
+// outcomeIn returns the outcome of s in dialect d. Google's documentation of robots.txt treats
+// every 4xx except 429 as no robots.txt, and also redirects that cannot be followed.
 func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	o := s.outcome()
 	if d != Google || s == nil {
@@ -134,8 +134,8 @@ func (s *Snapshot) objectMissing() bool {
 	return s.Header.ObjectStore != "" && strings.Contains(string(s.Body), "<Code>AccessDenied</Code>")
 }
 
-// Reachable reports whether the attempt got a decisive answer: rules, no
-// robots.txt, or a refusal of robots.txt. A nil Snapshot is not reachable.
+// Reachable reports whether the attempt got an answer that decides: rules, no robots.txt, or a
+// refusal of robots.txt. A nil Snapshot is not reachable.
 func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
 
 // Good returns the snapshot with the last Body that the site served with a 2xx status: s
@@ -151,8 +151,9 @@ func (s *Snapshot) Good() *Snapshot {
 	return s.Copy
 }
 
-// After combines a new attempt s with prev, the snapshot that was kept before (nil if there was
-// none). It returns the snapshot to keep from now on. It changes neither s nor prev.
+// After combines a new attempt s with prev, the snapshot that the caller has kept so far (nil
+// if there was none). It returns the snapshot to keep from now on. It changes neither s nor
+// prev. A good copy is the snapshot that Good returns.
 //
 //   - 304 renews the good copy of prev. If prev has no good copy, 304 counts as unreachable.
 //   - An unreachable attempt keeps the good copy of prev and is counted in Failures.
@@ -189,7 +190,7 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns h with the fields of by, the header of a 304, which replace those of h (RFC
+// renewed returns h after a 304 whose header is by: fields that by has replace those of h (RFC
 // 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
@@ -215,7 +216,7 @@ func (s *Snapshot) since() time.Time {
 }
 
 // Group returns the rules in force at now for the crawler of p. It never returns nil. The group
-// of a nil Snapshot defers.
+// of a nil Snapshot gives the verdict Defer.
 //
 //   - 2xx: the rules of the file (RFC 9309, 2.3.1.1).
 //   - 404 and most of 4xx: everything is allowed (2.3.1.3).
@@ -223,10 +224,10 @@ func (s *Snapshot) since() time.Time {
 //     object store hides that a file is missing counts as 404.
 //   - 408, 421, 425, and redirects that cannot be followed: unreachable. In dialect Google they
 //     are like 404.
-//   - Anything else, including 429: unreachable (2.3.1.4). A good copy that is up to 30 days
-//     old, and not dated in the future, stays in force. Without such a copy the verdict is
-//     Defer until Expires. Dialect Google uses the last copy at any age. Without a copy it
-//     allows everything after 30 days. Dialect Koster1996 always defers (3.1).
+//   - Anything else, including 429: unreachable (2.3.1.4). The copy that Good returns stays in
+//     force if it is up to 30 days old, and not dated in the future. Without such a copy the
+//     verdict is Defer until Expires. Dialect Google uses the last copy at any age. Without a
+//     copy it allows everything after 30 days. Dialect Koster1996 always defers (3.1).
 func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	switch s.outcomeIn(p.Dialect) {
 	case success:
@@ -251,8 +252,9 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
 }
 
-// recent reports whether a copy is not too old at now. A copy that is dated in the future is
-// not recent: the clock was wrong, so the age of the copy is unknown.
+// recent reports whether s, the last copy of robots.txt, may still be used at now. It returns
+// false for a copy that is dated in the future: the clock was wrong, so the age of the copy is
+// unknown.
 func (s *Snapshot) recent(now time.Time) bool {
 	age := now.Sub(s.Fetched)
 	return 0 <= age && age <= maxCopyAge
@@ -264,7 +266,7 @@ func (s *Snapshot) parsed(p Policy) *Group {
 
 // File returns the parsed Body. The Body of an answer other than 2xx is not a robots.txt file.
 // If the site has no robots.txt, the File is empty. If robots.txt is unreachable or forbidden,
-// File returns the zero File, whose groups defer.
+// File returns the zero File, whose groups give the verdict Defer.
 func (s *Snapshot) File(d Dialect) *File {
 	switch s.outcomeIn(d) {
 	case success:

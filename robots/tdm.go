@@ -12,7 +12,7 @@ import (
 //
 // For the file that the protocol also defines, see TDMRep.
 type TDM struct {
-	Mining Stance // Refused: the rights are reserved (1); Granted: the rights are not reserved (0)
+	Mining Stance // Refused: the site reserves the right (tdm-reservation 1); Granted: it does not (0)
 	Policy string // URL of the terms for mining; "" without one
 }
 
@@ -55,7 +55,8 @@ func (d TDM) Merge(o TDM) TDM {
 	return d
 }
 
-// reservationOf parses one value. The value may be a list, because a proxy may join fields.
+// reservationOf parses one value of tdm-reservation. The value may be a list, because a proxy
+// may join fields.
 func reservationOf(value string) Stance {
 	all, unclear := unstated, false
 	for v := range strings.SplitSeq(value, ",") {

@@ -26,7 +26,8 @@ type TDMRep struct {
 // Err returns why the file could not be read, or nil. An unread file states nothing.
 func (f *TDMRep) Err() error { return f.err }
 
-// tdmRule holds the statements about the targets that a location matches.
+// tdmRule is one object of a tdmrep.json: the statements about the URLs whose path and query
+// match location, a path pattern.
 type tdmRule struct {
 	location string
 	pattern  ruleSet

@@ -110,7 +110,7 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// Verdict is the answer for one URL. The zero Verdict defers.
+// Verdict is the answer for one URL. The Access of the zero Verdict is Defer.
 type Verdict struct {
 	Access Access
 	Rule   Rule      // the rule that decided; its Line is 0 if no rule did

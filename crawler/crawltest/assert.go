@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Request is one request in the log of a Web.
+// A Request is one request to a site of a Web, as the Web has logged it.
 type Request struct {
 	Site       frontier.Site
 	Method     string
@@ -75,9 +75,9 @@ func (w *Web) AssertNeverFetched(urls ...string) {
 	}
 }
 
-// AssertDelay fails the test if a site got a request less than d after the end of the answer
-// before, or if it got no request at all. origin is written as for Site. If origin is empty,
-// every site is checked.
+// AssertDelay fails the test if a site got a request less than d after the end of its previous
+// answer, or if it got no request at all. origin names the site, as in the method Site. If
+// origin is empty, every site is checked.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
 	sites := w.bySite()
@@ -105,8 +105,9 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //     time that a Retry-After named;
 //   - requests with different User-Agent fields.
 //
-// A host name at public addresses has one clock for all its schemes and ports. AssertPolite
-// also reports requests to such a host name that are simultaneous or too early.
+// All sites of one host name, with other schemes or ports, also share these limits if the name
+// has public addresses. AssertPolite reports requests to such sites that are simultaneous or
+// too early.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {
@@ -154,7 +155,8 @@ func siteViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// hostViolations returns the violations between two sites of one host.
+// hostViolations returns the requests that came too early after a request to another site of
+// the same host. reqs are the requests to one host.
 func hostViolations(reqs []Request) (found []string) {
 	groups := map[frontier.Site]*robots.Group{}
 	for i, r := range reqs {
@@ -188,8 +190,8 @@ func (r Request) violation(format string, args ...any) string {
 	return r.Start.Format(time.TimeOnly) + " " + r.URL() + " " + fmt.Sprintf(format, args...)
 }
 
-// rules returns the rules after the answer r to a request for robots.txt, or old if r changes
-// nothing.
+// rules returns the rules that apply after the answer r to a request for robots.txt. It returns
+// old if r does not change the rules.
 func rules(r Request, old *robots.Group) *robots.Group {
 	token, _, _ := strings.Cut(r.UserAgent, " ")
 	token, _, _ = strings.Cut(token, "/")
@@ -199,7 +201,8 @@ func rules(r Request, old *robots.Group) *robots.Group {
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return robots.Parse([]byte("User-agent: *\nDisallow: /"), robots.RFC9309).Group(token)
 	case r.Status/100 == 4 && r.Status != http.StatusTooManyRequests,
-		// The request for the target of a redirect is in the log of another site.
+		// A redirect leads to rules that are in the log of another site, so everything is
+		// allowed here.
 		r.Status/100 == 3 && r.Status != http.StatusNotModified:
 		return robots.Parse(nil, robots.RFC9309).Group(token)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An authority signs the certificates of a Web. They are valid from 1990 on, because the time
-// in a testing/synctest bubble starts in the year 2000.
+// An authority signs the TLS certificates of the https sites of a Web. The certificates are
+// valid from 1990 on, because the time in a testing/synctest bubble starts in the year 2000.
 type authority struct {
 	pool *x509.CertPool
 
@@ -53,8 +53,8 @@ func newAuthority() *authority {
 	return a
 }
 
-// config returns the TLS configuration of a server. http2 reports whether a host speaks
-// HTTP/2.
+// config returns the TLS configuration of a server. http2 is a function that reports whether a
+// host speaks HTTP/2.
 func (a *authority) config(http2 func(host string) bool) *tls.Config {
 	one := &tls.Config{
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return a.leaf(hello.ServerName) },

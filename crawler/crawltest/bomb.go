@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bomb answers target with size bytes of zeros, encoded with each coding in turn. A coding is
-// "gzip", "br" or "zstd", as in Content-Encoding (RFC 9110, section 8.4). Without codings, Bomb
-// uses gzip.
+// Bomb makes the site answer requests for target (path and query) with size bytes of zeros,
+// which are encoded with each of the codings in turn. A coding is "gzip", "br" or "zstd", as in
+// Content-Encoding (RFC 9110, section 8.4). Without codings, Bomb uses gzip.
 func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	s.web.t.Helper()
 	if len(codings) == 0 {
@@ -54,8 +54,8 @@ var encoders = map[string]func(io.Writer) (io.WriteCloser, error){
 	"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
 }
 
-// SitemapBomb answers target with a sitemap that is compressed with gzip. The sitemap has n
-// pages of the site: prefix0, prefix1 and so on.
+// SitemapBomb makes the site answer requests for target (path and query) with a sitemap that is
+// compressed with gzip. The sitemap names n pages of the site: prefix0, prefix1 and so on.
 func (s *Site) SitemapBomb(target, prefix string, n int) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/gzip")

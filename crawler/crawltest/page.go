@@ -11,14 +11,14 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Page returns an HTML page with status 200, to test a Handler alone:
+// Page returns an HTML page with status 200, to test a Handler without a crawl:
 //
 //	p := crawltest.Page(t, "https://a.example/list", `<a href="/1">one</a>`)
 //	p.Entry.Tag = "list"
 //	err := h.Handle(t.Context(), p)
 //	followed := p.Followed()
 //
-// The URLs that p follows are not queued.
+// If the handler follows URLs of p, p.Followed returns them, and nothing fetches them.
 func Page(t testing.TB, url, html string) *crawler.Page {
 	t.Helper()
 	return Answer(t, url, http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, html)

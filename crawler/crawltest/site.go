@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. They
-// may be called while a crawl runs.
+// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. The
+// methods may be called while a crawl runs.
 type Site struct {
 	web  *Web
 	site frontier.Site
@@ -27,13 +27,14 @@ type Site struct {
 	// mu guards the fields below, because a test changes its site while the crawl reads it. mu
 	// is not held while a handler runs.
 	mu      sync.Mutex
-	pages   map[string]http.Handler // by target
+	pages   map[string]http.Handler // by target: path and query
 	other   http.Handler            // for all other targets
 	latency time.Duration
 	down    bool
 }
 
-// Robots sets robots.txt. Without it, or with an empty body, the site answers 404.
+// Robots sets the robots.txt of the site. If Robots is not called, or body is empty, the site
+// answers requests for robots.txt with 404.
 func (s *Site) Robots(body string) *Site {
 	if body == "" {
 		s.mu.Lock()
@@ -47,7 +48,7 @@ func (s *Site) Robots(body string) *Site {
 	})
 }
 
-// Page sets an HTML page. target is path and query.
+// Page sets the HTML page that the site returns for target, a path and query.
 func (s *Site) Page(target, html string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -55,7 +56,8 @@ func (s *Site) Page(target, html string) *Site {
 	})
 }
 
-// File sets a file that is not an HTML page: a style sheet, a feed, a sitemap, an image.
+// File sets a file that is not an HTML page, such as a style sheet, a feed, a sitemap or an
+// image. target is its path and query.
 func (s *Site) File(target, mediaType, body string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -63,7 +65,8 @@ func (s *Site) File(target, mediaType, body string) *Site {
 	})
 }
 
-// Redirect answers target with status 302 and a Location.
+// Redirect makes the site answer requests for target (path and query) with status 302 and a
+// Location.
 func (s *Site) Redirect(target, location string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", location)
@@ -71,12 +74,12 @@ func (s *Site) Redirect(target, location string) *Site {
 	})
 }
 
-// Status answers target with a status and no body.
+// Status makes the site answer requests for target (path and query) with a status and no body.
 func (s *Site) Status(target string, status int) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
 }
 
-// Func answers target with h.
+// Func makes h answer requests for target, a path and query.
 func (s *Site) Func(target string, h http.HandlerFunc) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +87,8 @@ func (s *Site) Func(target string, h http.HandlerFunc) *Site {
 	return s
 }
 
-// Default answers all targets that no other method has set, except robots.txt.
+// Default makes h answer all requests of the site for targets that no other method has set,
+// except robots.txt.
 func (s *Site) Default(h http.HandlerFunc) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +96,8 @@ func (s *Site) Default(h http.HandlerFunc) *Site {
 	return s
 }
 
-// Trap answers every target that begins with prefix. Each answer is a page with links to n more
-// such targets.
+// Trap makes the site answer every request whose target (path and query) begins with prefix.
+// Each answer is a page with links to n more such targets.
 func (s *Site) Trap(prefix string, n int) *Site {
 	return s.Default(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.RequestURI, prefix) {
@@ -107,8 +111,9 @@ func (s *Site) Trap(prefix string, n int) *Site {
 	})
 }
 
-// Calendar answers prefix and every target prefix?month=YYYY-MM with a page that links to the
-// month before and the month after. There is no first and no last month.
+// Calendar makes the site answer requests for prefix and for every prefix?month=YYYY-MM. Each
+// answer is a page that links to the month before and the month after. There is no first and no
+// last month.
 func (s *Site) Calendar(prefix string) *Site {
 	return s.Default(func(w http.ResponseWriter, r *http.Request) {
 		month, err := time.Parse("2006-01", cmp.Or(r.URL.Query().Get("month"), "2000-01"))
@@ -124,8 +129,9 @@ func (s *Site) Calendar(prefix string) *Site {
 	})
 }
 
-// Flaky answers target with each status in turn, then with the page. If retryAfter is not
-// empty, the answers with these statuses have it as Retry-After.
+// Flaky makes the site answer the first requests for target (path and query) with each status
+// in turn, and all later requests with the page html. If retryAfter is not empty, the answers
+// with these statuses have it as Retry-After.
 func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	var mu sync.Mutex
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +150,8 @@ func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	})
 }
 
-// Reset breaks the connection instead of answering target.
+// Reset makes the site break the connection instead of answering requests for target, a path
+// and query.
 func (s *Site) Reset(target string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 }
@@ -163,7 +170,8 @@ func (s *Site) HTTP2() *Site {
 	return s
 }
 
-// Down makes the site refuse connections if down is true, and accept them again if it is false.
+// Down makes the site refuse connections if down is true, and accept them again if down is
+// false.
 func (s *Site) Down(down bool) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +179,7 @@ func (s *Site) Down(down bool) *Site {
 	return s
 }
 
-// Addr serves the host of the site at these addresses, which other hosts may share.
+// Addr sets the addresses of the site's host. Several hosts may have the same address.
 func (s *Site) Addr(addrs ...string) *Site {
 	s.web.t.Helper()
 	var list []netip.Addr

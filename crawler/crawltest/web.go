@@ -1,6 +1,6 @@
-// Package crawltest provides a small web in memory to test crawl jobs. The real client, robots
-// and frontier run, and only the network is replaced by pipes. Inside testing/synctest, a crawl
-// of a virtual week takes milliseconds.
+// Package crawltest provides a small web in memory to test crawl jobs. A test uses the real
+// HTTP client, robots.txt rules and queue of a crawl. Only the network is replaced by pipes.
+// Inside testing/synctest, a crawl of a virtual week takes milliseconds.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		w := crawltest.New(t)
@@ -50,8 +50,9 @@ type Web struct {
 	ca     *authority
 	clocks *frontier.SharedClocks
 
-	// mu guards the fields below, which the test, the crawl and every connection use on different
-	// goroutines. No handler is called, and no lock of a Site is taken, while it is held.
+	// mu guards the fields below, which the test, the crawl and every connection use on
+	// different goroutines. While mu is held, no handler is called and no lock of a Site is
+	// taken.
 	mu        sync.Mutex
 	sites     map[frontier.Site]*Site
 	addrs     map[string][]netip.Addr // by host
@@ -99,7 +100,8 @@ func (w *Web) Site(origin string) *Site {
 	return s
 }
 
-// origin returns the site with that name.
+// origin returns the site whose origin is name, such as "https://a.example". The scheme
+// "http://" may be left out.
 func (w *Web) origin(name string) frontier.Site {
 	w.t.Helper()
 	u, err := frontier.ParseURL(name)
@@ -112,9 +114,9 @@ func (w *Web) origin(name string) frontier.Site {
 	return u.Site()
 }
 
-// Clocks returns clocks that are shared by all crawls of this web, and by no other crawls,
-// because this web has its own time in testing/synctest. Options.Shared of a crawl takes
-// precedence.
+// Clocks returns the clocks that keep the pauses between requests to a host. All crawls of this
+// web share them. Other crawls do not, because this web has its own time in testing/synctest.
+// If a crawl sets Options.Shared, that value is used instead.
 func (w *Web) Clocks() frontier.Shared { return w.clocks }
 
 // RootCAs returns the certificates that verify the certificates of the https sites.

@@ -6,7 +6,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An identity says whether a reference names the document itself, and by which means.
+// An identity says whether a reference is the URL by which the document names itself, and how
+// it does so: by rel=canonical or by og:url.
 type identity uint8
 
 const (
@@ -25,8 +26,9 @@ func isCanonical(rel string) bool { return strings.EqualFold(strings.Trim(rel, b
 // ignore it (Google Search Central, "How to specify a canonical URL").
 var alternates = [...]string{"hreflang", "lang", "media", "type"}
 
-// canonicalElement reports whether the link element that was read names the URL of the
-// document. A link element in the body does not, because it may be in a text of other authors.
+// canonicalElement reports whether the link element that the tokenizer has read names the URL
+// of the document. A link element in the body does not count, because a text of other authors
+// may contain it.
 func (s *scanner) canonicalElement(rel string) bool {
 	if s.body || s.within > 0 || !isCanonical(rel) || s.open.inTemplate() || strings.Trim(s.z.value(hrefName), blanks) == "" {
 		return false

@@ -52,8 +52,8 @@ func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-// encodingOf returns the encoding of a label and the name of the encoding (Encoding, section
-// 4.2). The encoding is nil if the label names none.
+// encodingOf returns the encoding that a label such as "utf-8" names, and the name of the
+// encoding (Encoding Standard, section 4.2). The encoding is nil if no encoding has that label.
 func encodingOf(label string) (encoding.Encoding, string) {
 	if label == "utf-8" || label == "UTF-8" { // the common case, without a look-up
 		return encoding.Nop, "utf-8"
@@ -143,8 +143,9 @@ func declared(body []byte) (encoding.Encoding, string) {
 	return declaredEncoding(xmlEncoding(body))
 }
 
-// declaredEncoding returns the encoding that a declaration names. UTF-16 then means UTF-8,
-// because the declaration could be read as ASCII (HTML, section 13.2.3.2).
+// declaredEncoding returns the encoding that a declaration inside the document names. If it
+// names UTF-16, the encoding is UTF-8, because the declaration could be read as ASCII (HTML,
+// section 13.2.3.2).
 func declaredEncoding(label string) (encoding.Encoding, string) {
 	e, name := encodingOf(label)
 	switch name {
@@ -156,7 +157,8 @@ func declaredEncoding(label string) (encoding.Encoding, string) {
 	return e, name
 }
 
-// metaCharset returns the charset in the meta element that was read, or "" without one.
+// metaCharset returns the charset in the meta element that z has read, or "" if it has no
+// charset.
 func metaCharset(z *tokenizer) string {
 	if z.has(charsetName) {
 		return z.value(charsetName)
@@ -207,8 +209,8 @@ func xmlEncoding(body []byte) string {
 	return label
 }
 
-// styleCharset returns the label of the @charset at the start of a style sheet, or "". @charset
-// is not a rule but a fixed sequence of bytes.
+// styleCharset returns the label of the encoding in the @charset at the start of a style sheet,
+// or "". @charset is not a rule but a fixed sequence of bytes.
 func styleCharset(body []byte) string {
 	rest, ok := bytes.CutPrefix(body[:min(len(body), 1024)], []byte(`@charset "`))
 	if !ok {
@@ -232,9 +234,9 @@ func isUTF8(body []byte) bool {
 	return utf8.Valid(body) && !bytes.Contains(body, []byte("\x1b$"))
 }
 
-// guess returns the encoding that the detector finds most likely, or nil if the detector's
+// guess returns the encoding that the package chardet finds most likely, or nil if its
 // confidence is very low. If several encodings have the same confidence, guess returns UTF-8,
-// or the first by name. The detector itself would return the encoding that it has computed
+// or the first by name. The package itself would return the encoding that it has computed
 // first.
 func guess(body []byte) (encoding.Encoding, string) {
 	const enough, likely = 64 << 10, 10

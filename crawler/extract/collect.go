@@ -12,14 +12,14 @@ type collector struct {
 	most, mostBytes int // limits of the number of links and of size
 }
 
-// A found is a reference as written in the document.
+// A found is a reference as the document contains it, before it is resolved to a URL.
 type found struct {
 	raw, where, rel, lang string
 	hop                   frontier.Hop
 }
 
 // newCollector returns a collector of references that are relative to base. encode converts the
-// queries of the references to their encoding.
+// queries of the references to the encoding of the document; nil: UTF-8.
 func newCollector(base frontier.URL, encode func(string) string) collector {
 	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
 }

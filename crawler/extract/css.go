@@ -10,9 +10,9 @@ import (
 
 // CSS parses a style sheet in UTF-8 that was fetched from u. It finds references by the tokens
 // of CSS Syntax Level 3: each url() and src(), the strings of image-set(), and @import at the
-// start of a rule. All references have HopEmbed. The conditions of at-rules (@supports,
-// @namespace) load nothing and are left out. Queries are in UTF-8 even if the sheet was not
-// (CSS Values Level 4, section 4.5).
+// start of a rule. The Hop of all references is frontier.HopEmbed. The conditions of at-rules
+// (@supports, @namespace) load nothing and are left out. Queries are in UTF-8 even if the style
+// sheet was in another encoding (CSS Values Level 4, section 4.5).
 func CSS(body []byte, u frontier.URL, _ Options) Document {
 	c := newCollector(u, nil)
 	for raw, kind := range styleRefs(string(body)) {
@@ -51,7 +51,7 @@ func styleRefs(css string) iter.Seq2[string, string] {
 type styleScanner struct {
 	css     string
 	pos     int
-	open    []byte // open brackets, and imageSet
+	open    []byte // the open brackets; image-set() has the value imageSet
 	fresh   bool   // a rule can begin here
 	want    string // kind of the reference that can come next
 	prelude bool   // between an at-keyword and its block
@@ -60,8 +60,8 @@ type styleScanner struct {
 	stopped bool
 }
 
-// imageSet is the value in open for the bracket of image-set(), a function whose strings are
-// URLs.
+// imageSet is the value in styleScanner.open for the bracket of image-set(), a function whose
+// strings are URLs.
 const imageSet = 'i'
 
 // next moves past one token.
@@ -100,8 +100,8 @@ func (s *styleScanner) next() {
 	case s.startsName(s.pos):
 		s.identLike(want)
 	case decimal(c) || c == '#':
-		// A unit is a part of its number, and the name after a "#" is a part of its hash.
-		// Neither is the name of a function.
+		// A unit is a part of its number, and the name after a "#" is a part of its hash. So a
+		// bracket after one of them does not begin a function.
 		s.pos = s.nameEnd(s.pos + 1)
 	default:
 		s.pos++
@@ -161,7 +161,7 @@ func (s *styleScanner) pop(bracket byte) {
 }
 
 // identLike reads a name and, if a bracket follows, the start of a function or a URL (section
-// 4.3.4). want is the kind of the reference that can come here.
+// 4.3.4). want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) identLike(want string) {
 	name := s.name()
 	if s.pos == len(s.css) || s.css[s.pos] != '(' {
@@ -189,7 +189,8 @@ func (s *styleScanner) identLike(want string) {
 	s.open = append(s.open, bracket)
 }
 
-// wanted returns the kind of a URL at this place, or "" if the URL is not loaded.
+// wanted returns the kind of the URL that comes next, or "" if the URL is in a condition and is
+// not loaded. want is the kind that is expected here, or "".
 func (s *styleScanner) wanted(want string) string {
 	if want == "" && !s.prelude {
 		return urlKind
@@ -403,7 +404,7 @@ func isLineEnd(c byte) bool { return c == '\n' || c == '\r' || c == '\f' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || isLineEnd(c) }
 
-// styleNames are the bytes that names may contain. A NUL is read as U+FFFD.
+// styleNames tells which bytes a name in CSS may contain. A NUL is read as U+FFFD.
 var styleNames = func() (in [256]bool) {
 	for i := range in {
 		c := byte(i)

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A source is an attribute that contains a reference or a list of images.
+// A source is an attribute of an HTML element that contains a URL or a list of images.
 type source struct {
 	from  name
 	where string
@@ -18,8 +18,8 @@ const (
 	shows = frontier.HopEmbed
 )
 
-// sourcesOf are the sources of each HTML element that need no further check. Their order is the
-// order of the links that are found.
+// sourcesOf are the sources of each HTML element whose URLs need no further check. The links of
+// an element are found in this order.
 var sourcesOf = [tagCount][]source{
 	aTag:          {{hrefName, "a/href", leads}},
 	areaTag:       {{hrefName, "area/href", leads}},
@@ -61,8 +61,8 @@ var sourcesOf = [tagCount][]source{
 	thTag:    {{backgroundName, "th/background", shows}},
 }
 
-// foreign handles a tag of SVG or MathML. SVG has links and embedded resources. Both have style
-// attributes.
+// foreign handles a tag of SVG or MathML. Only SVG has links and embedded resources. SVG and
+// MathML have style attributes.
 func (s *scanner) foreign() {
 	if s.space == svgSpace {
 		switch s.z.tag {
@@ -98,14 +98,15 @@ func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 		from, where = xlinkName, whereX
 	}
 	if hop == shows && strings.HasPrefix(strings.TrimLeft(s.z.value(from), blanks), "#") {
-		return // a part of the document itself
+		return // a URL such as #a names a part of the document itself
 	}
 	s.refer(&source{from, where, hop})
 }
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// In XHTML the element is empty. In HTML the slash is ignored.
+		// The tag ends with a slash. In XHTML the element is then empty. In HTML the slash is
+		// ignored.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return
@@ -181,7 +182,7 @@ func isFolded(text string) bool {
 }
 
 // late adds the references of data-bg and data-background-image. Any element can have these
-// attributes, from which scripts load resources late.
+// attributes, from which scripts load images later than the page itself.
 func (s *scanner) late() {
 	const late = 1<<dataBgName | 1<<dataBackgroundName
 	if s.z.set&late == 0 {
@@ -192,8 +193,9 @@ func (s *scanner) late() {
 	s.lateBackground(dataBackgroundName, name+"/data-background-image")
 }
 
-// lateBackground adds the references of an attribute for backgrounds. Some scripts read a URL
-// from it, and other scripts a value of background-image, which contains URLs.
+// lateBackground adds the references of the attribute from, which names backgrounds. Some
+// scripts read the attribute as a URL, and other scripts as a value of background-image, which
+// contains URLs.
 func (s *scanner) lateBackground(from name, where string) {
 	const function = "url("
 	if !s.z.has(from) {
@@ -215,7 +217,7 @@ func (s *scanner) lateBackground(from name, where string) {
 // name, because pages can invent any name.
 func (s *scanner) nameOfElement() string {
 	if s.z.tag == imgTag && s.space == htmlSpace {
-		return "img" // also for the tag image
+		return "img" // also for <image>, which HTML reads as <img>
 	}
 	if name := s.z.elementName().String(); name != "" {
 		return name
@@ -223,8 +225,8 @@ func (s *scanner) nameOfElement() string {
 	return "*"
 }
 
-// nested returns the hop of an object or embed element. An HTML document is linked, as in a
-// frame. Any other resource is embedded.
+// nested returns the kind of link (frontier.Hop) of an object or embed element. An HTML
+// document is linked, as in a frame. Any other resource is embedded.
 func (s *scanner) nested() frontier.Hop {
 	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
 	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {
@@ -271,11 +273,11 @@ func linked(rel string) bool { return linkHop(rel) == leads }
 // shown reports whether a document embeds the target of a link with this rel.
 func shown(rel string) bool { return linkHop(rel) == shows }
 
-// linkHop returns the hop of a link with this rel. It returns zero if the link leads neither to
-// another document nor to an embedded resource. It knows the link types of HTML (section
-// 4.6.7), those of HTML 4 (section 6.12), those of documentation generators, and those that
-// IANA registers for other versions and parts of a document. It leaves out shortlink, which
-// leads back to the same page.
+// linkHop returns the kind (frontier.Hop) of a link with this rel. It returns zero if the link
+// leads neither to another document nor to an embedded resource. It knows the link types of
+// HTML (section 4.6.7), those of HTML 4 (section 6.12), those of documentation generators, and
+// those that IANA registers for other versions and parts of a document. It leaves out
+// shortlink, which leads back to the same page.
 func linkHop(rel string) frontier.Hop {
 	var hop frontier.Hop
 	hint := false
@@ -301,7 +303,8 @@ func linkHop(rel string) frontier.Hop {
 	return hop
 }
 
-// refer adds the reference in an attribute of the tag that was read, if the tag has it.
+// refer adds the URL, or the list of images, in the attribute from.from of the tag that was
+// read, if the tag has that attribute.
 func (s *scanner) refer(from *source) {
 	if !s.z.has(from.from) || from.hop == shows && !s.z.embeds {
 		return
@@ -327,7 +330,7 @@ func (s *scanner) refer(from *source) {
 	}
 }
 
-// describe adds the rel, the language and the text of the link that was read to r.
+// describe adds to r the rel, the language and the text of the link whose tag was read.
 func (s *scanner) describe(r *ref) {
 	r.rel.start = len(s.said)
 	s.said = appendValue(s.said, s.z.raw(relName))

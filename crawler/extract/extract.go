@@ -60,8 +60,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Link is a URL that a document refers to. The links of one document share memory. If a URL
-// is kept for long, use frontier.URL.Clone.
+// A Link is a URL that a document refers to. The links of one document share memory. Use
+// frontier.URL.Clone for a URL that is kept for long, so that it does not keep that memory.
 type Link struct {
 	URL      frontier.URL
 	Where    string // element and attribute, as "a/href"
@@ -167,8 +167,8 @@ func HTML(body []byte, u frontier.URL, mediaType string, opts Options) Document 
 	return s.document(u, queryEncoder(opts.Charset))
 }
 
-// scan reads a document. within is the number of documents that contain it in a srcdoc. The
-// caller must release the scanner after it has used the results.
+// scan reads a document. within is the number of documents around it, if it is in the srcdoc of
+// an iframe. The caller must release the scanner after it has used the results.
 func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 	s := scanners.Get().(*scanner)
 	s.begin(body, mediaType, opts, within)
@@ -183,8 +183,9 @@ func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 // A span is a part of scanner.text or of scanner.said.
 type span struct{ start, end int }
 
-// A ref is a reference before the base is known, since the base may come after the reference.
-// In scanner.said, the bytes of Link.Lang and Link.Text follow rel. Their number is said.
+// A ref is a reference that is not resolved yet, since the base element may come after it. In
+// scanner.said, the bytes of Link.Lang and Link.Text follow those of rel. The field said is the
+// number of these bytes.
 type ref struct {
 	raw   span // in scanner.text
 	rel   span // in scanner.said
@@ -203,7 +204,7 @@ type scanner struct {
 	refs     []ref
 	within   int    // number of documents that contain this document in a srcdoc
 	text     []byte // the raw references of refs
-	said     []byte // texts that the links keep, in one string
+	said     []byte // rel, Link.Lang and Link.Text of refs, one after another
 	found    Document
 	hasBase  bool
 	titled   bool
@@ -214,7 +215,7 @@ type scanner struct {
 // scanners keeps unused scanners, which are large.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// Limits of the memory that is kept for the next document.
+// Limits of the memory that an unused scanner keeps for the next document.
 const (
 	maxKeptRefs  = 1 << 10
 	maxKeptBytes = 64 << 10
@@ -253,7 +254,7 @@ func (s *scanner) run() {
 	}
 }
 
-// room reports whether one more reference may be added.
+// room reports whether one more reference may be added to s.refs.
 func (s *scanner) room() bool {
 	if len(s.refs) == MaxLinks {
 		s.found.Cut = true

@@ -45,9 +45,9 @@ type feed struct {
 	of string // the element that is read: "feed", "item" or "entry"
 
 	x         *xmlScanner
-	within    string       // the open element of an image or a person; "" outside of both
+	within    string       // the element that is open and describes an image or a person; "" outside of both
 	collected string       // the element whose text is collected
-	base      frontier.URL // base of the element that began last
+	base      frontier.URL // base for the references of the element that began last
 }
 
 func (f *feed) xml(x *xmlScanner) {
@@ -76,7 +76,8 @@ func (f *feed) start(name string) {
 	case "author", "contributor":
 		f.within = name
 	case "image":
-		// RSS 1.0 has two elements named image. The image of iTunes has an attribute.
+		// RSS 1.0 has two elements named image. The image of iTunes podcasts has its URL in
+		// href.
 		if f.within = name; f.x.attr("href") != "" {
 			f.embed(f.x.attr("href"), name)
 		}
@@ -155,7 +156,7 @@ func (f *feed) collect(name string) {
 	f.x.collect()
 }
 
-// handleText handles the text of the element that was collected.
+// handleText handles the text of the element f.collected, which has ended.
 func (f *feed) handleText() {
 	name := f.collected
 	if name == "" {
@@ -208,9 +209,9 @@ func (f *feed) add(r found) {
 	f.full = !f.c.addTo(f.base, r)
 }
 
-// leadsOn reports whether a link of Atom leads to a document. It knows the types of link
-// elements, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005,
-// sections 3 and 4).
+// leadsOn reports whether a link of Atom with this rel leads to a document. It knows the types
+// of link elements in HTML, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4;
+// RFC 5005, sections 3 and 4).
 func leadsOn(rel string) bool {
 	rel = strings.ToLower(rel)
 	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {

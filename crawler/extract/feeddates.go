@@ -14,8 +14,8 @@ type dates struct {
 	changed time.Time // when the item was changed; zero if that is not known
 
 	ttl       time.Duration // RSS 2.0: how long the feed may be cached
-	period    time.Duration // syndication module of RSS 1.0: updatePeriod,
-	frequency uint64        // and updateFrequency, the changes in that period
+	period    time.Duration // syndication module of RSS 1.0: updatePeriod
+	frequency uint64        // syndication module of RSS 1.0: updateFrequency, the number of changes in period
 }
 
 func (f *feed) beginItem() { f.item, f.first, f.changed = true, len(f.c.doc.Links), time.Time{} }
@@ -60,7 +60,7 @@ func (f *feed) date(text string, changed bool) {
 // maxTTL is the longest ttl that is accepted, in minutes.
 const maxTTL = 366 * 24 * 60
 
-// rhythm handles an element about how often the feed changes.
+// rhythm handles an element, such as ttl or updatePeriod, that says how often the feed changes.
 func (f *feed) rhythm(name, text string) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	switch name {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// maxJSONPath is the largest nesting depth at which a JSON Feed has links.
+// maxJSONPath is the largest number of open objects and arrays at which a string of a JSON Feed
+// is read as a link.
 const maxJSONPath = 6
 
 // A jsonLevel is an open object or array.

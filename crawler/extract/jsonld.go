@@ -32,21 +32,22 @@ const (
 	contextKey
 )
 
-// A dataReader reads a data block to find strings that are the value of a key url, or are in a
-// list that is the value of such a key. It continues after errors that a JSON parser refuses,
-// because blocks with an extra comma or a comment are common.
+// A dataReader reads a data block, a script element with JSON-LD. It finds strings that are the
+// value of a key url, or are in a list that is the value of such a key. It continues after
+// errors that a JSON parser refuses, because blocks with an extra comma or a comment are
+// common.
 //
 // It does not read the values of @id, which identify things and need not be addresses, or those
 // of @context, which define names.
 type dataReader struct {
 	text  []byte
 	open  []dataValue
-	key   dataKey // of the next value
+	key   dataKey // the key of the next value
 	found []dataURL
 	urls  []int // indexes in found of the URLs of the open objects
 }
 
-// A dataURL is a value of url.
+// A dataURL is a value of the key url in a data block.
 type dataURL struct {
 	raw string
 	hop frontier.Hop
@@ -60,7 +61,7 @@ type dataValue struct {
 	urls  int  // length of dataReader.urls when the object or list began
 }
 
-// jsonLD adds the references of a data block.
+// jsonLD adds the references of a data block, a script element with JSON-LD.
 func (s *scanner) jsonLD(text []byte) {
 	d := dataReader{text: text[:min(len(text), maxDataBytes)]}
 	for at := 0; at < len(d.text) && at >= 0; {
@@ -126,7 +127,8 @@ func (d *dataReader) end() {
 	d.open = d.open[:len(d.open)-1]
 }
 
-// literal reads the string at the offset at. It returns an offset like token.
+// literal reads the string at the offset at. It returns the offset after the string, or -1 if
+// the rest of the block is not read.
 func (d *dataReader) literal(at int) int {
 	end := stringEnd(d.text, at+1)
 	if end < 0 {

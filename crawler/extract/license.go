@@ -26,7 +26,7 @@ func isLicense(rel string) bool {
 	return slices.ContainsFunc(strings.Fields(rel), func(t string) bool { return strings.EqualFold(t, "license") })
 }
 
-// terms adds a license document that is a part of the page itself.
+// terms adds text, a license document that is a part of the page itself.
 func (s *scanner) terms(text []byte) {
 	if len(s.found.Terms) < maxLicenses {
 		text = []byte(unwrapped(string(text)))
@@ -55,8 +55,8 @@ func (s *scanner) licenseElement() {
 	}
 }
 
-// takeLicenses resolves the references that licenseElement has added. It is called after the
-// base is known.
+// takeLicenses resolves raw, the references that licenseElement has added. It is called when
+// the base of the document is known.
 func (d *Document) takeLicenses(raw []string) {
 	for _, href := range raw {
 		if u, err := d.Resolve(href); err == nil && len(u.String()) <= maxLicenseURL {

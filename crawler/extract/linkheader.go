@@ -58,7 +58,8 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 	return c.document()
 }
 
-// A linkValue is one link of a field. If a parameter is repeated, the first one counts.
+// A linkValue is one link of a Link header field. If a parameter is repeated, the first one
+// counts.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string
@@ -66,7 +67,8 @@ type linkValue struct {
 	version        bool // a parameter describes the version of the page that the link leads to
 }
 
-// about reports whether the link starts from the page itself or from a part of it.
+// about reports whether the anchor of the link, the URL that the link starts from, is u or a
+// part of u.
 func (l linkValue) about(u frontier.URL) bool {
 	if l.anchor == nil {
 		return true

@@ -56,7 +56,7 @@ var traitsOf = func() map[atom.Atom]traits {
 }()
 
 // find returns the index of the innermost open HTML element with that name. It returns -1 if
-// there is no such element, or if an element that ends the search comes first.
+// there is no such element, or if an element for which ends returns true comes first.
 func (o *openElements) find(name elementName, ends func(element) bool) int {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		e := o.stack[i]
@@ -294,7 +294,8 @@ func (o *openElements) endHTML(name elementName) {
 	}
 }
 
-// reaches reports whether a search for an element that is not open ends within the stack.
+// reaches reports whether a search that stops at an element for which ends returns true needs
+// only the elements in the stack: the stack has such an element, or has all open elements.
 func (o *openElements) reaches(ends func(element) bool) bool {
 	return o.whole || slices.ContainsFunc(o.stack, ends)
 }

@@ -21,7 +21,7 @@ func newMarkup(body []byte, mediaType string, embeds bool) markup {
 }
 
 // next reads the next start tag, and reports whether there is one. It also returns false if the
-// stack of open elements is lost.
+// stack of open elements is lost (openElements.lost).
 func (m *markup) next() bool {
 	for !m.open.lost {
 		switch m.z.next() {
@@ -53,9 +53,9 @@ func (m *markup) next() bool {
 //
 // Outside of SVG and MathML the stack is empty and costs nothing. In rare cases an end tag
 // inside SVG or MathML closes elements outside, such as </div> in <div><svg></div>. Which
-// elements it closes depends on the tags before. Then the stack is lost. The document must be
-// read once more with whole set, which keeps all open elements. HTML opens formatting elements
-// again if their own end tag is missing. The stack does not.
+// elements it closes depends on earlier tags, which are not in the stack. Then lost is set, and
+// the document must be read once more with whole set, which keeps all open elements. HTML opens
+// formatting elements again if their own end tag is missing. The stack does not.
 type openElements struct {
 	whole bool
 	lost  bool
@@ -63,7 +63,7 @@ type openElements struct {
 
 	stack     []element
 	beyond    int  // number of open elements beyond maxOpen
-	templates int  // number of open templates that began before the stack
+	templates int  // number of open templates that began while the stack was empty
 	form      bool // a form is open, so another form cannot begin
 }
 
@@ -90,7 +90,8 @@ const (
 	mathSpace
 )
 
-// tracks reports whether tags without links matter to the stack.
+// tracks reports whether every tag must be passed to the stack, and not only those that begin
+// or end SVG, MathML or a template.
 func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
 
 // foreign reports whether the innermost open element belongs to SVG or MathML.

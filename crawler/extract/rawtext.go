@@ -2,8 +2,8 @@ package extract
 
 import "bytes"
 
-// readRawText moves to the end tag of the element with raw text, or to the end of the input. It
-// returns the text that it has passed.
+// readRawText moves to the end tag of the element z.rawText, whose content is only text, or to
+// the end of the input. It returns the text that it has passed.
 func (z *tokenizer) readRawText() []byte {
 	start := z.pos
 	element := z.rawText
@@ -64,7 +64,7 @@ func (z *tokenizer) skipScript() {
 }
 
 // skipEscapedScript is skipScript after "<!--". It returns true at the end tag of the script.
-// It returns false at the end of the escape, or at the end of the input.
+// It returns false after "-->", or at the end of the input.
 func (z *tokenizer) skipEscapedScript(element string) bool {
 	dashes, inner := 2, false // the number of dashes before pos, and whether pos is in a script inside the script
 	for z.pos < len(z.buf) {

@@ -68,7 +68,7 @@ func isFeed(root string) bool { return root == "rss" || root == "feed" || root =
 
 func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
 
-// maxRootName is the number of bytes that are read of a root name, including its prefix.
+// maxRootName is how many bytes of the name of the root element are read, including its prefix.
 const maxRootName = 64
 
 // rootNames are the root names that determine the kind of a document.
@@ -139,7 +139,8 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	return d, true
 }
 
-// entry adds the links of an entry. It returns false if no more links are accepted.
+// entry adds the links of one entry of a sitemap. It returns false if no more links are
+// accepted.
 func (c *collector) entry(e SitemapEntry, opts Options) bool {
 	hop := frontier.HopLink
 	if e.Index {

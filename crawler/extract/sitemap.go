@@ -28,7 +28,8 @@ const (
 // in a Document.
 const maxSitemapLinkBytes = 8 << 20
 
-// maxExtras is the largest number of alternates of one entry, and the largest number of embeds.
+// maxExtras is the largest number of alternates of one entry of a sitemap, and also of its
+// embeds.
 const maxExtras = 1_000
 
 // Errors that a *SitemapError wraps.
@@ -43,7 +44,7 @@ var (
 type SitemapError struct {
 	URL     frontier.URL // of the sitemap
 	Entries int          // number of entries before the error
-	Err     error        // an error above, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
+	Err     error        // one of the errors above, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
 }
 
 func (e *SitemapError) Error() string {
@@ -292,7 +293,7 @@ func (s *sitemap) collect(name string) {
 	s.x.collect()
 }
 
-// handleText handles the text of the element that was collected.
+// handleText handles the text of the element s.of, which has ended.
 func (s *sitemap) handleText() {
 	if s.of == "" {
 		return
@@ -337,7 +338,8 @@ func (s *sitemap) handleText() {
 	}
 }
 
-// locate sets the location of the entry, unless the entry already has one.
+// locate sets the location of the current entry to raw, unless the entry already has a
+// location.
 func (s *sitemap) locate(raw, where string) {
 	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
 		return

@@ -1,7 +1,7 @@
 package extract
 
-// maxWithin is how deep documents may be nested in srcdoc. Each document is read once more for
-// each document around it.
+// maxWithin is how deep documents may be nested in the srcdoc of an iframe. A nested document
+// is read once more for each document around it.
 const maxWithin = 3
 
 // inner adds the links of the document in the srcdoc of the iframe whose tag was read. The

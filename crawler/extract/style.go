@@ -25,7 +25,7 @@ func (s *scanner) styleSheet(css string) {
 }
 
 // styleAttribute adds the references in the style attribute of the tag that was read. The
-// attribute has declarations and no rules (CSS Style Attributes, section 3), so all references
+// attribute has declarations and no rules (CSS Style Attributes, section 3), so all its URLs
 // are in parentheses.
 func (s *scanner) styleAttribute() {
 	if !s.z.has(styleName) || !bytes.ContainsAny(s.z.raw(styleName), "(&") {

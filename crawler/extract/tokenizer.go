@@ -13,9 +13,9 @@ type tokenizer struct {
 	// none. The scanner clears it for elements of SVG and for empty elements of XML.
 	rawText string
 	cdata   bool // CDATA sections are possible, as in SVG and MathML
-	embeds  bool // find embedded resources, too, which any tag can have
+	embeds  bool // also keep the attributes of embedded resources, which any tag can have
 
-	// The tag that was read. Only attributes that matter are kept.
+	// The tag that was read. Only the attributes that have a constant of type name are kept.
 	tag    tag
 	name   value
 	attrs  int // offset of its attributes
@@ -36,7 +36,7 @@ const (
 
 type tag uint8
 
-// The tags that matter: those with links, and those with raw text.
+// The tags that the tokenizer tells apart: those with links, and those with raw text.
 const (
 	otherTag tag = iota
 	aTag
@@ -81,7 +81,7 @@ const (
 	tagCount
 )
 
-// A name is an attribute that matters.
+// A name is the name of an attribute that the tokenizer keeps.
 type name uint8
 
 const (
@@ -109,7 +109,7 @@ const (
 	altName
 	srcdocName
 
-	// Attributes from which scripts load resources late.
+	// Attributes from which scripts load resources later than the page itself.
 	dataSrcName
 	dataSrcsetName
 	dataOriginalName
@@ -239,7 +239,7 @@ func (z *tokenizer) readStartTag() tokenKind {
 }
 
 // readName reads the name of a tag. raw is the name of the element if it has raw text, and ""
-// otherwise. The elements noscript and noframes have none, since this reader has neither
+// otherwise. The elements noscript and noframes have no raw text, since this reader has neither
 // scripts nor frames.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
@@ -253,7 +253,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 		return otherTag, ""
 	}
 	for i, c := range z.buf[start:z.pos] {
-		lower[i] = c | 0x20 // the names that matter have only letters
+		lower[i] = c | 0x20 // the names in the switch below have only letters
 	}
 	switch string(lower[:n]) {
 	case "a":
@@ -340,8 +340,8 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	return otherTag, ""
 }
 
-// skipAttributes moves past the end of a tag. It returns false if the input ends before the
-// tag.
+// skipAttributes moves past the end of a tag. It returns false if the input ends before the end
+// of the tag.
 func (z *tokenizer) skipAttributes() bool {
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {
@@ -354,8 +354,8 @@ func (z *tokenizer) skipAttributes() bool {
 	return false
 }
 
-// readAttributes is like skipAttributes, but keeps the attributes that matter. If an attribute
-// is repeated, the first one counts.
+// readAttributes is like skipAttributes, but keeps the attributes that have a constant of type
+// name. If an attribute is repeated, the first one counts.
 func (z *tokenizer) readAttributes() bool {
 	z.set = 0
 	for z.pos < len(z.buf) {
@@ -453,8 +453,8 @@ func nameOf(key []byte) name {
 	return nameCount
 }
 
-// readAttribute reads an attribute. It also reads a slash, and returns it as an attribute
-// without a name.
+// readAttribute reads an attribute. It also reads a slash between attributes, and returns it as
+// an attribute without a name.
 func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
 	buf, i := z.buf, z.pos
 	start := i
@@ -530,7 +530,7 @@ func (z *tokenizer) selfClosing() bool {
 		return false
 	}
 	defer func() { z.pos = end }()
-	value := 0 // end of the last value if it has no quotes
+	value := 0 // offset of the end of the last value if the value has no quotes
 	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
 		value = 0
 		if _, v, quoted := z.readAttribute(); !quoted {

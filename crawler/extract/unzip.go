@@ -28,9 +28,9 @@ func (c *capped) Read(p []byte) (int, error) {
 
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) }
 
-// unzip returns the content of a sitemap. If a server compresses a compressed file, there are
-// two layers of gzip. Each layer has the same limit, since a layer may expand to nothing in the
-// next layer.
+// unzip returns the content of a sitemap, decompressed if it is compressed with gzip. If a
+// server compresses a compressed file, there are two layers of gzip. Each layer may have the
+// same number of bytes, since a large layer may decompress to nothing in the next layer.
 func unzip(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(&capped{r, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	for range 2 {

@@ -39,7 +39,7 @@ func TextDigest(body []byte, mediaType string) string {
 type visibleText struct {
 	sum   hash.Hash
 	buf   []byte
-	any   bool // something was written
+	any   bool // some text was written to sum
 	blank bool // a space comes before the next text
 }
 
@@ -106,10 +106,10 @@ func (t *visibleText) read(body []byte) {
 }
 
 // selfClosed reports whether a start tag is the whole element. In HTML, where foreign is false,
-// it never is.
+// a start tag is never the whole element.
 func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClosing() }
 
-// add adds a part of the text.
+// add adds text to the digest, with its white space folded.
 func (t *visibleText) add(text string) {
 	for text != "" {
 		if n := blankAt(text, 0); n > 0 {

@@ -20,8 +20,8 @@ type xmlScanner struct {
 	r          *bufio.Reader
 	err        error // error of the reader, except io.EOF
 	eof        bool
-	run        []byte // text before decoding
-	text       []byte // text since the call of collect
+	run        []byte // text that was read and is not decoded yet
+	text       []byte // decoded text since the call of collect
 	collecting bool
 	long       bool // text was longer than the limit
 	tag        []byte
@@ -29,8 +29,8 @@ type xmlScanner struct {
 	// The tag that was read.
 	prefix, name string // in lower case
 	attrs        []xmlAttr
-	ended        bool // the tag is <x/>, and its end comes next
-	again        bool // next returns the same end again
+	ended        bool // the tag is <x/>, so its end is the next token
+	again        bool // the next token is the same end again
 
 	depth int // number of open elements
 	bases []xmlBase
@@ -113,7 +113,7 @@ func (x *xmlScanner) next() xmlToken {
 
 func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c >= 0x80 }
 
-// collect starts to collect text.
+// collect starts to collect text, which collected returns.
 func (x *xmlScanner) collect() {
 	x.text, x.collecting, x.long = x.text[:0], true, false
 }
@@ -144,8 +144,8 @@ func (x *xmlScanner) readText() {
 	x.flush(true)
 }
 
-// flush adds the run to the text. If references is true, it decodes the references in the run.
-// A CDATA section has no references.
+// flush adds x.run to x.text. If references is true, it decodes the character references in
+// x.run. A CDATA section has no references.
 func (x *xmlScanner) flush(references bool) {
 	if x.collecting && len(x.run) > 0 {
 		if references {
@@ -157,7 +157,7 @@ func (x *xmlScanner) flush(references bool) {
 	x.run = x.run[:0]
 }
 
-// keep appends to the run.
+// keep appends part to x.run, unless no text is collected or the text is too long.
 func (x *xmlScanner) keep(part ...byte) {
 	if !x.collecting || len(part) == 0 {
 		return
@@ -348,8 +348,8 @@ func (x *xmlScanner) end() xmlToken {
 // base returns the base for references at this place (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves past the end of the element that was opened. It stops before the end of an element
-// around it if the name of that element is in holders.
+// skip moves past the end of the element that was opened last. It stops before the end of an
+// element around that element if holders contains the name of the outer element.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
 	for open > 0 {

@@ -20,9 +20,9 @@ type Hints struct {
 }
 
 // Hinted is a Policy that follows hints. A page is not fetched while its last answer is fresh.
-// A page with a short history is fetched as often as the hints say that it changes. Without
-// hints, and for pages with a longer history, Hinted follows Else. Hints are often wrong, so
-// Least and Most limit them.
+// A page with a short history is fetched as often as the hints say that it changes. For pages
+// without hints, and for pages with a longer history, Hinted follows the Policy Else. Hints are
+// often wrong, so the times that they suggest are limited to the range from Least to Most.
 //
 // A page is fetched at once if a sitemap or a feed reports that it has changed since its last
 // visit. Sitemaps and feeds themselves are fetched often. See Believer.
@@ -31,8 +31,8 @@ type Hinted struct {
 	Least, Most time.Duration
 }
 
-// enoughVisits is a number of visits, without the first. A page with that many visits has a
-// history that is better than a hint of how often the page changes.
+// enoughVisits is a number of visits, without the first. After so many visits, the history of a
+// page tells better than a hint how often the page changes.
 const enoughVisits = 3
 
 func (h Hinted) Next(v Visit) time.Duration {

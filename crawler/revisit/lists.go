@@ -18,14 +18,14 @@ type Believer interface {
 	Believes(list string) (least time.Duration, ok bool)
 }
 
-// Believes implements Believer. It believes all lists. A page is not fetched again before
+// Believes implements Believer. Hinted believes all lists. A page is not fetched again before
 // Least.
 func (h Hinted) Believes(string) (least time.Duration, ok bool) { return h.Least, true }
 
-// list returns the time until the next visit of a list. The time gets shorter each time the
-// list has changed. One request for a list gives information about many pages, so a list is
-// worth a request even if it changes very often. A list is not fetched before the time at which
-// it says that it changes.
+// list returns the time until the next visit of a list, which is a sitemap or a feed. The time
+// gets shorter each time the list has changed. One request for a list gives information about
+// many pages, so a list is worth a request even if it changes very often. If a list says how
+// often it changes (Hints.Every), it is not fetched more often.
 func (h Hinted) list(v Visit) time.Duration {
 	start := h.Least
 	if start <= 0 {
@@ -60,7 +60,7 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 		return d
 	}
 	slices.Sort(all)
-	middle := all[len(all)/2] // if more than half are alike, this is one of them
+	middle := all[len(all)/2] // if more than half of the dates are alike, middle is one of these
 	ones := 0
 	for _, t := range all {
 		if near(time.Unix(t, 0), time.Unix(middle, 0)) {

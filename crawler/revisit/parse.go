@@ -11,7 +11,7 @@ import (
 // Parse parses the text form of a policy:
 //
 //	fixed:7d            each page once in 7 days
-//	adaptive:1h-30d     sooner if it has changed, later if it has not
+//	adaptive:1h-30d     sooner if the page has changed, later if it has not
 //	rate:7d             by how often it changes: once in 7 days if it changes so often
 //	hints:7d            like rate, and by the hints of servers
 //

@@ -16,7 +16,7 @@ type Policy interface {
 // Longest is the longest time between two visits.
 const Longest = 10 * 365 * 24 * time.Hour
 
-// A Visit is a visit with the data about its page.
+// A Visit is one fetch of a page, with the data about the page that a Policy may use.
 type Visit struct {
 	History       // including this visit
 	Changed bool  // the page has changed since the visit before
@@ -75,14 +75,15 @@ type Fixed struct {
 
 func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
-// Adaptive is a Policy that fetches a page sooner if it has changed, and later if it has not.
-// It needs no history, and adapts if the page begins to change more or less often. But the
-// requests that it saves on other pages are spent on pages that change at each visit.
+// Adaptive is a Policy that shortens the pause before the next visit of a page if the page has
+// changed, and makes the pause longer if it has not changed. It needs no history, and adapts if
+// the page begins to change more or less often. But it spends the requests that it saves on
+// other pages on pages that change at each visit.
 type Adaptive struct {
 	Least, Most time.Duration // limits of the pause
 	Start       time.Duration // pause after the first visit; 0: the geometric mean of Least and Most
 	Sooner      float64       // factor of the pause if the page has changed; 0: 0.6
-	Later       float64       // factor if it has not; 0: 1.4
+	Later       float64       // factor of the pause if the page has not changed; 0: 1.4
 }
 
 func (a Adaptive) Next(v Visit) time.Duration {
@@ -118,13 +119,14 @@ func within(d float64, least, most time.Duration) time.Duration {
 	return min(max(time.Duration(d), least), most)
 }
 
-// Rate is a Policy that keeps as many copies fresh as its requests allow. It derives the pause
-// from the estimated rate of change, so that the last request for each page has the same worth.
-// A page that changes once in Mean is fetched once in Mean. A page that changes less often is
-// fetched less often. A page that changes more often is fetched more often, up to the rate at
-// which a copy is stale again at once. Above that rate, more requests are worth less than for
-// other pages. From about four changes in Mean on, no request is worth it, and the page is
-// fetched once in Most.
+// Rate is a Policy that keeps as many copies fresh as its requests allow. A copy is fresh until
+// its page changes. Rate derives the pause from the estimated rate of change, so that one more
+// request would gain the same freshness for each page. A page that changes once in Mean is
+// fetched once in Mean. A page that changes less often is fetched less often. A page that
+// changes more often is fetched more often, up to the rate at which a copy is stale again at
+// once. Above that rate, a request for the page gains less than a request for other pages. A
+// page that changes about four times in Mean or more often is fetched once in Most, because no
+// request for it gains enough.
 type Rate struct {
 	Mean        time.Duration
 	Least, Most time.Duration // limits of the pause; 0: Mean/10 and 10 Mean
@@ -152,25 +154,27 @@ func (r Rate) Next(v Visit) time.Duration {
 	return within(pause*float64(r.Mean), least, most)
 }
 
-// worthOfMean is the gain of one more request for a page that changes once in a unit and is
-// fetched once in a unit. See gain.
+// worthOfMean is the gain of one more request for a page that changes once in a unit of time
+// and is fetched once in that unit. See gain.
 var worthOfMean = gain(1, 1)
 
 // gain returns how much fresher one more request makes a page that changes at a rate and is
-// fetched at a frequency. A copy is fresh for this part of the time: frequency/rate * (1 -
-// exp(-rate/frequency)). The gain is the derivative of this part with respect to frequency.
+// fetched at a frequency. A copy is fresh until its page changes. That is this part of the
+// time: frequency/rate * (1 - exp(-rate/frequency)). The gain is the derivative of this part
+// with respect to frequency.
 func gain(rate, frequency float64) float64 {
 	x := rate / frequency
 	return (-math.Expm1(-x) - x*math.Exp(-x)) / rate
 }
 
-// bestPause returns the time between two visits of a page with this rate, for which one more
-// request gains as much as for other pages. ok is false if no request is worth it.
+// bestPause returns the time between two visits of a page with this rate of change, for which
+// one more request gains as much as worthOfMean. ok is false if any request for the page gains
+// less.
 func bestPause(rate float64) (pause float64, ok bool) {
 	if rate <= 0 {
 		return math.Inf(1), true
 	}
-	if 1/rate <= worthOfMean { // the limit of the gain of any request
+	if 1/rate <= worthOfMean { // no request for the page gains more than 1/rate
 		return 0, false
 	}
 	// The gain falls as the frequency grows. If the page hardly changes, the gain is small at

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A Body reads the content after a head, without its transfer coding. A complete body ends
-// with io.EOF, an incomplete one with io.ErrUnexpectedEOF, an error that wraps ErrProtocol,
-// or an error of the connection.
+// A Body reads the content of an answer, without its transfer coding. A complete body ends with
+// io.EOF, an incomplete one with io.ErrUnexpectedEOF, an error that wraps ErrProtocol, or an
+// error of the connection.
 type Body struct {
 	c    *Conn
 	done bool // the body was read to its end
@@ -19,16 +19,17 @@ type Body struct {
 
 	left    int64 // bytes that are not read yet, of the body or of the current chunk; -1: all bytes until the connection ends
 	chunked bool
-	behind  bool  // the line end after a chunk's content comes next, then the next size
+	behind  bool  // the line end after the content of a chunk comes next, then the size of the next chunk
 	bare    bool  // the line with the chunk size ended in LF alone; then the chunk may end in LF alone, too
-	excess  int64 // bytes that are not content, in addition to those that each chunk is allowed
+	excess  int64 // bytes that are not content, beyond those that each chunk may have for its size and line ends
 }
 
-// Close does not read the rest of the body. If there is any, the connection cannot be used
-// again.
+// Close does not read the rest of the body. If the body was not read to its end, the connection
+// cannot be used for another request.
 func (*Body) Close() error { return nil }
 
-// frame determines the length of the body (RFC 9112, section 6.3).
+// frame determines how long the body of the answer is (RFC 9112, section 6.3). If bodiless is
+// true, the answer has no body.
 func (c *Conn) frame(bodiless bool) error {
 	resp, h := &c.resp, c.resp.Header
 	resp.keep = keeps(resp) && !resp.odd
@@ -84,9 +85,9 @@ func keeps(resp *Response) bool {
 	return keeps && !closes
 }
 
-// countChunked returns how often a Transfer-Encoding names chunked. More than once means the
-// same as once. It fails for any other coding, because no request accepts one. Only identity is
-// ignored, because it changes nothing (RFC 2616, section 3.6).
+// countChunked returns how often the values of Transfer-Encoding name chunked. More than once
+// means the same as once. It fails for any other coding, because no request accepts one. Only
+// identity is ignored, because it changes nothing (RFC 2616, section 3.6).
 func countChunked(values []string) (n int, err error) {
 	for _, value := range values {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -142,8 +143,8 @@ func parseInt(s string, base int64) (n int64, ok bool) {
 	return n, s != ""
 }
 
-// Read implements io.Reader. If Read has content to return, it waits for no more bytes, except
-// for the end of the trailer section.
+// Read implements io.Reader. If Read has content to return, it does not wait for more bytes,
+// except for the end of the trailer section.
 func (b *Body) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -169,15 +170,15 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readContent reads from the rest of a body or a chunk.
+// readContent reads content of a body or a chunk that has b.left bytes left.
 func (b *Body) readContent(p []byte) (int, error) {
 	n, err := b.c.read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, unexpected(err)
 }
 
-// read reads into p, through the buffer if p is small. It never returns bytes together with
-// an error.
+// read reads into p, through the buffer of c if p is small. It never returns bytes together
+// with an error.
 func (c *Conn) read(p []byte) (int, error) {
 	if c.r == c.w {
 		if len(p) >= len(*c.buf) {
@@ -259,8 +260,8 @@ func (b *Body) nextChunk() error {
 	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
-	// Each chunk may have 16 bytes for its size and line ends. In addition, it may have twice
-	// as many bytes as its content.
+	// A chunk may have 16 bytes for its size and line ends, and twice as many bytes as its
+	// content. Bytes beyond these count as excess.
 	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
 	if b.excess > maxExcess {
 		return malformed("%w", errExcess)
@@ -295,9 +296,9 @@ func (b *Body) trailer() error {
 	}
 }
 
-// line reads a line and its end. most is the largest number of bytes of both together. line
-// returns the line without its end, which is CRLF, or LF alone if bare is set. The line is
-// valid until more is read. If the line is longer, the error wraps long.
+// line reads a line and its end. most is the largest number of bytes of both together. line is
+// returned without its end, which is CRLF, or LF alone if bare is true. It is valid until more
+// is read. If the line and its end are longer than most, the error wraps long.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

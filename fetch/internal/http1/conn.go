@@ -21,7 +21,7 @@ const (
 
 	maxInterim = 64       // interim answers before the final one
 	maxSize    = 4 << 10  // bytes of the line with the size of a chunk, including its extensions
-	maxExcess  = 16 << 10 // bytes of chunks that are not content, in addition to those that each chunk is allowed
+	maxExcess  = 16 << 10 // bytes of chunks that are not content, beyond those that each chunk may have for its size and line ends
 	maxTrailer = 16 << 10 // bytes of the trailer section
 	maxNothing = 100      // reads in a row that return no byte
 )
@@ -57,8 +57,8 @@ type Conn struct {
 	one  [1]byte
 }
 
-// bufferSize is the size of a buffer in bytes. Most heads fit in, with the beginning of the
-// page.
+// bufferSize is the size of a buffer in bytes. Most heads of answers fit into it, with the
+// beginning of the page.
 const bufferSize = 8 << 10
 
 // maxPooled is the size in bytes of the largest buffer that is kept for another exchange.
@@ -88,8 +88,9 @@ func (c *Conn) begin() {
 }
 
 // End ends the exchange. Afterwards, nothing that Receive and Head returned may be used, except
-// the fields. End reports whether another request may be sent. This is so if the answer was
-// read to its end, no byte followed it, and neither side wants to close the connection.
+// the fields. End reports whether another request may be sent. It returns true if the answer
+// was read to its end, no byte followed the answer, and neither side wants to close the
+// connection.
 func (c *Conn) End() (again bool) {
 	again = c.resp.keep && c.body.done && c.err == nil && c.r == c.w
 	if c.buf != nil && len(*c.buf) <= maxPooled {
@@ -151,8 +152,8 @@ func (c *Conn) pull(p []byte) (int, error) {
 	return 0, c.err
 }
 
-// unexpected returns err, or io.ErrUnexpectedEOF for the end of the connection within an
-// answer.
+// unexpected returns io.ErrUnexpectedEOF if err is io.EOF, because the connection then ended
+// within an answer. Otherwise it returns err.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -26,7 +26,7 @@ type Response struct {
 	Body   *Body
 
 	keep bool // the server keeps the connection open
-	odd  bool // a line of the head was not a field
+	odd  bool // the head had a line that was not a field
 }
 
 // Receive reads the answer up to its body. bodiless says that the request was HEAD: the answer
@@ -101,7 +101,7 @@ func (c *Conn) readHead(most int) error {
 	}
 }
 
-// cutOff returns the error of a head that ended early.
+// cutOff returns the error of a head whose reading ended early with err.
 func (c *Conn) cutOff(err error) error {
 	switch b := c.buffered(); {
 	case err != io.EOF:
@@ -156,7 +156,7 @@ func firstLine(b []byte) []byte {
 
 // parseStatus parses a status line (RFC 9112, section 4). The reason may be missing, with or
 // without the space before it. A version above 1.1 is read as 1.1, the version of the request
-// (RFC 9110, section 2.5), and one without a minor number as 1.0, as browsers do.
+// (RFC 9110, section 2.5). A version without a minor number is read as 1.0, as browsers do.
 func parseStatus(line []byte) (major, minor, status int, ok bool) {
 	if len(line) < 10 || !bytes.EqualFold(line[:5], []byte("HTTP/")) || !isDigit(line[5]) {
 		return 0, 0, 0, false
@@ -245,9 +245,9 @@ type fields struct {
 }
 
 // add adds a line, which may be folded. It skips a line without a colon, as browsers do,
-// because some programs print messages into the head. It also skips a line after the status
-// line that begins with white space (RFC 9112, section 2.2). add fails if another client could
-// take such a line for a field with the length of the body.
+// because some programs print messages into the head. It also skips a line that begins with
+// white space directly after the status line (RFC 9112, section 2.2). add fails if another
+// client could take such a skipped line for a field with the length of the body.
 func (p *fields) add(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	name = strings.TrimRight(name, " \t")
@@ -278,7 +278,7 @@ func (p *fields) add(line string) error {
 	return nil
 }
 
-// frames reports whether a field determines where the body ends.
+// frames reports whether the field named name determines where the body ends.
 func frames(name string) bool {
 	return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding")
 }
@@ -313,14 +313,15 @@ func hidden(value string) bool {
 
 func isControl(b byte) bool { return b < ' ' && b != '\t' || b == 0x7f }
 
-// replaced is clean for a value whose first control character is at the offset from.
+// replaced returns the same as clean, for a value whose first control character is at the
+// offset from.
 func replaced(value string, from int) string {
 	b := append(make([]byte, 0, len(value)), value[:from]...)
 	for i := from; i < len(value); i++ {
 		switch {
 		case value[i] == '\n':
 			b = append(bytes.TrimRight(b, " \t"), ' ')
-			for isBlank(value[i+1]) { // value is trimmed, so it does not end here
+			for isBlank(value[i+1]) { // value does not end with white space, so value[i+1] exists
 				i++
 			}
 		case isControl(value[i]):

@@ -17,7 +17,7 @@ type Line struct {
 
 	looking bool // Read does not wait
 	try     func(fd uintptr)
-	p       []byte // p is the buffer of try; n and err are its results
+	p       []byte // buffer that the function try fills; n and err are its results
 	n       int
 	err     error
 }
@@ -28,7 +28,7 @@ func NewLine(c net.Conn) *Line {
 	if at := c.LocalAddr(); at != nil {
 		l.inside = at.Network() == "pipe"
 	}
-	if tcp, ok := c.(*net.TCPConn); ok && canLook { // not a wrapper, which could buffer what it reads
+	if tcp, ok := c.(*net.TCPConn); ok && canLook { // a *net.TCPConn itself: a connection that wraps it could buffer what it reads
 		if raw, err := tcp.SyscallConn(); err == nil {
 			l.raw, l.try = raw, l.readNow
 		}
@@ -53,7 +53,7 @@ func (l *Line) Read(p []byte) (int, error) {
 	return l.n, err
 }
 
-// soon is how long a check takes if the system cannot read without waiting.
+// soon is how long a check for data waits if the system cannot read without waiting.
 const soon = 50 * time.Microsecond
 
 // readSoon reads the data that arrives within soon. It does not read from a pipe, which never
