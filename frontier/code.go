@@ -19,7 +19,7 @@ const (
 	RobotsUnreachable      // its site was given up: robots.txt could not be fetched
 	Failed                 // error after the last try; Detail names its class
 	SiteDead               // its site was given up: no answer, six times in a row
-	ScopeNarrowed          // put aside, until the scope changes again: the scope no longer includes it since it was queued
+	ScopeNarrowed          // put aside: the scope was changed after it was queued, and excludes it now
 	Waiting                // queued, and not due yet
 	// The owner refuses the purpose of the crawl. Fate.Detail is the statement; Fate.Status is
 	// 0 if there was no request.
