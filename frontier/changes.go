@@ -2,10 +2,10 @@ package frontier
 
 import "time"
 
-// Changes are the times of change of pages, from a sitemap or a feed.
+// Changes lists when pages were changed, as a sitemap or a feed says.
 type Changes struct {
-	Told  time.Time     // when the sitemap or feed was read; no entry becomes due before this time
-	Least time.Duration // the least time between the last end of an entry and its new Due
+	Told  time.Time     // when the sitemap or feed was read; Changes make no entry due before this time
+	Least time.Duration // the least time from an entry's last fetch to its new Due
 	Pages []Change      // if several are for the same entry, the latest counts
 }
 
@@ -16,10 +16,10 @@ type Change struct {
 	Time time.Time
 }
 
-// Due returns when e is due because its page was changed at the time changed. If the change
-// has no effect, ok is false: if e does not wait to be fetched again, was fetched after the
-// change, or is due no later than the returned time without the change. So each change
-// counts once.
+// Due returns when e becomes due because its page was changed at the time changed. It returns
+// ok false if the change has no effect. This is so if e does not wait to be fetched again, if e
+// was fetched after the change, or if e is already due at the new time or earlier. So each
+// change has an effect only once.
 func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
 	if !e.Again() || !changed.After(e.Visits.Last.Time) {
 		return time.Time{}, false

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Clock names a reason for which a site waits.
+// A Clock names a reason for which a site waits before its next request.
 type Clock string
 
-// The clocks of a site. The one with the latest time decides.
+// The clocks of a site. The site waits until the latest of their times.
 const (
 	NoClock         Clock = ""
 	OwnClock        Clock = "own"          // the delay of the crawl, or its delay for the site
@@ -30,7 +30,7 @@ const (
 	AgainClock      Clock = "again"        // the next entry is one to fetch again
 )
 
-// Bounds of the clocks.
+// Bounds of the times that the clocks set.
 const (
 	DefaultDelay   = time.Second
 	PublicFloor    = 200 * time.Millisecond // least own delay at public addresses
@@ -43,10 +43,9 @@ const (
 	maxRobotsFails = 3           // failed attempts at robots.txt until it is given up
 )
 
-// Clocks is the politeness state of one site. A crawl keeps it on disk, so that a
-// restart is as polite as a run without a restart. The zero value is for a site without a
-// request. After each request the method move sets Due. All other methods can only make Due
-// later.
+// Clocks is the politeness state of one site. A crawl keeps it on disk, so that a restart is as
+// polite as a run without a restart. The zero value is for a site that has had no request.
+// After each request the method move sets Due. All other methods can only make Due later.
 type Clocks struct {
 	Due      time.Time     // no request before this time
 	By       Clock         // the clock with the latest time, which set Due
@@ -90,8 +89,8 @@ func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	return gap, by
 }
 
-// Steady returns the pause after a request that did not fail, if the delay of the crawl
-// is own, and the clock that sets it.
+// Steady returns the pause after a request that did not fail, and the clock that sets this
+// pause. The parameter own is the delay that the crawl has set.
 func (c *Clocks) Steady(own time.Duration) (time.Duration, Clock) { return c.steady(own) }
 
 // move updates c after a request, and sets Due.
@@ -125,8 +124,8 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	c.Due, c.By = c.rest(site, own, trouble)
 }
 
-// rest returns when the next request is permitted if the last one ended with trouble, and the
-// clock that sets this time. The time counts from the end of the response.
+// rest returns when the next request is permitted after a request that ended with trouble, and
+// the clock that sets this time. The pause counts from c.Ended, the end of the response.
 func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
 	gap, by := c.steady(own)
 	rest := Clocks{Due: c.Ended.Add(gap), By: by}
@@ -142,8 +141,8 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 }
 
 // rested returns the end of the rest after the last request, without RobotsClock and
-// VisitTimeClock. c does not say whether the page or the site caused the last trouble, so
-// rested returns the longer rest.
+// VisitTimeClock. A rest is the pause of a site after a request. c does not say whether the
+// page or the site caused the last trouble, so rested returns the longer rest.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	due, _ := c.rest(site, own, PageTrouble)
 	if c.Failures > 0 && c.Strikes > 0 {
@@ -157,15 +156,15 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	return due
 }
 
-// raise moves Due to t if that is later.
+// raise moves c.Due to t, and c.By to by, if t is later than c.Due.
 func (c *Clocks) raise(t time.Time, by Clock) {
 	if t.After(c.Due) {
 		c.Due, c.By = t, by
 	}
 }
 
-// asked returns the pause before the next request, from the end of the last response to Due.
-// It returns 0 if there was no request.
+// asked returns the pause that the site needs before the next request: the time from the end of
+// the last response to Due. It returns 0 if there was no request.
 func (c *Clocks) asked() time.Duration {
 	if c.Ended.IsZero() || c.Due.IsZero() {
 		return 0
@@ -173,9 +172,10 @@ func (c *Clocks) asked() time.Duration {
 	return max(0, c.Due.Sub(c.Ended))
 }
 
-// backOff returns the rest after a number of strikes: 5 s, doubled with each strike up
-// to 1 h. Up to a quarter is added, so that sites that failed together do not become due
-// together. The added part depends only on site and strikes, so that it can be tested.
+// backOff returns how long a site rests after a number of strikes, which are failures of the
+// site: 5 s, doubled with each strike up to 1 h. Up to a quarter is added, so that sites that
+// failed together do not become due at the same time. The added part depends only on site and
+// strikes, so that it can be tested.
 func backOff(site Site, strikes int) time.Duration {
 	d := lastBackOff
 	if shift := strikes - 1; shift < 10 {

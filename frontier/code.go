@@ -7,46 +7,51 @@ import (
 )
 
 // A Code says in one word what became of a URL or a link: that it was fetched, or why it was
-// not. Fates, skips, lists, reports and JSON all use it.
+// not. Fates (see Fate), reports and the outputs in JSON all use it.
 type Code uint8
 
-// The codes. Those of fates are stored as numbers, so their order never changes.
+// The codes. Those of fates are stored as numbers, so their order must never change.
 const (
-	// Of fates. Undecided is the zero value: there is no fate yet.
+	// Codes of fates. Undecided is the zero value: there is no fate yet.
 	Undecided         Code = iota
 	Fetched                // the server answered; see Fate.Status
 	RobotsDisallowed       // a rule of robots.txt forbids it
 	RobotsUnreachable      // its site was given up: robots.txt could not be fetched
 	Failed                 // error after the last try; Detail names its class
 	SiteDead               // its site was given up: no answer, six times in a row
-	ScopeNarrowed          // put aside: the scope was changed after it was queued
+	ScopeNarrowed          // put aside: the scope was changed after it was queued, and excludes it now
 	Waiting                // queued, and not due yet
-	UseRefused             // the owner refuses the purpose of the crawl; Detail is the statement, Status is 0 if there was no request
-	OptedOut               // on the list of URLs that no crawl of this machine requests, or at a site that the crawl excludes; Detail says which
+	// The owner refuses the purpose of the crawl. Fate.Detail is the statement; Fate.Status is
+	// 0 if there was no request.
+	UseRefused
+	// It is on the list of URLs that no crawl of this machine requests, or at a site that the
+	// crawl excludes. Fate.Detail says which.
+	OptedOut
 
-	// Of queued URLs, with Waiting, RobotsUnreachable and SiteDead.
+	// Codes of queued URLs. Waiting, RobotsUnreachable and SiteDead are also used for these.
 	Queued       // it can be requested now
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
 	Excluded     // its site was excluded while the crawl ran
 
-	// Of links that did not bring their URL into the crawl, with OptedOut and UseRefused.
+	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also
+	// used for these.
 	OutOfScope
-	TooDeep          // too many links away from a seed
-	Filtered         // excluded by a pattern
-	NoFollow         // marked nofollow
+	TooDeep          // more links away from a seed than the crawl follows
+	Filtered         // excluded by a pattern of the settings
+	NoFollow         // the page or the link is marked nofollow
 	TooManyRedirects // redirected more often than the crawl follows
-	Trap             // looks like part of an endless space
+	Trap             // looks like part of an endless space of URLs, such as a calendar
 	RefusedByProgram // by a callback of the program
-	RequisitesOff    // it is a requisite, and the crawl fetches none
+	RequisitesOff    // it is a requisite (an image, script or style sheet), and the crawl fetches none
 	SitemapsOff      // it is a sitemap, and the crawl reads none
 	LinksOff         // it is a link of a page, and the crawl follows only sitemaps
-	Unknown          // nothing that is kept says why
+	Unknown          // nothing that the crawl has stored says why
 	endOfCodes
 )
 
-// codes has the name of each code, the words for it, and the names that earlier releases had
-// for it.
+// codes has for each code its name, words that describe it, and the names that earlier releases
+// had for it.
 var codes = [endOfCodes]struct {
 	name, words string
 	earlier     []string
@@ -78,9 +83,9 @@ var codes = [endOfCodes]struct {
 	Unknown:           {"unknown", "not in the crawl for a reason that is not kept", nil},
 }
 
-// Fates returns the codes of URLs that have entered a crawl, in the order in which lists and
-// reports show them. Excluded is not one of them: only a crawl that runs has it, and lists
-// call such URLs Queued.
+// Fates returns the codes of URLs that have entered a crawl, in the order in which reports show
+// them. Excluded is not among them: only a running crawl has it. After the run reports call
+// such URLs Queued.
 func Fates() []Code {
 	return []Code{
 		Fetched, RobotsDisallowed, UseRefused, Failed, ScopeNarrowed, OptedOut,
@@ -96,7 +101,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", uint8(c))
 }
 
-// Words returns what the code says, in words that follow "URLs" or "links".
+// Words returns a description of the code, as words that follow "URLs" or "links" in a
+// sentence.
 func (c Code) Words() string {
 	if c < endOfCodes {
 		return codes[c].words
@@ -107,7 +113,7 @@ func (c Code) Words() string {
 // MarshalText returns the name of the code.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads the name of a code. It also reads the names of earlier releases.
+// UnmarshalText reads the name of a code. It also accepts the names of earlier releases.
 func (c *Code) UnmarshalText(name []byte) error {
 	for i, known := range codes {
 		if known.name == string(name) || slices.Contains(known.earlier, string(name)) {
@@ -125,6 +131,6 @@ func codeNames() (names []string) {
 	return names
 }
 
-// Aside reports whether an entry with this fate is only put aside. An entry that is put aside
-// is queued again after the scope, or the list that excluded it, has changed.
+// Aside reports whether an entry with this fate is only put aside: it is queued again after the
+// scope, or the list that excluded it, has changed.
 func (c Code) Aside() bool { return c == ScopeNarrowed || c == OptedOut }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The kinds of commons: properties that several sites can share.
+// The kinds of commons. A common is a property that several sites can share.
 const (
 	byAddress = iota // a public address
 	byDomain         // a registrable domain
@@ -13,35 +13,36 @@ const (
 	kinds
 )
 
-// commons holds all commons of one kind. For each common it keeps how many turns are bound
-// to it, and when the next turn may start. Without commons, a server with a hundred sites
-// would get a hundred requests at once.
+// commons holds all commons of one kind: all addresses, all domains or all host names. For each
+// common it keeps how many turns are bound to it, which means that they use it, and when the
+// next turn may start. Without commons, a server with a hundred sites would get a hundred
+// requests at once.
 type commons struct {
 	clock Clock
-	gap   time.Duration      // between two promised starts; negative: there is no such clock
-	most  int                // turns at once
+	gap   time.Duration      // between two starts of turns at a common; negative: this kind has no clock
+	most  int                // largest number of turns that are bound to a common at the same time
 	all   map[string]*common // by address, domain or host name; only forget removes one
-	sweep int                // the length of all from which forget removes unused ones
+	sweep int                // when all has this length, forget removes the unused commons
 }
 
-// A common is one address, domain or host name.
+// A common is one address, domain or host name, and its clock.
 type common struct {
 	busy    int       // turns that are bound to it: enter adds one, leave removes one
-	from    time.Time // the start or end of a request, from which the pause up to free counts
-	free    time.Time // no turn may start before
-	next    time.Time // the first start that no site was promised
-	waiting []*site   // parked until a turn of this common ends; these sites are in no queue
+	from    time.Time // the start or end of the request from which the pause until free counts
+	free    time.Time // no turn may start before this time
+	next    time.Time // the first start that was not promised to a site
+	waiting []*site   // sites that are parked until a turn of this common ends; they are in no queue
 }
 
-// A part is the name of a site's common, and the start that the common has promised to the
-// site.
+// A part is the name of one common of a site, and the start that this common has promised to
+// the site. Promised starts keep the sites of a common in order.
 type part struct {
 	name  string // empty: the site has no common of this kind
 	start time.Time
 }
 
-// part returns what s shares with other sites by a kind of common clock: the last address of s,
-// its domain, or its host.
+// part returns the part of s in the commons of a kind: its last address, its domain or its host
+// name.
 func (f *Frontier) part(s *site, kind int) part {
 	p := part{start: s.work().starts[kind]}
 	switch {
@@ -55,7 +56,7 @@ func (f *Frontier) part(s *site, kind int) part {
 	return p
 }
 
-// promise stores the start that the common of a kind has promised to s.
+// promise stores the start that the common of the given kind has promised to s.
 func (s *site) promise(kind int, start time.Time) {
 	if s.doing != nil || !start.IsZero() {
 		s.atWork().starts[kind] = start
@@ -66,9 +67,9 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise sets own.start, to now or later. If own has no start yet, it gets the next one
-// that no site was promised. If the pause of c has become longer since an earlier promise,
-// the start is postponed to c.free.
+// promise sets own.start to the time when the site of own may start, now or later. If own has
+// no start yet, it gets the next start that was not promised to another site. If the pause of c
+// has become longer since an earlier promise, own.start moves to c.free.
 func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	if own.start.IsZero() {
 		own.start = now
@@ -82,8 +83,9 @@ func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	}
 }
 
-// admit reports whether the common of own permits a turn of s now. If not, admit either
-// parks s, because the common has its maximum of turns, or sets a later own.start.
+// admit reports whether the common that own names permits a turn of s now. If this common
+// already has its largest number of turns, admit parks s until one of them ends. Otherwise, if
+// the turn is not permitted yet, admit sets a later own.start.
 func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	if own.name == "" {
 		return true
@@ -98,7 +100,7 @@ func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	return !own.start.After(now)
 }
 
-// may returns a *NotYet if a turn may not be bound to the common of own now, or else nil.
+// may returns nil if a turn may be bound now to the common that own names, or else a *NotYet.
 func (cs *commons) may(own *part, now time.Time) error {
 	if own.name == "" {
 		return nil
@@ -114,8 +116,8 @@ func (cs *commons) may(own *part, now time.Time) error {
 	return nil
 }
 
-// enter binds a turn to the common of own, and returns the pause before the turn. Before it,
-// may must have permitted the turn.
+// enter binds a turn to the common that own names, and returns the pause of this common before
+// the turn. The caller must have called may before, and may must have returned nil.
 func (cs *commons) enter(own *part) (p Pause) {
 	if own.name == "" {
 		return p
@@ -129,16 +131,16 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold permits no start before the time free. The pause up to free counts from the time
-// from, which is the start or the end of a request.
+// hold permits no start at the common name before the time free. The pause until free counts
+// from the time from, which is the start or the end of a request.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends the binding of one turn and returns all sites that waited for it. One site
-// would not be enough, because it may have no entry left.
+// leave ends the binding of one turn to the common name, and returns all sites that were parked
+// until a turn ended. One site would not be enough, because it may have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -148,15 +150,16 @@ func (cs *commons) leave(name string, now time.Time) []*site {
 	return waiting
 }
 
-// kept returns the clock of a name in the form that a backlog keeps.
+// kept returns the clock of the common name in the form that a backlog stores.
 func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets a clock that an earlier run has kept. The pause ends at most one gap of this
-// run after now. If this run has no clock of this kind, restore does nothing.
+// restore sets the clock of the common name, which an earlier run has stored. The pause ends at
+// most one gap of this run after now. If this run has no clock of this kind, restore does
+// nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
-	if due.After(now.Add(cs.gap)) { // kept by a clock that ran ahead
+	if due.After(now.Add(cs.gap)) { // stored by a process whose wall clock was ahead
 		due = now.Add(cs.gap)
 	}
 	if due.After(now) {
@@ -173,8 +176,8 @@ func (cs *commons) get(name string) *common {
 	return c
 }
 
-// forget removes the commons that are not in use, if their number has doubled since the
-// last removal.
+// forget removes the commons that are not in use, but only if the number of commons has doubled
+// since the last removal.
 func (cs *commons) forget(now time.Time) {
 	if len(cs.all) < cs.sweep {
 		return
@@ -187,8 +190,8 @@ func (cs *commons) forget(now time.Time) {
 	cs.sweep = max(1024, 2*len(cs.all))
 }
 
-// served sets the address of a site, and whether it is public, which determine its
-// commons. It requires that mu is held.
+// served records the address at which s was served, and whether it is public. They determine
+// the commons of s. It requires that f.mu is held.
 func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	if s.public() != public {
 		s.begun().public = public
@@ -205,7 +208,7 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 }
 
 // bind binds t to the commons of its site. It requires that all these commons have permitted
-// the turn, and that mu is held.
+// the turn (see may), and that f.mu is held.
 func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {
@@ -219,8 +222,9 @@ func (t *Turn) bind(now time.Time) {
 	}
 }
 
-// unbind ends the bindings of t and queues the sites that waited for them. It requires
-// that mu is held, and that the clocks of the site have moved.
+// unbind ends the bindings of t to commons, and queues the sites that were parked until then.
+// It requires that f.mu is held, and that the clocks of the turn's site already include its
+// request.
 func (t *Turn) unbind(now time.Time) {
 	f := t.frontier
 	for i, name := range t.bound {
@@ -237,9 +241,9 @@ func (t *Turn) unbind(now time.Time) {
 	}
 }
 
-// keptCommon moves the clock of the domain, which counts from the end of a turn, and
-// returns the clocks of the address and the domain for the backlog. It requires that mu
-// is held.
+// keptCommon moves the clock of the domain, which counts from the end of a turn. It returns the
+// clocks of the address and the domain of t's site for the backlog. It requires that f.mu is
+// held.
 func (t *Turn) keptCommon(now time.Time) []CommonClock {
 	var clocks []CommonClock
 	f := t.frontier

@@ -5,24 +5,25 @@
 //
 //   - A [URL] is identified by its Key and requested as it was written.
 //   - A [Site] (scheme, host, port) has one set of [Clocks].
-//   - A [Turn] is the only right to talk to one site. At most one Turn per site
-//     is out, and none before the site is due. A Turn makes at most one
-//     request; Finish gives it back with its [Outcome].
-//   - A clock can only raise the delay; the latest decides, and the site keeps
-//     its name, so that a report can say what the site waits for.
+//   - A [Turn] is the only right to talk to one site. It is out until Finish ends it with
+//     its [Outcome]. At most one Turn per site is out, and none before the site is due. A
+//     Turn makes at most one request.
+//   - A clock can only make the delay longer. The clock with the latest time decides, and
+//     the site stores the name of this clock, so that a report can say what the site
+//     waits for.
 //   - Each entry that ends has exactly one [Fate].
 //
 // The life of an entry: Add puts it in the backlog, which drops entries that it has
-// seen; Next hands it out in a Turn when its site is due; Finish moves the
-// clocks, frees the site and submits the entry's fate. With Hold, Done submits the
-// fate: a caller can then handle the answer later, while the site continues. If the
+// seen; Next hands it out in a Turn when its site is due; Finish updates the
+// clocks, frees the site and submits the entry's fate. With [Outcome].Hold, Done submits
+// the fate: a caller can then handle the answer later, while the site continues. If the
 // process is killed before Done, the entry is still queued.
 //
-// A run ends when no turn is out, no entry is held and nothing falls due within the
-// patience, or when a limit is reached. With Options.Requisites, after a limit of pages
-// the images, scripts and style sheets of pages are still fetched. Add and Allow work
-// during a run, and not after its end. If [Limits].Open is set, only Stop ends the run;
-// Rest returns whether anything is under way.
+// A run ends when no turn is out, no entry is held and no entry falls due within
+// [Limits].Patience, or when a limit is reached. With Options.Requisites, after a limit of
+// pages the images, scripts and style sheets of pages are still fetched. Add and Allow
+// work during a run, and not after its end. If [Limits].Open is set, only Stop ends the
+// run; a [Rest] says whether anything is under way.
 //
 // # Slow sites
 //
@@ -71,7 +72,7 @@
 //   - url.go and site.go: URLs and sites
 //   - clock.go: when a site is due; past.go: the history of a site; kept.go: times
 //     that were kept over a restart
-//   - work.go: the state that only few sites have at a time
+//   - work.go: the state that only few sites have at the same time
 //   - queue.go, common.go and shared.go: what a site can wait for: its own time, the turn
 //     of another site, an address, a registrable domain or a host name that it shares with
 //     others, another process

@@ -19,15 +19,15 @@ var (
 	ErrStopped = errors.New("frontier: stopped")
 )
 
-// ending is the end of a run. Its fields are never reset, because callers of Next stop after
-// the end.
+// ending says how the run has ended, or that it has not. Its fields are never reset, because
+// callers of Next stop after the end.
 type ending struct {
-	broken bool  // the backlog has failed: no more Submits will settle
-	err    error // set once, by fail
+	broken bool  // the backlog has failed, so Submits that have not settled never will
+	err    error // the error that Next returns since the end; set once, by fail
 }
 
-// ended returns the error for the end of a run in which nothing is under way and nothing
-// falls due within the patience. It requires that mu is held.
+// ended returns the error for the end of a run in which nothing is under way and no entry falls
+// due within the patience (Limits.Patience). It requires that f.mu is held.
 func (f *Frontier) ended() error {
 	switch {
 	case f.closed:

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// A Hop says how a URL was found, in the letters of Heritrix.
+// A Hop is a letter that says how a URL was found. The letters are those of the crawler
+// Heritrix.
 type Hop byte
 
-// The hops. A seed has none.
+// The hops. A seed (a URL with which the crawl began) has no hop.
 const (
 	HopLink         Hop = 'L' // navigation: a, area, iframe, meta refresh
-	HopEmbed        Hop = 'E' // what a page needs to be shown
+	HopEmbed        Hop = 'E' // what a page needs to be shown: images, scripts, style sheets
 	HopRedirect     Hop = 'R' // Location of a 3xx answer
 	HopManifest     Hop = 'M' // sitemap
 	HopPrerequisite Hop = 'P' // robots.txt
@@ -27,23 +28,24 @@ type Entry struct {
 	URL    URL
 	Via    string    // URL of the page it was found on; empty for a seed
 	Hops   string    // path of Hop letters from the seed; empty for a seed
-	Tag    string    // the tag of the seed from which it was found
+	Tag    string    // the tag that the user gave to the seed from which it was found
 	Depth  int       // number of L hops
 	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
-	Same   URL       // the URL of the page as which the entry is treated; zero: URL. See Key
-	Apart  bool      // the entry is never treated as another page. See Key
+	Same   URL       // the URL of the page that this entry counts as, to avoid duplicates; zero: URL itself. See Key
+	Apart  bool      // the entry never counts as another page. See Key
 	Head   bool      // only its header is needed: it is requested with HEAD (RFC 9110, section 9.3.2)
 	ByGet  bool      // with Head: its server refuses HEAD, so it is requested with GET
 	Tries  int       // failed attempts so far
 	Due    time.Time // no request before; zero if only the site's clocks count
 	Visits *Visits   // of an entry that was fetched and will be fetched again; nil for others
-	ID     uint64    // the backlog's number for it within its site; zero until it was read
+	ID     uint64    // the backlog's number for it within its site; zero until it was read from the backlog
 }
 
-// Key returns the key that identifies the entry in a backlog. It is the key of Same, if Same
-// is set and has the site of URL, or else the key of URL. With Apart, the key is equal only to
-// that of another entry with Apart and the same URL. Apart is for a page that redirects to a
-// URL that is treated as the page itself, because this URL still has to be requested.
+// Key returns the key that identifies the entry in a backlog: the key of Same, if Same is set
+// and has the site of URL, or else the key of URL. With Apart, the key is equal only to the key
+// of another entry with Apart and the same URL. Apart is for an entry whose page redirects to a
+// URL that counts as the same page: this URL would otherwise be a duplicate, but it still has
+// to be requested.
 func (e *Entry) Key() string {
 	switch {
 	case e.Apart:
@@ -54,11 +56,11 @@ func (e *Entry) Key() string {
 	return e.Same.Key()
 }
 
-// apart is the beginning of keys with Apart. No URL begins with it.
+// apart is the first character of keys of entries with Apart. No URL begins with it.
 const apart = "="
 
-// Found returns the entry of a URL found on e by hop. Its rank is that of its depth, or
-// RequisiteRank for a Requisite. The target of a redirect has the Head of e.
+// Found returns the entry for u, a URL found on the page of e by hop. Its rank is that of its
+// depth, or RequisiteRank for a Requisite. The target of a redirect has the field Head of e.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
@@ -80,8 +82,8 @@ func (e Entry) Redirects() int {
 	return n
 }
 
-// Embeds returns how many E hops in a row led to e, not counting redirects: 1 for an
-// image of a page, 3 for a font of a style sheet that another style sheet imports.
+// Embeds returns how many E hops in a row led to e, without counting redirects: 1 for an image
+// of a page, 3 for a font of a style sheet that another style sheet imports.
 func (e Entry) Embeds() int {
 	run := e.Hops[len(strings.TrimRight(e.Hops, string([]byte{byte(HopEmbed), byte(HopRedirect)}))):]
 	return strings.Count(run, string(rune(HopEmbed)))
@@ -91,8 +93,8 @@ func (e Entry) Embeds() int {
 // which is needed to show a page. Its last hop, not counting redirects, is HopEmbed.
 func (e Entry) Requisite() bool { return e.Embeds() > 0 }
 
-// Sitemap reports whether e was named as a sitemap, by robots.txt or by a sitemap index:
-// its last hop, not counting redirects, is HopManifest.
+// Sitemap reports whether e was found as a sitemap, in robots.txt or in a sitemap index: its
+// last hop, without counting redirects, is HopManifest.
 func (e Entry) Sitemap() bool {
 	return strings.HasSuffix(e.Hops[:len(e.Hops)-e.Redirects()], string(rune(HopManifest)))
 }
@@ -103,9 +105,9 @@ func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 // FromSeed reports whether e is a seed or was reached from one only by redirects.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
-// RequisiteRank is the rank of requisites. They come before the pages that are found on the
-// same page, and after the seeds that were queued earlier.
+// RequisiteRank is the rank of requisites (Entry.Requisite). They are requested before the
+// pages that are found on the same page, and after the seeds that were queued earlier.
 const RequisiteRank = 0
 
-// RankOf returns the rank of an entry by its depth: entries near a seed come first.
+// RankOf returns the rank of a page by its depth, so that entries near a seed come first.
 func RankOf(depth int) uint8 { return uint8(max(0, min(depth, math.MaxUint8))) }

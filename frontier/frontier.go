@@ -12,41 +12,47 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options are the settings of a frontier. The zero value is polite. Patience, Rate, Limit
-// and MaxBytes are the initial Limits: Allow changes them.
+// Options are the settings of a frontier. The zero value is polite. Patience, Rate, Limit and
+// MaxBytes are only the initial limits: Allow changes them during a run (see Limits).
 type Options struct {
 	Delay       time.Duration // least pause of a site, after the end of a response; 0: DefaultDelay, -1: none
 	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, -1: no address clock
-	PerIP       int           // turns at once at a public address; 0: 2
+	PerIP       int           // largest number of turns at the same time at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
 	Lease       time.Duration // for Shared: the longest request, or the longest time between two calls of Received; 0: 3 minutes
-	Patience    time.Duration // a run ends when nothing falls due within it; 0: 2 min, -1: none, Forever: endless
-	Rate        rate.Limit    // requests per second, all sites together; 0: no limit
-	Limit       int           // pages of the whole crawl; 0: no limit
-	MaxBytes    int64         // of answers of the whole crawl; 0: no limit
-	MaxSite     Spent         // the budget of one site; 0: no limit
+	// The run ends if no entry falls due within this time. 0: 2 min, -1: no patience, Forever:
+	// the run waits for every entry.
+	Patience time.Duration
+	Rate     rate.Limit // requests per second, all sites together; 0: no limit
+	Limit    int        // pages of the whole crawl; 0: no limit
+	MaxBytes int64      // of answers of the whole crawl; 0: no limit
+	MaxSite  Spent      // the budget of one site; 0: no limit
 
 	// Requisites: after the limit of pages of the crawl or of a site is reached, the images,
-	// scripts and style sheets of its pages are still requested, if their rank is
+	// scripts and style sheets of pages fetched before are still requested, if their rank is
 	// RequisiteRank and no other limit is reached.
 	Requisites bool
 
-	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set if the
-	// backlog has entries that wait to be fetched again. These entries are requested even
-	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
-	// not answer is not given up, but rests for a day.
+	// Revisits: entries may be fetched again, see Outcome.Revisit. Revisits must be set if the
+	// backlog has entries that wait to be fetched again. These entries are requested even after
+	// the limit of pages is reached. Revisits also sets Requisites. With Revisits a site that
+	// does not answer is not given up, but rests for a day.
 	Revisits bool
 
-	// Site returns the limits of a site. Next and Hop call it before the first request to
-	// the site, with no lock held, so it must be safe for concurrent use. If Site is slow,
-	// only its caller waits; the other sites continue. The limits are used as long as the
-	// site is in memory. If Site returns an error, the frontier ends, as after an error of
-	// the backlog; no entry is lost. If Site is nil, all sites have the limits of Options.
+	// Site returns the limits of a site. Next and Hop call it before the first request to the
+	// site, with no lock held, so it must be safe for concurrent use. If Site is slow, only its
+	// caller waits; turns of other sites continue. The limits are used as long as the site is
+	// in memory. If Site returns an error, the run ends, as after an error of the backlog; no
+	// entry is lost. If Site is nil, all sites have the limits of Options.
 	Site func(Site) (SiteLimits, error)
 
-	ReadAhead int       // entries of a site that are kept in memory, at most 8; 0: 8
-	Restarted time.Time // when the crawl was last opened after a crash; each site rests its full pause from then; zero: never
+	// ReadAhead is how many entries of a site are read from the backlog and kept in memory, at
+	// most 8; 0: 8.
+	ReadAhead int
+	// Restarted is when the crawl was last opened after a crash. Each site rests its full pause
+	// from this time. Zero: there was no crash.
+	Restarted time.Time
 }
 
 // belowNone reports whether d is negative but not -1. Only -1 means "none", so that a wrong
@@ -54,7 +60,7 @@ type Options struct {
 func belowNone(d time.Duration) bool { return d < 0 && d != -1 }
 
 // check returns an error that names the first field with a negative value that is not
-// permitted, or nil.
+// permitted, or nil if there is no such field.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		field string
@@ -94,44 +100,44 @@ func orDefault(d, def time.Duration) time.Duration {
 	return max(d, 0)
 }
 
-// A Frontier hands out turns. It is safe for concurrent use.
+// A Frontier decides which URL is requested next. It hands out turns, which are rights to make
+// one request. It is safe for concurrent use.
 //
-// Any number of workers call Next and Finish; no other goroutine is needed. One of
-// the workers that wait in Next waits for the timer on behalf of all.
+// Any number of workers call Next and Finish; no other goroutine is needed. One of the workers
+// that wait in Next waits for the timer on behalf of all of them.
 type Frontier struct {
-	opts    Options // with defaults; never changed. The limits that Allow changes are in pace
-	backlog Backlog // called without mu, except by Hop
+	opts    Options // with defaults filled in; never changed. The limits that Allow changes are in pace
+	backlog Backlog // called without holding mu, except by Hop
 	opened  time.Time
-	unasked *past // of sites without a request
+	unasked *past // the past that sites without a request share; see unasked
 
-	// mu guards all fields below, and the fields of sites and commons, so that the
-	// places of sites, what they wait for and the sums change together. It is not
-	// held during Read and Submit of the backlog or while a goroutine waits. Hop calls
-	// State of the backlog with mu held, so that no other goroutine adds the same site
-	// to memory at the same time. While a turn has a site, only this turn reads the
-	// site's entries and moves its clocks. Any goroutine that holds mu may change the
-	// place of a site and its stock.
+	// mu guards all fields below, and the fields of sites and commons, so that the places of
+	// sites, what they wait for and the sums change together. mu is not held during Read and
+	// Submit of the backlog or while a goroutine waits. Hop calls State of the backlog with mu
+	// held, so that no other goroutine adds the same site to memory at the same time. While a
+	// turn has a site, only this turn reads the site's entries from the backlog and moves its
+	// clocks. Any goroutine that holds mu may change the place and the stock of a site.
 	mu sync.Mutex
 
-	// sites holds the sites that have queued entries, have a turn, or have completions that
-	// the backlog has not settled. All other sites are only in the backlog. Only learn and
-	// Hop add a site, and only leave removes one. site.place says in which queue a site is.
+	// sites holds the sites that have queued entries, have a turn, or have completions that the
+	// backlog has not settled. All other sites are only in the backlog. Only learn and Hop add
+	// a site to the map, and only leave removes one. site.place says in which queue a site is.
 	sites   map[Site]*site
-	commons [kinds]commons // addresses, domains and hosts, with the sites parked for them
+	commons [kinds]commons // addresses, domains and hosts that several sites share, with the sites that wait for them
 
 	keeper   // the goroutine that waits for the timer
 	queues   // the order of sites
-	reserve  // turns kept back for quick sites
-	motion   // what is under way
-	holding  // held entries
+	reserve  // how many turns are kept back for quick sites
+	motion   // counts of what is under way
+	holding  // counts of held entries
 	pace     // limits of all sites together
 	totals   // sums over all sites
 	steering // changes during the run
-	ending   // the end of the run
+	ending   // whether and how the run has ended
 }
 
-// New returns a frontier for the entries of backlog. It fails if backlog is nil or
-// returns an error, or if a field of opts is not valid.
+// New returns a frontier for the entries of backlog. It fails if backlog is nil or returns an
+// error, or if a field of opts is not valid.
 func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if backlog == nil {
 		return nil, errors.New("frontier: there is no backlog: NewMemory() makes one")
@@ -162,8 +168,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if err != nil {
 		return f, err
 	}
-	// The empty completion settles after everything that was submitted to the backlog
-	// earlier. The run cannot end before it has settled.
+	// The last completion is empty. It settles after everything that was submitted to the
+	// backlog earlier, and the run cannot end before it has settled.
 	for _, c := range append(moved, Completion{}) {
 		f.submitted()
 		if err := backlog.Submit(c); err != nil {
@@ -176,7 +182,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 // maxAdd is the largest number of entries in one Completion of Add.
 const maxAdd = 1000
 
-// ErrNoURL is returned for an entry without a URL. No entry of the call is queued then.
+// ErrNoURL is returned for an entry without a URL. No entry of the same call is queued then.
 var ErrNoURL = errors.New("frontier: an entry has no URL: ParseURL makes one")
 
 func checkEntries(entries []Entry) error {
@@ -188,12 +194,12 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// Add queues the entries that the backlog has not seen. It may be called while other
-// goroutines call Next. Until the entries are queued, the run ends only with ErrLimit,
-// ErrStopped or an error of the backlog or of Options.Site. After the end of the run Add queues no entries and returns the
-// same error as Next. If the run ends during a call with more than 1,000 entries, the
-// first of them may have been queued. Add returns ErrNoURL if an entry has no URL, and
-// the error of the backlog if it fails.
+// Add queues the entries that the backlog has not seen. It may be called while other goroutines
+// call Next. Until the entries are queued, the run ends only with ErrLimit, ErrStopped or an
+// error of the backlog or of Options.Site. After the end of the run Add queues no entries and
+// returns the same error as Next. If the run ends during a call with more than 1,000 entries,
+// the first of these entries may have been queued. Add returns ErrNoURL if an entry has no URL,
+// and the error of the backlog if the backlog fails.
 func (f *Frontier) Add(entries ...Entry) error {
 	if err := checkEntries(entries); err != nil {
 		return err
@@ -233,8 +239,8 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 		}
 		f.mu.Lock()
 		if !f.led {
-			// If there is a leader, it receives the growths, so that they are
-			// absorbed in their order.
+			// If there is a leader (see keeper), only the leader receives the growths of the
+			// backlog, so that they are absorbed in their order.
 			select {
 			case g := <-f.backlog.Grown():
 				f.absorb(g)
@@ -242,7 +248,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			}
 		}
 		if s := f.takeUnsearched(); s != nil {
-			f.kickLocked() // there may be more unseen sites, or other work
+			f.kickLocked() // there may be more sites to search, or other work
 			f.mu.Unlock()
 			f.search(s)
 			continue
@@ -270,8 +276,8 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Settle waits until the backlog has settled everything that was submitted, so
-// that Stats and Each are exact, or until ctx ends. It must not be called while a
+// Settle waits until the backlog has settled everything that was submitted to it, so that the
+// results of Stats and Each are exact, or until ctx ends. It must not be called while a call of
 // Next is waiting.
 func (f *Frontier) Settle(ctx context.Context) {
 	f.mu.Lock()
@@ -288,16 +294,17 @@ func (f *Frontier) Settle(ctx context.Context) {
 	}
 }
 
-// Stop makes every Next return ErrStopped. Turns that are out can be finished.
+// Stop ends the run: every call of Next returns ErrStopped. Turns that are out can still be
+// finished.
 func (f *Frontier) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fail(ErrStopped)
 }
 
-// pick returns the first site that is due, for a turn, and sets its place to placeOut. If no
-// site may have a turn now, pick returns a nil site and the time until it must be called
-// again. It requires that mu is held.
+// pick returns the first site that is due and may have a turn, and sets its place to placeOut.
+// If no site may have a turn now, pick returns nil and the time after which it must be called
+// again. It requires that f.mu is held.
 func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
@@ -342,8 +349,8 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	return nil, wait, f.err
 }
 
-// admit sets the place of s to placeOut and returns true if everything that s shares with
-// other sites is free. Otherwise it returns false: s is parked, or is due later.
+// admit reports whether everything that s shares with other sites is free, and then sets the
+// place of s to placeOut. If it returns false, s is parked, or is due later.
 func (f *Frontier) admit(s *site, now time.Time) bool {
 	wants := s.work().wants
 	if o := wants; o != nil {
@@ -370,9 +377,9 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 	return true
 }
 
-// hand returns a turn for s, which pick has returned. It returns nil if s has no entry,
+// hand returns a turn for s, a site that pick has returned. It returns nil if s has no entry,
 // if the limits of s forbid a request, or if ctx has ended. No other goroutine can use the
-// entries of s while the backlog is read without the lock, because s is out.
+// entries of s while the backlog is read without f.mu, because the place of s is placeOut.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
@@ -382,7 +389,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
-	shut := !s.page || f.shut(s) // a site that was shut when it was picked gets no page, even if pages are allowed again
+	shut := !s.page || f.shut(s) // a site that was shut (got no more pages) when it was picked gets no page, even if pages are allowed again
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)
@@ -394,7 +401,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	if err != nil || barred || i < 0 {
 		f.refund()
 		f.release(t, f.now())
-		f.kickLocked() // the leader may have computed its wait while the site was out
+		f.kickLocked() // the leader may have computed how long to wait while the site was out
 		return nil, err
 	}
 	w := s.atWork()
@@ -412,8 +419,8 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	return t, nil
 }
 
-// read reads entries of s from the backlog. s must be out. If shut is true, pages are not
-// permitted.
+// read reads entries of s from the backlog. The place of s must be placeOut. If shut is true,
+// only entries that are AfterPages are read, because the limit of pages is reached.
 func (f *Frontier) read(s *site, shut bool) error {
 	if shut {
 		return f.readRequisites(s)
@@ -421,8 +428,8 @@ func (f *Frontier) read(s *site, shut bool) error {
 	return f.readAhead(s)
 }
 
-// room returns the part of all that a read of the backlog may fill. It requires that mu is
-// held.
+// room returns the part of the slice all that one read of the backlog may fill, so that memory
+// stays small. It requires that f.mu is held.
 func (f *Frontier) room(all []Entry) []Entry {
 	if f.ahead > mostAhead {
 		return all[:1]
@@ -430,21 +437,21 @@ func (f *Frontier) room(all []Entry) []Entry {
 	return all[:f.opts.ReadAhead]
 }
 
-// readAhead reads entries of s from the backlog. s must be out. After a failure of s,
-// entries that have not failed yet come first.
+// readAhead reads entries of s from the backlog. The place of s must be placeOut. After a
+// failure of s, entries that have not failed yet are read first.
 func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting, w := now, s.atWork()
 	if s.resting() && s.more {
-		waiting = time.Time{} // read no entries that wait
+		waiting = time.Time{} // read no entries that wait for their Due
 	} else if !w.retry.After(now) {
 		if w.kept.After(now) {
 			waiting = w.kept
 		}
 		w.retry = time.Time{}
 	}
-	// This is set before the read, because a growth during the read may set it to true.
+	// more is set before the read, because a growth during the read may set it to true.
 	s.more = false
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
@@ -461,7 +468,7 @@ func (f *Frontier) readAhead(s *site) error {
 	return err
 }
 
-// adoptHeld gives the turn the right to the site for which its own site waited.
+// adoptHeld gives the turn the right to the other site for which its own site was waiting.
 func (t *Turn) adoptHeld() {
 	if w := t.site.work().wants; w != t.site {
 		t.held = w
@@ -477,8 +484,9 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 	return t
 }
 
-// release frees the sites, commons and reservations of t, and queues the sites that waited
-// for them. It requires that mu is held, and may unlock and lock mu before it frees anything.
+// release ends the rights of t: to its sites, to commons and to the names it has reserved. It
+// queues the sites that waited for these. It requires that f.mu is held, and may unlock and
+// lock f.mu before it frees anything.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.submitLeftEnds()
 	if t.hop {
@@ -499,8 +507,9 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	f.free(t.site)
 }
 
-// released returns when another process may use the host or site that t has reserved. If
-// one site of a host waits for its visit time or for its robots.txt, the host does not.
+// released returns when another process may use the host or site that t has reserved. One site
+// of a host may wait for its visit time or for its robots.txt; the other sites of the host do
+// not wait for these.
 func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested
@@ -521,7 +530,7 @@ func (f *Frontier) free(s *site) {
 	f.queue(s)
 }
 
-// fail ends the run. The first error is kept.
+// fail ends the run with an error. If there are several calls, the first error is kept.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
 		f.err = err
@@ -529,8 +538,9 @@ func (f *Frontier) fail(err error) {
 	f.kickLocked()
 }
 
-// maxAhead is the largest number of entries of one site that are read ahead. If more than
-// mostAhead entries of all sites are in memory, each read is for one entry only.
+// maxAhead is the largest number of entries of one site that are read ahead, which means before
+// they are needed. If more than mostAhead entries of all sites are in memory, each read is for
+// one entry only.
 const (
 	maxAhead  = 8
 	mostAhead = 16 << 10

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// recall adds the sites of the backlog that have entries left or still rest. If a clock was
-// wrong, so that a pause of more than a minute was moved, recall returns a completion that
-// saves the moved pause. Otherwise each run that is shorter than the pause would move it
-// again.
+// recall loads the sites of the backlog that have entries left or still rest. If the wall clock
+// was wrong, so that a pause of more than a minute was moved, recall returns a completion that
+// saves the moved pause. If it were not saved, each run that is shorter than the pause would
+// move the pause again.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
@@ -16,7 +16,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		if !st.Clocks.Ended.IsZero() {
 			f.drained++
 		}
-		// A site that was given up is tried again.
+		// A site that an earlier run has given up is tried again.
 		st.Fate, st.Clocks.Refusals = Fate{}, 0
 		met := st.Clocks
 		again := met.meet(f.opened) && met.Due.After(f.opened.Add(time.Minute))
@@ -31,7 +31,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 	return moved, err
 }
 
-// restore reads the clocks that several sites share.
+// restore reads the clocks that several sites share from the backlog.
 func (f *Frontier) restore() error {
 	return f.backlog.Common(func(c CommonClock) error {
 		kind, name, _ := strings.Cut(c.Name, " ")
@@ -45,8 +45,9 @@ func (f *Frontier) restore() error {
 	})
 }
 
-// absorbGrown absorbs a growth of the backlog, if there is no leader to do so. Without it the
-// merged growth would become large during an Add of many entries.
+// absorbGrown absorbs a growth of the backlog, if there is no leader (see keeper) that does so.
+// Growths that are not absorbed are merged, and the merged growth would become large while Add
+// adds many entries.
 func (f *Frontier) absorbGrown() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +61,7 @@ func (f *Frontier) absorbGrown() {
 	}
 }
 
-// site returns the site of a name, and adds it if it is not in memory.
+// site returns the site with the given name, and adds it if it is not in memory.
 func (f *Frontier) site(name Site) *site {
 	s := f.sites[name]
 	if s == nil {
@@ -75,8 +76,8 @@ func (f *Frontier) newSite(name Site) *site {
 	return s
 }
 
-// unasked returns the past that all sites without a request and with the usual pause share.
-// It is nil, unless these sites rest after a restart from a crash.
+// unasked returns the past that all sites without a request and with the usual pause share. It
+// makes these sites rest after a restart from a crash. Without such a restart it is nil.
 func unasked(opts *Options) *past {
 	if opts.Restarted.IsZero() {
 		return nil
@@ -87,8 +88,8 @@ func unasked(opts *Options) *past {
 	return s.past
 }
 
-// restart makes a site rest its full pause after the last restart from a crash, by the
-// limits known so far.
+// restart makes s rest its full pause, counted from the last restart after a crash. The pause
+// is the one by the limits of s that are known so far.
 func (f *Frontier) restart(s *site) {
 	if f.opts.Restarted.IsZero() {
 		return
@@ -103,8 +104,8 @@ func (f *Frontier) restart(s *site) {
 	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 
-// holdHost makes all sites of the host of s wait for the end of the rest of s after its last
-// answer, even if this answer came in an earlier run.
+// holdHost makes all sites with the host name of s wait until the rest of s after its last
+// answer has ended, even if this answer came in an earlier run.
 func (f *Frontier) holdHost(s *site) {
 	if !s.public() {
 		return
@@ -129,8 +130,8 @@ func (f *Frontier) absorb(g Growth) {
 	f.kickLocked()
 }
 
-// leave removes a site from memory, if no entry is queued, nothing else needs the site, and
-// the backlog has the site's current clocks.
+// leave removes a site from memory, if it has no queued entry, if nothing else in memory needs
+// it, and if the backlog has its current clocks.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
 	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.wantedBy > 0 || s.given() {
@@ -146,8 +147,9 @@ func (f *Frontier) leave(st SiteState) {
 	}
 }
 
-// learn applies the backlog's state of a site. If the site is already in memory, its clocks
-// there are newer, so learn updates only what is known of its entries.
+// learn applies the state st of a site, as the backlog knows it. If the site is already in
+// memory, the clocks in memory are newer than those of st, so learn updates only what is known
+// of its entries.
 func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {

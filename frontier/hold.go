@@ -6,18 +6,18 @@ import "errors"
 // the answer, the site can have other turns, and the entry stays queued. If the process is
 // killed before Done, the next run requests the entry again.
 
-// errNotHeld is returned by Done if Finish has not held the entry of the turn, or if
-// Done was called before.
+// errNotHeld is returned by Done if the entry of the turn is not held: Finish has not held it,
+// or Done was called before.
 var errNotHeld = errors.New("frontier: the turn holds no entry: Finish was not called with Hold, or has queued the entry again, or Done was called before")
 
-// holding counts the held entries. Finish adds to it, Done and submitEnds subtract.
+// holding counts the held entries. Finish adds to the counts; Done and submitEnds subtract.
 type holding struct {
 	held      int           // entries whose Done was not called
-	heldPages int           // entries, held or not yet submitted, that will count for Spent.Pages
+	heldPages int           // entries that will count for Spent.Pages: they are held, or their ends are not submitted yet
 	idle      chan struct{} // of capacity 1, see Idle
 }
 
-// A heldEnd is the end of a held entry after Done, before it is submitted.
+// A heldEnd is the end of a held entry, between the call of Done and the Submit to the backlog.
 type heldEnd struct {
 	entry Entry
 	fate  Fate
@@ -25,19 +25,19 @@ type heldEnd struct {
 	links []Entry
 }
 
-// Held reports whether Finish has held the entry and Done was not called yet.
+// Held reports whether the entry of t is held: Finish has held it, and Done was not called yet.
 func (t *Turn) Held() bool {
 	t.frontier.mu.Lock()
 	defer t.frontier.mu.Unlock()
 	return t.end.Code != Undecided
 }
 
-// Done ends the entry that Finish has held, with the fate that Finish returned, and queues
-// links that were found on the page after Finish. After a kill the backlog has either both
-// the end and the links, or neither. Done may be called from any goroutine, even after the
-// end of the run, and waits no longer than Finish does. If another turn has the site, the
-// end is submitted when that turn is finished. Done returns errNotHeld if no entry is held,
-// ErrNoURL if a link has no URL, or an error of the backlog.
+// Done ends the entry that Finish has held, with the fate that Finish returned. It also queues
+// links: entries that were found on the page after Finish. If the process is killed, the
+// backlog has either both the end and the links, or neither. Done may be called from any
+// goroutine, even after the end of the run, and waits no longer than Finish does. If another
+// turn has the site, the end is submitted when that turn is finished. Done returns errNotHeld
+// if no entry is held, ErrNoURL if a link has no URL, or an error of the backlog.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (t *Turn) Done(links ...Entry) error {
 		return nil // the run cannot end before that turn does
 	}
 	// No other goroutine may submit completions of the site at the same time, because a
-	// later completion with earlier clocks would reset the clocks.
+	// completion with earlier clocks would reset the clocks if it came later.
 	f.take(s)
 	f.closing++
 	err := f.submitEnds(s)
@@ -66,11 +66,13 @@ func (t *Turn) Done(links ...Entry) error {
 	return err
 }
 
-// Idle returns a channel that gets a value when only held entries are left. Then no turn is
-// handed out before a call of Done. Only one receiver gets the value, and it may be stale.
+// Idle returns a channel that receives a value when only held entries are left. Then no turn is
+// handed out before a call of Done. Only one receiver gets the value. The value may be stale:
+// there may be other entries again when it is received.
 func (f *Frontier) Idle() <-chan struct{} { return f.idle }
 
-// tellIdle sends on idle if only held entries are left. It requires that mu is held.
+// tellIdle sends a value on f.idle if only held entries are left. It requires that f.mu is
+// held.
 func (f *Frontier) tellIdle() {
 	if f.held == 0 || !f.still() {
 		return
@@ -81,7 +83,7 @@ func (f *Frontier) tellIdle() {
 	}
 }
 
-// hold keeps the end of the entry of t for Done. It requires that mu is held.
+// hold stores the fate with which Done will end the entry of t. It requires that f.mu is held.
 func (t *Turn) hold(fate Fate) {
 	t.end = fate
 	t.frontier.held++
@@ -91,8 +93,9 @@ func (t *Turn) hold(fate Fate) {
 	}
 }
 
-// submitEnds submits the ends that calls of Done have left to s. It requires that the caller
-// has the site, which is out, and that mu is held. It unlocks and locks mu for each end.
+// submitEnds submits the ends of entries of s that calls of Done have left, because the site
+// was out. It requires that the caller has s, whose place is placeOut, and that f.mu is held.
+// It unlocks and locks f.mu for each end.
 func (f *Frontier) submitEnds(s *site) error {
 	for len(s.work().ends) > 0 {
 		w := s.atWork()
@@ -125,8 +128,8 @@ func (f *Frontier) submitEnds(s *site) error {
 	return nil
 }
 
-// submitLeftEnds submits the ends that Done has left to the sites of t. It requires that mu is
-// held, and may unlock and lock it.
+// submitLeftEnds submits the ends of entries that calls of Done have left at the sites of t. It
+// requires that mu is held, and may unlock and lock mu.
 func (t *Turn) submitLeftEnds() {
 	for again := true; again; {
 		again = false

@@ -11,15 +11,15 @@ import "time"
 // adds a monotonic reading to other times.
 
 const (
-	// longSleep is the longest credible time since the last answer of a site. If more time
-	// seems to have passed, the clock was wrong, and the last pause of the site counts from
-	// now.
+	// longSleep is the longest time since the last answer of a site that is believed. If more
+	// time seems to have passed, the wall clock was wrong, and the last pause of the site
+	// counts from now.
 	longSleep = 365 * 24 * time.Hour
 	// maxPause is the longest pause that a server can cause.
 	maxPause = 365 * 24 * time.Hour
 )
 
-// live returns t with a monotonic clock reading, at most maxPause from now.
+// live returns t with a monotonic clock reading. The result is at most maxPause after now.
 func live(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -27,11 +27,11 @@ func live(t, now time.Time) time.Time {
 	return now.Add(min(t.Sub(now), maxPause))
 }
 
-// meet converts clocks from an earlier run, and reports whether their times had to be
-// moved.
+// meet converts the times of c, which an earlier run has stored. It reports whether it had to
+// move them, because the wall clock was wrong.
 func (c *Clocks) meet(now time.Time) (moved bool) {
 	if c.Ended.IsZero() {
-		// There was no request. If the site still has a reason to wait, it will set the
+		// There was no request. If the site still has a reason to wait, the site will set these
 		// clocks again.
 		c.Due, c.By, c.RetryAfter = time.Time{}, NoClock, time.Time{}
 		return false
@@ -47,9 +47,9 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 	return moved
 }
 
-// meetEntry converts the earliest Due of the entries that wait. An entry waits at most
-// maxRetryDelay for another try, or at most maxRevisit to be fetched again. A later Due was
-// set by a clock that was fast, so meetEntry returns now for it.
+// meetEntry converts due, which is the earliest Due of the entries of a site that wait. An
+// entry waits at most maxRetryDelay for another try, or at most maxRevisit to be fetched again.
+// A later Due was set by a clock that was ahead, so meetEntry returns now for it.
 func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	most := maxRetryDelay
 	if f.opts.Revisits {
@@ -65,7 +65,7 @@ func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	}
 }
 
-// meetRestart converts the time of the last restart after a crash.
+// meetRestart converts t, the time of the last restart after a crash.
 func meetRestart(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Memory is a Backlog in memory: for crawls without a directory, and as a model for
-// tests of other backlogs. The zero value is empty.
+// Memory is a Backlog in memory. It is for crawls without a directory, and tests compare other
+// backlogs with it. The zero value is empty.
 type Memory struct {
 	// mu guards the fields below, so that a Read sees either all changes of a Submit or
 	// no change. No goroutine waits while it holds mu.
 	mu      sync.Mutex
-	sites   map[Site]*memorySite // every site ever named; none is removed
+	sites   map[Site]*memorySite // every site that was ever named; no site is removed
 	seen    seenSet              // keys of all entries ever submitted
-	common  map[string]time.Time // due times by name; Submit only raises them
+	common  map[string]time.Time // due times of common clocks, by CommonClock.Name; Submit only makes them later
 	touched []*memorySite        // the sites that the current Submit has changed
 	growths Growths
 }
@@ -27,11 +27,11 @@ type memorySite struct {
 	lastID  uint64
 	ready   entryHeap
 	waiting entryHeap
-	out     map[uint64]Entry // read, not ended
-	touched bool             // it is in Memory.touched
+	out     map[uint64]Entry // entries that were read and have not ended
+	touched bool             // the site is in Memory.touched
 }
 
-// maxTouched is the largest capacity of Memory.touched that is kept.
+// maxTouched is the largest capacity of Memory.touched that is kept for the next Submit.
 const maxTouched = 1024
 
 // NewMemory returns an empty backlog.
@@ -157,7 +157,8 @@ func (m *Memory) Submit(c Completion) error {
 	return nil
 }
 
-// queue queues those links that are new. links has at most maxLooks entries.
+// queue adds to the queue those entries of links that are new. links has at most maxLooks
+// entries.
 func (m *Memory) queue(links []Entry) {
 	var room [maxLooks]look
 	looks := room[:len(links)]
@@ -180,8 +181,8 @@ func (m *Memory) queue(links []Entry) {
 	}
 }
 
-// own returns a copy of u for the queue, so that a queued URL does not keep the other links
-// of its page in memory. If u equals its key, it shares the memory of the key.
+// own returns a copy of u for the queue, so that a queued URL does not keep the text of all the
+// links of its page in memory. If u equals its key, the copy shares the memory of key.
 func own(u URL, key string) URL {
 	if u.text == key {
 		return URL{key, u.site}
@@ -189,7 +190,7 @@ func own(u URL, key string) URL {
 	return u.Clone()
 }
 
-// touch returns a site that will be changed, and adds it to touched.
+// touch returns the site with the given name for changes, and adds it to m.touched.
 func (m *Memory) touch(name Site) *memorySite {
 	s := m.site(name)
 	if !s.touched {
@@ -199,7 +200,7 @@ func (m *Memory) touch(name Site) *memorySite {
 	return s
 }
 
-// bringForward gives an earlier Due to the entries whose pages were changed, see Changes.Due.
+// bringForward gives an earlier Due to the entries whose pages were changed. See Changes.Due.
 func (m *Memory) bringForward(changes *Changes) {
 	if changes == nil {
 		return
@@ -242,7 +243,7 @@ func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	}
 }
 
-// Forget queues again the entries that were read and have not ended, as after a restart.
+// Forget queues again the entries that were read and have not ended, as a restart would.
 func (m *Memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -285,7 +286,8 @@ func (s *memorySite) complete(c Completion) {
 	}
 }
 
-// count adds by, 1 or -1, to the count that e belongs to.
+// count adds by, which is 1 or -1, to the count of the state that e belongs to: Queued or
+// Again.
 func (s *memorySite) count(e Entry, by int) {
 	if e.Again() {
 		s.state.Again += by
@@ -314,9 +316,9 @@ func (s *memorySite) summary() SiteState {
 // each level, and is never put into an interface.
 type entryHeap []Entry
 
-// nextAgain searches the entry at i and the entries below it in the heap, and returns the
-// earliest Due of the entries to fetch again, or the time most if most is earlier. A zero
-// most is no time.
+// nextAgain searches the entry at i and the entries below it in the heap. It returns the
+// earliest Due of those that wait to be fetched again, or most if most is earlier. A zero most
+// means that there is no such bound.
 func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
 	switch {
 	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):

@@ -14,13 +14,18 @@ const Forever time.Duration = math.MaxInt64
 // Limits bound the pages, bytes, rate and turns of a whole crawl, and how long it waits.
 // Allow changes them during a run.
 type Limits struct {
-	Pages    int           // of the whole crawl; 0: no limit. See Options.Requisites
-	Bytes    int64         // of answers of the whole crawl; 0: no limit
-	Rate     rate.Limit    // requests per second, all sites together; 0: no limit
-	Turns    int           // out at once, except turns made by Hop; up to half are kept back for quick sites (see the package documentation); 0: no limit
-	Patience time.Duration // the run ends if nothing falls due within it; 0: 2 min, -1: none, Forever: only if nothing waits
-	Paused   bool          // no turn is handed out; turns that are out continue, and clocks run
-	Open     bool          // the run does not end: without work, or at a limit, it waits for Add, Allow or Stop
+	Pages int        // of the whole crawl; 0: no limit. See Options.Requisites
+	Bytes int64      // of answers of the whole crawl; 0: no limit
+	Rate  rate.Limit // requests per second, all sites together; 0: no limit
+	// Turns is the largest number of turns that are out at once, except turns made by Hop. Up
+	// to half of them are kept back for quick sites (see the package documentation). 0: no
+	// limit.
+	Turns int
+	// The run ends if no entry falls due within Patience. 0: 2 min, -1: no patience, Forever:
+	// the run ends only if no entry waits.
+	Patience time.Duration
+	Paused   bool // no turn is handed out; turns that are out continue, and clocks run
+	Open     bool // the run does not end: without work, or at a limit, it waits for Add, Allow or Stop
 }
 
 func (l *Limits) check() error {
@@ -43,18 +48,21 @@ func (l *Limits) patience() time.Duration { return orDefault(l.Patience, 2*time.
 type pace struct {
 	limits  Limits        // only set writes it
 	limiter *rate.Limiter // of limits.Rate; nil for no limit
-	credit  int           // tokens of limiter paid for turns that made no request; 0 without a limiter
-	closed  bool          // the limit of pages is reached, so only entries that are AfterPages are requested; only turnover writes it
+	credit  int           // tokens of limiter that were taken for turns that made no request; 0 without a limiter
+	// The limit of pages is reached, so only entries that are AfterPages are requested. Only
+	// turnover writes closed.
+	closed bool
 }
 
-// Allow calls change with the limits in force and puts the changed limits in force. No
-// other call of Allow changes the limits in between. The changed limits count from the next
-// turn on. If a limit is below what was spent, or below the number of turns that are out, it
-// is reached at once. change must not call the frontier.
+// Allow changes the limits of the run. It calls change with the limits in force, and puts the
+// limits in force as change leaves them. No other call of Allow changes the limits in between.
+// The changed limits count from the next turn on. If a limit is below what was spent, or below
+// the number of turns that are out, it is reached at once. change must not call methods of the
+// frontier.
 //
-// After the end of the run Allow changes nothing and returns the same error as Next. If a
-// limit is negative, Allow changes nothing and returns an error. If Allow returns nil, the
-// run did not end because of the earlier limits.
+// After the end of the run Allow changes nothing and returns the same error as Next. If a limit
+// is negative, Allow changes nothing and returns an error. If Allow returns nil, the run did
+// not end because of the earlier limits.
 func (f *Frontier) Allow(change func(*Limits)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,8 +87,8 @@ func (f *Frontier) Limits() Limits {
 	return f.limits
 }
 
-// set puts limits in force. If the rate changes, the limiter keeps its tokens. If there was
-// no rate before, the turns that are out need no tokens.
+// set puts l in force. If the rate changes, the limiter keeps its tokens. If there was no limit
+// of the rate before, the turns that are out need no tokens.
 func (p *pace) set(l Limits, now time.Time) {
 	switch p.limits = l; {
 	case l.Rate == 0:
@@ -92,12 +100,12 @@ func (p *pace) set(l Limits, now time.Time) {
 	}
 }
 
-// full returns two results. used says that the limit of pages or of bytes is used up by
-// entries that have ended. full says that a limit forbids another turn at present: besides
-// used it counts the pages that may still come from held entries and from turns that are
-// out, and the bytes that these turns have received. With Options.Requisites the limit of
-// pages is never used up. Once f.closed is set, this limit also forbids no turn, because
-// shut then keeps the sites from requesting pages.
+// full returns two results. used says that the limit of pages or of bytes is used up by entries
+// that have ended. full says that a limit forbids another turn at present. For full also the
+// pages count that may still come from held entries and from turns that are out, and the bytes
+// that these turns have received. With Options.Requisites the limit of pages is never used up.
+// Once f.closed is set, this limit also forbids no turn, because the method shut then keeps the
+// sites from requesting pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
@@ -106,13 +114,13 @@ func (f *Frontier) full() (full, used bool) {
 	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
 }
 
-// impatient reports whether no site is waiting, or the first waiting site is due only after
-// the patience. wait is the time until this site is due.
+// impatient reports whether no site is waiting, or the first waiting site is due only after the
+// patience (Limits.Patience). The parameter wait is the time until this site is due.
 func (f *Frontier) impatient(wait time.Duration) bool {
 	return len(f.waiting.sites) == 0 || wait > f.limits.patience()
 }
 
-// throttle returns how long the rate limit forbids the next request, or 0.
+// throttle returns how long the rate limit (Limits.Rate) forbids the next request, or 0.
 func (f *Frontier) throttle(now time.Time) time.Duration {
 	if f.limiter == nil || f.credit > 0 {
 		return 0

@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// A past is the state of a site that has had a request, or has a reason to wait. Most
-// sites of a wide crawl have none, and wait in the queue for their first turn. There may
-// be millions of sites with a past, so it is packed. Only clocks and setClocks access its
-// clocks.
+// A past is the state of a site that has had a request, or has a reason to wait. Most sites of
+// a crawl of many sites have no past, and wait in the queue for their first turn. There may
+// still be millions of sites with a past, so its fields are small. Only the methods clocks and
+// setClocks access its clocks.
 type past struct {
-	due, ended          time.Time // as in Clocks, like the fields up to good
+	due, ended          time.Time // the fields from due to good have the meaning of those in Clocks
 	ttfb, lastTTFB, gap time.Duration
 
 	strikes, refusals, failures, good int32
 
 	spent   Spent
-	odd     *odd   // nil: the zero odd
-	address string // the last address, if it was public; else empty
+	odd     *odd   // nil: an odd with zero fields
+	address string // the last address of the site, if it was public; else empty
 
 	by, gapBy clockCode
 	public    bool
-	earlier   bool   // ended is a time of an earlier run
+	earlier   bool   // ended was set by an earlier run
 	shared    bool   // many sites share this past, so begun copies it before a change
-	quick     bool   // its last page was quick: see reserve
+	quick     bool   // the last page of the site came quickly: see reserve
 	took      uint16 // decaying mean of the time of a visit, in milliseconds; 0: there was none in this run
 }
 
-// An odd holds the fields of a past that few sites use. It is immutable.
+// An odd holds those fields of a past that few sites use. It is immutable.
 type odd struct {
-	given      Fate // why it was given up in this run; zero: it was not
+	given      Fate // why the site was given up in this run; zero: it was not
 	retryAfter time.Time
-	by, gapBy  Clock // if they have no code
+	by, gapBy  Clock // set if the clock has no clockCode
 }
 
 // A clockCode is the index of a Clock in clocksByCode.
@@ -45,8 +45,8 @@ var clocksByCode = [...]Clock{
 
 const noCode clockCode = math.MaxUint8
 
-// coded returns the code of c and NoClock. If c has no code, because it is a clock of the
-// caller, coded returns noCode and c.
+// coded returns the code of c and NoClock. If c has no code, because the caller of the frontier
+// has defined it, coded returns noCode and c.
 func coded(c Clock) (clockCode, Clock) {
 	if i := slices.Index(clocksByCode[:], c); i >= 0 {
 		return clockCode(i), NoClock
@@ -75,7 +75,7 @@ func (s *site) clocks() Clocks {
 	}
 }
 
-// setClocks stores the clocks of s.
+// setClocks stores the clocks of s in its past.
 func (s *site) setClocks(c Clocks) {
 	if s.past == nil && c == (Clocks{}) {
 		return
@@ -90,10 +90,10 @@ func (s *site) setClocks(c Clocks) {
 	p.setOdds(odd)
 }
 
-// narrow returns n, limited to the range of int32. No real count of a site is larger.
+// narrow returns n, limited to the range of int32, in which all real counts of a site are.
 func narrow(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
-// raise moves the due time of s to t if that is later.
+// raise moves the due time of s to t, and its clock to by, if t is later than the due time.
 func (s *site) raise(t time.Time, by Clock) {
 	if due, _ := s.ownDue(); t.After(due) {
 		c := s.clocks()
@@ -102,7 +102,7 @@ func (s *site) raise(t time.Time, by Clock) {
 	}
 }
 
-// ownDue returns when s is due by its own clocks, and the clock that decides.
+// ownDue returns when s is due by its own clocks, and the clock that sets this time.
 func (s *site) ownDue() (time.Time, Clock) {
 	if s.past == nil {
 		return time.Time{}, NoClock
@@ -110,8 +110,7 @@ func (s *site) ownDue() (time.Time, Clock) {
 	return s.past.due, s.past.by.clock(s.past.odds().by)
 }
 
-// lastAsked returns the end of the last answer of s, or the zero time if there was no
-// request.
+// lastAsked returns the end of the last answer of s, or the zero time if s has had no request.
 func (s *site) lastAsked() time.Time {
 	if s.past == nil {
 		return time.Time{}
@@ -122,11 +121,11 @@ func (s *site) lastAsked() time.Time {
 // public reports whether s was last served at a public address.
 func (s *site) public() bool { return s.past != nil && s.past.public }
 
-// resting reports whether s has strikes.
+// resting reports whether s has strikes, which are failures of the site (Clocks.Strikes).
 func (s *site) resting() bool { return s.past != nil && s.past.strikes > 0 }
 
-// since returns the end of the last answer, from which the pause counts, if the answer came
-// in an earlier run. Otherwise it returns the zero time.
+// since returns the end of the last answer of s, if this answer came in an earlier run: the
+// pause counts from then. Otherwise since returns the zero time.
 func (s *site) since() time.Time {
 	if s.past == nil || !s.past.earlier {
 		return time.Time{}
@@ -134,7 +133,7 @@ func (s *site) since() time.Time {
 	return s.past.ended
 }
 
-// recall sets the past of a site from the backlog's state, when it comes into memory.
+// recall sets the past of s from the backlog's state st, when s is added to memory.
 func (s *site) recall(st SiteState, now time.Time) {
 	st.Clocks.meet(now)
 	s.setClocks(st.Clocks)
@@ -145,7 +144,7 @@ func (s *site) recall(st SiteState, now time.Time) {
 	}
 }
 
-// begun returns the past of s for changes, and makes one if s has none.
+// begun returns the past of s for changes, and makes a past if s has none.
 func (s *site) begun() *past {
 	switch {
 	case s.past == nil:
@@ -158,7 +157,7 @@ func (s *site) begun() *past {
 	return s.past
 }
 
-// spent returns the cost of s so far.
+// spent returns the cost of s so far: pages, bytes and time.
 func (s *site) spent() Spent {
 	if s.past == nil {
 		return Spent{}
@@ -172,7 +171,7 @@ func (s *site) spend(more Spent) {
 	}
 }
 
-// given reports whether s was given up in this run.
+// given reports whether s was given up in this run, so that it gets no more requests.
 func (s *site) given() bool { return s.fate().Code != Undecided }
 
 // fate returns why s was given up in this run, or the zero Fate.
@@ -183,7 +182,7 @@ func (s *site) fate() Fate {
 	return s.past.odds().given
 }
 
-// give sets the fate with which s was given up. If fate is Undecided, s is not given up.
+// give sets fate as the reason why s was given up. If its Code is Undecided, s is not given up.
 func (s *site) give(fate Fate) {
 	if s.past == nil && fate.Code == Undecided {
 		return
@@ -208,7 +207,7 @@ func (p *past) setOdds(o odd) {
 	case o == (odd{}):
 		p.odd = nil
 	case p.odd == nil || *p.odd != o:
-		kept := o // a copy, so that only a past with an odd takes memory
+		kept := o // a copy, so that only a past that needs an odd takes the memory for it
 		p.odd = &kept
 	}
 }

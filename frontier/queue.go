@@ -6,53 +6,58 @@ import (
 	"time"
 )
 
-// place says where a site is. A site is in exactly one place at a time.
+// A place says where a site is: in which queue, or in none. A site is in exactly one place at a
+// time.
 type place uint8
 
 const (
-	placeIdle       place = iota // has no entry to request
-	placeWaiting                 // in the queue of sites that are not due, ordered by due time
-	placeReady                   // due, and in a queue ordered by rank
-	placeParked                  // waits for the release of an address, domain, host or site
-	placeUnsearched              // gets no more pages (see shut), and the backlog must be searched for requisites
-	placeOut                     // a Turn has it, or a search or Done, for a short time
+	placeIdle    place = iota // has no entry to request
+	placeWaiting              // in the queue of sites that are not due, ordered by due time
+	placeReady                // due, and in a queue ordered by rank
+	placeParked               // waits until another turn ends, which uses its address, domain or host, or a site that it needs
+	// The site gets no more pages (see shut), and the backlog must be searched for requisites.
+	placeUnsearched
+	placeOut // a turn has the site, or, for a short time, a search or a call of Done
 )
 
-// site is the state of one Site in memory. It is small, because millions of sites may
-// wait in the queue for their first turn.
+// site is the state of one Site in memory. It is kept small, because millions of sites may wait
+// in the queue for their first turn.
 type site struct {
 	name   Site
-	past   *past       // newer than the backlog's state; nil: there was no request
+	past   *past       // newer than the backlog's state; nil: the site had no request
 	doing  *work       // nil: the site has no work; see work and atWork
-	limits *SiteLimits // nil if unknown, or if no site has any; only limit writes it
+	limits *SiteLimits // nil if unknown, or if no site has limits of its own; only limit writes it
 	spot               // its place
 	stock              // its entries in the backlog
 }
 
-// A spot is the place of a site. While the site waits or is ready, index is its index in
-// that queue, and due is the result of dueAt when it was queued.
+// A spot is the place of a site. While the site is in a queue, index is its index in the heap
+// of this queue, and due is the result of dueAt when it was queued.
 type spot struct {
 	due   time.Time
 	index int32
-	need  uint16 // see site.needs and reserve.need; only count writes it
+	need  uint16 // see site.needs and reserve.need; only reserve.count writes it
 	place place
-	page  bool // the site is out, and its entry may be a page that counts: see motion.pages
+	// The site is out, and its entry may become a page that counts for the limits: see
+	// motion.pages.
+	page bool
 }
 
 // A stock describes the entries of a site in the backlog, as known from the last growth and
-// from later reads. Only learn and readAhead write it. For entries that wait, see work.
+// from later reads. Only learn and readAhead write a stock. For entries that wait for their
+// Due, see work.
 type stock struct {
-	more   bool  // the backlog may have entries to read that need not wait
-	head   uint8 // rank of the first such entry
-	queued int32 // entries that have not ended, except those of work.again; limited by narrow
+	more   bool  // the backlog may have entries to read that have no Due
+	head   uint8 // rank of the first entry without a Due
+	queued int32 // entries that have not ended, except those that work.again counts; limited by narrow
 }
 
-// left returns the number of entries that have not ended.
+// left returns the number of entries of s that have not ended.
 func (s *site) left() int { return int(s.queued) + s.work().again }
 
-// waitsBy returns the clock of the entries that wait: AgainClock if the first one is an
-// entry to fetch again, or else RetryClock. first is the earliest Due of all entries, and
-// again that of the entries to fetch again, or zero if there are none.
+// waitsBy returns the clock for which the entries of a site wait: AgainClock if the first one
+// of them waits to be fetched again, or else RetryClock. first is the earliest Due of all
+// entries that wait. again is that of the entries to fetch again, or zero if there are none.
 func waitsBy(first, again time.Time) Clock {
 	if again.IsZero() || again.After(first) {
 		return RetryClock
@@ -61,13 +66,13 @@ func waitsBy(first, again time.Time) Clock {
 }
 
 // queues holds the sites that have an entry to request and are neither out nor parked. Each
-// is in one of the heaps, by its place and index. Only queue, unqueue, turnover and pick
-// move sites.
+// site is in one of the heaps, which its place and index say. Only queue, unqueue, turnover and
+// pick move sites between the heaps.
 type queues struct {
 	unsearched siteHeap  // placeUnsearched
 	waiting    siteHeap  // placeWaiting, by due time
 	ready      siteHeap  // placeReady, the quick sites, by rank
-	last       *site     // the site in waiting that is due last, if it has not left waiting
+	last       *site     // the site in waiting that is due last; nil if it has left waiting since
 	lastDue    time.Time // no site in waiting is due later
 
 	unsureReady siteHeap // placeReady, the sites that are not quick, by rank
@@ -89,7 +94,7 @@ func (q *queues) readyOf(s *site) *siteHeap {
 	return &q.unsureReady
 }
 
-// head returns the first of all sites that are ready, or nil if no site is.
+// head returns the first of all sites that are ready, or nil if no site is ready.
 func (q *queues) head() *site {
 	switch quick, others := q.ready.sites, q.unsureReady.sites; {
 	case len(quick) == 0 && len(others) == 0:
@@ -101,8 +106,8 @@ func (q *queues) head() *site {
 	}
 }
 
-// fewRipe is the number of due sites that are moved one by one before ripenAll is
-// considered.
+// fewRipe is how many sites that have become due are moved one by one. Only after these, ripen
+// considers ripenAll.
 const fewRipe = 64
 
 // ripen moves the sites that have become due from waiting to ready or unsureReady. If more
@@ -119,7 +124,7 @@ func (q *queues) ripen(now time.Time) {
 	}
 }
 
-// ripenAll has the same result as ripen. It scans all waiting sites once.
+// ripenAll has the same result as ripen. It looks once at each waiting site.
 func (q *queues) ripenAll(now time.Time) {
 	all := q.waiting.sites
 	q.waiting.sites = all[:0]
@@ -148,7 +153,7 @@ func (q *queues) first() *site {
 	return q.waiting.sites[0]
 }
 
-// dueAt returns when s is due, and the clock that decides.
+// dueAt returns when s is due, and the clock that sets this time.
 func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	due, by := s.ownDue()
 	later := func(t time.Time, c Clock) {
@@ -202,9 +207,9 @@ func (s *Spent) add(t Spent) {
 	s.Time += t.Time
 }
 
-// overBudget reports whether s has used up its budget, so that it gets no more requests.
-// With Options.Requisites the limit of pages does not count here, because the site still
-// gets requests for requisites: see shut.
+// overBudget reports whether s has used up its budget, so that it gets no more requests. With
+// Options.Requisites the limit of pages does not count here, because the site still gets
+// requests for requisites: see shut.
 func (f *Frontier) overBudget(s *site) bool {
 	most, spent := f.most(s), s.spent()
 	return !f.opts.Requisites && f.sitePagesSpent(s) ||
@@ -212,8 +217,8 @@ func (f *Frontier) overBudget(s *site) bool {
 		most.Time > 0 && spent.Time >= most.Time
 }
 
-// queue puts s into the queue for its current state, or into none if s has no entry to
-// request. If s is out or parked, queue does nothing. It requires that mu is held.
+// queue puts s into the queue for its current state, or into no queue if s has no entry to
+// request. If s is out or parked, queue does nothing. It requires that f.mu is held.
 func (f *Frontier) queue(s *site) {
 	if s.place == placeOut || s.place == placeParked {
 		return
@@ -250,8 +255,8 @@ func (f *Frontier) unqueue(s *site) {
 	s.place = placeIdle
 }
 
-// want notes that s needs a turn of o, too, because the robots.txt of s redirects to o. With
-// a nil o, s needs no other site.
+// want records that s also needs a turn of the site o, because the robots.txt of s redirects to
+// o. A nil o means that s needs no other site.
 func (s *site) want(o *site) {
 	old := s.work().wants
 	if old == o {
@@ -268,13 +273,13 @@ func (s *site) want(o *site) {
 	}
 }
 
-// take removes s from its queue and marks it as out.
+// take removes s from its queue and sets its place to placeOut.
 func (f *Frontier) take(s *site) {
 	f.unqueue(s)
 	s.place = placeOut
 }
 
-// unpark queues a site that was parked, unless a Hop has taken it since.
+// unpark queues s, which was parked, unless a Hop has taken s since.
 func (f *Frontier) unpark(s *site) {
 	if s.place == placeParked {
 		s.place = placeIdle
@@ -282,10 +287,10 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// next returns the index in ahead of the next entry of s, or -1 if ahead has no such entry.
-// If shut is true, pages are not permitted. While s has strikes, entries that have not
-// failed come first, so that one URL that is always answered with 503 does not delay the
-// others.
+// next returns the index in s.work().ahead of the entry of s to request next, or -1 if ahead
+// has no such entry. If shut is true, only entries that are AfterPages are permitted. While s
+// has strikes, which are failures of the site, entries that have not failed come first, so that
+// one URL that is always answered with 503 does not delay the others.
 func (s *site) next(shut bool) int {
 	if s.resting() {
 		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
@@ -298,7 +303,7 @@ func (s *site) next(shut bool) int {
 	return s.firstAhead(shut)
 }
 
-// rank returns the rank of the next entry of s.
+// rank returns the rank of the entry of s to request next.
 func (s *site) rank() uint8 {
 	if ahead := s.work().ahead; len(ahead) > 0 {
 		return ahead[0].Rank
@@ -310,10 +315,10 @@ func anyFirst(*site, *site) bool { return false }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
-// headFirst orders sites that are due. Sites that also need a turn of another site come
-// first, because the other site might otherwise be out each time. All other sites are
-// ordered by the rank of their next entry. If the ranks are equal, promising sites come
-// first, so that they soon become quick, and then the site that was due first.
+// headFirst orders sites that are due. Sites that also need a turn of another site come first,
+// because the other site might otherwise be out each time. All other sites are ordered by the
+// rank of their next entry. If the ranks are equal, promising sites (see site.promising) come
+// first, so that they soon become quick. Then the site comes first that was due first.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first

@@ -5,38 +5,39 @@ import (
 	"time"
 )
 
-// Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at
-// all, would soon have all turns that Limits.Turns allows, and the other sites would wait
-// until the slow requests time out. A site of which no page was requested yet may be slow:
-// such sites share the turns that are not kept back with the slow sites. A crawl without
-// slow visits keeps no turns back.
+// Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at all,
+// would soon have all turns that Limits.Turns allows, and the other sites would wait until the
+// slow requests time out. A site of which no page was requested yet may be slow, too. Such
+// sites share the turns that are not kept back with the slow sites. A crawl without slow visits
+// keeps no turns back.
 //
 // How long the visits of a site take is kept only in memory: each run measures it again.
 
 const (
 	quickVisit = 3 * time.Second // longest visit of a site that is quick
 	shortRest  = time.Minute     // longest rest of a site for which turns are kept back: a site that rests longer loses little by waiting
-	slowTimes  = 5 * time.Minute // for how long after a slow visit turns are kept back: longer than a visit takes
+	slowTimes  = 5 * time.Minute // how long after a slow visit turns are kept back; this is longer than a visit takes
 )
 
-// A reserve has the figures that decide how many turns are kept back for quick sites, and
-// whether another site may have a turn.
+// A reserve has the numbers that decide how many turns are kept back for quick sites, and
+// whether a site that is not quick may have another turn.
 type reserve struct {
 	quick  int           // quick sites that have entries to request and rest at most shortRest
 	need   int           // turns that the quick sites use on average, in thousandths: the sum of site.need
-	unsure int           // turns that are out, for sites that are not quick
+	unsure int           // turns that are out for sites that are not quick
 	slow   time.Time     // end of the last slow visit
 	took   time.Duration // duration of the last slow visit
 }
 
-// kept returns how many of all turns are kept back: one more than the quick sites use on
-// average, but at most one for each quick site, and at most half of the turns.
+// kept returns how many turns are kept back for quick sites, if the crawl has the given number
+// of turns: one more than the quick sites use on average, but at most one for each quick site,
+// and at most half of all turns.
 func (r *reserve) kept(turns int) int {
 	return min(turns/2, r.quick, (r.need+999)/1000+1)
 }
 
-// unsureMay reports whether a site that is not quick may have a turn. If there is only one
-// turn, it is kept back after a slow visit for as long as that visit took, so that slow
+// unsureMay reports whether a site that is not quick may have a turn now. If the crawl has only
+// one turn, this turn is kept back after a slow visit for as long as that visit took. So slow
 // sites have it for at most half of the time.
 func (f *Frontier) unsureMay(now time.Time) bool {
 	switch turns := f.limits.Turns; {
@@ -49,12 +50,12 @@ func (f *Frontier) unsureMay(now time.Time) bool {
 	}
 }
 
-// unsureAfter returns for how long the only turn is still kept back.
+// unsureAfter returns for how long the only turn of the crawl is still kept back.
 func (f *Frontier) unsureAfter(now time.Time) time.Duration {
 	return f.reserve.slow.Add(f.reserve.took).Sub(now)
 }
 
-// upNext returns the first of the sites that are ready and may have a turn, or nil.
+// upNext returns the first site that is ready and may have a turn, or nil.
 func (f *Frontier) upNext(now time.Time) *site {
 	if len(f.unsureReady.sites) > 0 && f.unsureMay(now) {
 		return f.head()
@@ -65,7 +66,8 @@ func (f *Frontier) upNext(now time.Time) *site {
 	return nil
 }
 
-// count sets how much s needs of the turns that are kept back; 0: nothing.
+// count records in r how much s needs of the turns that are kept back: need, as needs returns
+// it.
 func (r *reserve) count(s *site, need uint16) {
 	r.need += int(need) - int(s.need)
 	if s.need > 0 {
@@ -76,8 +78,8 @@ func (r *reserve) count(s *site, need uint16) {
 	}
 }
 
-// needs returns how much of a turn s uses on average, in thousandths, at least 1, or 0 if
-// it is not quick, or rests longer than shortRest.
+// needs returns how much of a turn s uses on average, in thousandths and at least 1. It returns
+// 0 if s is not quick, or rests longer than shortRest.
 func (s *site) needs() uint16 {
 	if !s.quick() {
 		return 0
@@ -90,17 +92,18 @@ func (s *site) needs() uint16 {
 	return uint16(max(1, 1000*took/(took+pause)))
 }
 
-// quick reports whether s was quick when its last page was requested.
+// quick reports whether s answered quickly when its last page was requested.
 func (s *site) quick() bool { return s.past != nil && s.past.quick }
 
-// promising reports whether only the robots.txt of s was requested, and it was not slow.
+// promising reports whether of s only robots.txt was requested so far, and came quickly.
 func (s *site) promising() bool {
 	return s.past != nil && !s.past.quick && s.past.took > 0 && s.past.took <= uint16(quickVisit/time.Millisecond)
 }
 
-// visited records the duration of a visit. decided says that the visit decided the entry:
-// only then can the site become quick, since the time for a robots.txt says little about
-// pages. A visit without a request counts only if it was long. It requires that mu is held.
+// visited records how long the turn t had its site. decided says that the visit decided the
+// entry: only then can the site become quick, because the time for a robots.txt says little
+// about pages. A visit without a request counts only if it was long. visited requires that f.mu
+// is held.
 func (f *Frontier) visited(t *Turn, decided bool, now time.Time) {
 	took := now.Sub(t.began)
 	if !t.requested && took <= quickVisit {

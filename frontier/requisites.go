@@ -5,27 +5,29 @@ import (
 	"time"
 )
 
-// After the limit of pages of a crawl or a site is reached, the requisites of the last
-// pages are still requested. A site that gets no requests for other pages is called shut.
-// The backlog of a shut site is searched for requisites without a turn, so that no clock
-// delays the search. If there are no requisites, the site leaves the queue, until the backlog
-// reports new entries of the site, or pages are allowed again.
+// After the limit of pages of a crawl or a site is reached, the requisites of the last pages
+// are still requested: their images, scripts and style sheets. A site that gets no more
+// requests for pages is called shut. The backlog of a shut site is searched for requisites
+// without a turn, so that no clock delays the search. If there are no requisites, the site
+// leaves the queue, until the backlog reports new entries of the site, or pages are allowed
+// again.
 
-// requisites says which requisites the backlog has for a site, by the last search. learn resets
-// it.
+// requisites says which requisites the backlog has for a site, as the last search has found.
+// The method learn resets it.
 type requisites struct {
-	searched bool      // all entries that are ready were read
+	searched bool      // all entries that need not wait were read
 	first    time.Time // if searched: the earliest Due of the entries that wait; zero if none waits
-	kept     time.Time // first as it is stored in the backlog, before meetEntry
+	kept     time.Time // first as the backlog has stored it, before meetEntry has converted it
 }
 
-// pagesSpent reports whether the limit of pages of the whole crawl is reached, counting
-// held entries.
+// pagesSpent reports whether the limit of pages of the whole crawl is reached, if held entries
+// are counted, too.
 func (f *Frontier) pagesSpent() bool {
 	return f.limits.Pages > 0 && f.spent.Pages+f.heldPages >= f.limits.Pages
 }
 
-// sitePagesSpent reports whether the limit of pages of s is reached, counting held entries.
+// sitePagesSpent reports whether the limit of pages of s is reached, if held entries are
+// counted, too.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
 	return most > 0 && s.spent().Pages+s.work().heldPages >= most
@@ -45,7 +47,7 @@ func (f *Frontier) turnover() {
 		return
 	}
 	f.closed = closed
-	for _, h := range []*siteHeap{&f.unsearched, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once: removing sites one by one takes much longer
+	for _, h := range []*siteHeap{&f.unsearched, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once, because removing sites one by one takes much longer
 		for _, s := range h.sites {
 			s.place = placeIdle
 		}
@@ -57,8 +59,8 @@ func (f *Frontier) turnover() {
 	f.kickLocked()
 }
 
-// dueRequisite reports whether s has, or may have, an entry that may be requested while it is
-// shut, and when that entry is due.
+// dueRequisite reports, as ok, whether s has, or may have, an entry that may be requested while
+// s is shut, and when this entry is due.
 func (s *site) dueRequisite() (due time.Time, ok bool) {
 	if s.firstAhead(true) >= 0 || s.mustSearch() {
 		return time.Time{}, true
@@ -67,21 +69,21 @@ func (s *site) dueRequisite() (due time.Time, ok bool) {
 	return known.first, known.searched && !known.first.IsZero()
 }
 
-// mayHaveRequisite reports whether the backlog may have a requisite that need not wait.
+// mayHaveRequisite reports whether the backlog may have a requisite of s that has no Due.
 func (s *site) mayHaveRequisite() bool {
 	return !s.work().requisites.searched && s.more && s.head == RequisiteRank
 }
 
-// mustSearch reports whether the backlog must be searched to find out whether s has an entry
-// that may be requested while it is shut.
+// mustSearch reports whether only a search of the backlog can say whether s has an entry that
+// may be requested while s is shut.
 func (s *site) mustSearch() bool {
 	w := s.work()
 	return s.firstAhead(true) < 0 && !w.requisites.searched && (s.mayHaveRequisite() || !w.kept.IsZero())
 }
 
-// takeUnsearched returns a site for which the backlog must be searched, and marks it as out.
-// It returns nil if there is no such site, or if no turn could be handed out now. It requires
-// that mu is held.
+// takeUnsearched returns a site for which the backlog must be searched, and sets its place to
+// placeOut. It returns nil if there is no such site, or if no turn could be handed out now. It
+// requires that f.mu is held.
 func (f *Frontier) takeUnsearched() *site {
 	if full, _ := f.full(); full || f.err != nil || len(f.unsearched.sites) == 0 {
 		return nil
@@ -92,7 +94,7 @@ func (f *Frontier) takeUnsearched() *site {
 	return s
 }
 
-// search searches the backlog of a site that takeUnsearched has returned, and frees the site.
+// search searches the backlog of s, which takeUnsearched has returned, and frees s.
 func (f *Frontier) search(s *site) {
 	f.readRequisites(s) // its error ends the frontier
 	f.mu.Lock()
@@ -103,15 +105,15 @@ func (f *Frontier) search(s *site) {
 	f.kickLocked()
 }
 
-// firstAhead returns the index in ahead of the first entry that may be requested, or -1.
-// shut says that pages are not permitted.
+// firstAhead returns the index in s.work().ahead of the first entry that may be requested, or
+// -1. If shut is true, only entries that are AfterPages may be requested.
 func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
-// readRequisites reads entries of s that are AfterPages from the backlog. s must be out. While
-// s has strikes and the backlog may have requisites that need not wait, readRequisites reads
-// no entries that wait.
+// readRequisites reads entries of s that are AfterPages from the backlog. The place of s must
+// be placeOut. While s has strikes and the backlog may have requisites without a Due,
+// readRequisites reads no entries that wait for their Due.
 func (f *Frontier) readRequisites(s *site) error {
 	now := f.now()
 	f.mu.Lock()
@@ -121,7 +123,7 @@ func (f *Frontier) readRequisites(s *site) error {
 	} else if w.requisites.searched && !w.requisites.first.After(now) && w.requisites.kept.After(now) {
 		waiting = w.requisites.kept
 	}
-	// This is set before the read, because a growth during the read may reset it.
+	// requisites is set before the read, because a growth during the read may reset it.
 	w.requisites = requisites{searched: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])

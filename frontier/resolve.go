@@ -3,25 +3,25 @@ package frontier
 import "strings"
 
 // A Resolver resolves the references of one document like URL.ResolveQuery. It stores the
-// URLs in shared pieces of memory, so that a page with many links needs few allocations.
-// A URL that is kept keeps its whole piece, at most 4 KiB; URL.Clone returns a copy in
-// memory of its own. A Resolver is for one goroutine, and must not be copied after its
-// first Resolve.
+// resulting URLs in shared pieces of memory, so that a page with many links needs few
+// allocations. A URL that the caller keeps also keeps its whole piece in memory, at most 4 KiB;
+// URL.Clone returns a copy in memory of its own. A Resolver is for one goroutine, and must not
+// be copied after its first Resolve.
 type Resolver struct {
 	base   URL
 	path   int // length of base without its query
-	folder int // length of the site and directory of base
+	folder int // length of the part of base up to the last slash of the path
 	texts  texts
 }
 
-// Resolver returns a Resolver for a document with the URL, or the base URL, u.
+// Resolver returns a Resolver for a document whose URL, or base URL, is u.
 func (u URL) Resolver() Resolver {
 	path, _, _ := strings.Cut(u.text, "?")
 	return Resolver{base: u, path: len(path), folder: strings.LastIndexByte(path, '/') + 1}
 }
 
-// Expect reserves memory for the result of a later Resolve of ref. The size is a guess; a
-// reference that was not expected can be resolved, too.
+// Expect reserves memory for the result of a later Resolve of ref. The size is a guess.
+// References for which Expect was not called can also be resolved.
 func (r *Resolver) Expect(ref []byte) {
 	n := len(ref)
 	switch {
@@ -37,7 +37,7 @@ func (r *Resolver) Expect(ref []byte) {
 	r.texts.expected += n
 }
 
-// Resolve returns the result of URL.ResolveQuery for the document. It does not keep ref.
+// Resolve returns the same as URL.ResolveQuery for the document of r. It does not keep ref.
 func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, error) {
 	if r.base.IsZero() {
 		return ParseURL(string(ref))
@@ -56,15 +56,15 @@ func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, e
 // texts stores strings back to back in pieces of memory.
 type texts struct {
 	piece    strings.Builder
-	expected int // bytes expected and not written yet
+	expected int // bytes that calls of Expect have announced and that are not written yet
 }
 
-// maxPiece is the size of a piece, in bytes. A string that is kept keeps its whole piece in
-// memory.
+// maxPiece is the size of a piece of texts, in bytes. A string that is kept keeps its whole
+// piece in memory.
 const maxPiece = 4 << 10
 
-// room makes room for a string of n bytes, or returns false if it is so long that it needs
-// memory of its own.
+// room makes room for a string of n bytes in the current piece, or in a new one. It returns
+// false if the string is so long that it needs memory of its own.
 func (t *texts) room(n int) bool {
 	if n > maxPiece/4 {
 		return false
@@ -87,7 +87,8 @@ func (t *texts) append(head string, tail []byte) string {
 	return t.piece.String()[start:]
 }
 
-// join returns the concatenation of parts. With a nil t it is in memory of its own.
+// join returns the concatenation of parts, stored in t. If t is nil, the result has memory of
+// its own.
 func (t *texts) join(parts ...string) string {
 	n := 0
 	for _, p := range parts {
@@ -107,9 +108,10 @@ func (t *texts) join(parts ...string) string {
 	return to.String()[start:]
 }
 
-// resolvePlain resolves a reference whose text only has to be appended to the site, the
-// directory or the path of u, as for most references. The result is the first keep bytes of
-// u, and then rest. For other references ok is false. resolvePlain reads ref once.
+// resolvePlain resolves a reference whose text only has to be appended to a part of u: its
+// site, its directory or its path. Most references are of this kind. The result is the first
+// keep bytes of u, and then rest. For other references ok is false. resolvePlain reads ref
+// once.
 func resolvePlain[T []byte | string](u URL, ref T) (keep int, rest T, ok bool) {
 	own := len(ref) > u.site && string(ref[:u.site]) == u.text[:u.site] && ref[u.site] == '/'
 	if own {
@@ -172,7 +174,7 @@ const (
 	colon    // may end a scheme
 	question // begins the query
 	hash     // begins the fragment
-	other    // is escaped or replaced, or has more than one of these meanings
+	other    // must be escaped or replaced, or has several of these meanings
 )
 
 var refBytes = func() (kinds [256]uint8) {

@@ -2,31 +2,31 @@ package frontier
 
 import "time"
 
-// motion counts what is under way. Only begun, submitted and settled start anything, and
-// each of them increases activity.
+// motion counts what is under way. Only begun, submitted and settled start something, and each
+// of them increases activity.
 type motion struct {
 	out      int    // turns handed out by Next and not finished
-	pages    int    // turns of out with site.page, which may end with a page that counts
+	pages    int    // those turns of out whose entry may become a page that counts for the limits (site.page)
 	hops     int    // turns made by Hop and not finished
-	closing  int    // sites that are out for Done or for a search, without a turn
-	pending  int    // submits that have not settled yet
+	closing  int    // sites whose place is placeOut for a Done or a search, without a turn
+	pending  int    // calls of Submit that have not settled yet; see Growth.Settled
 	reading  int64  // bytes of the answers of turns that are out, counted by Received
-	activity uint64 // number of starts; it never falls
+	activity uint64 // number of starts; it never decreases
 }
 
-// begun adds one to kind, a counter of m.
+// begun adds one to a counter of m, to which kind points.
 func (m *motion) begun(kind *int) { *kind++; m.activity++ }
 
-// mayBePage counts the turn for which s was picked as one that may end with a page that
-// counts, unless s is shut.
+// mayBePage counts the turn for which s was picked, because its entry may become a page that
+// counts for the limits. If s is shut, it cannot, and is not counted.
 func (f *Frontier) mayBePage(s *site) {
 	if s.page = !f.shut(s); s.page {
 		f.pages++
 	}
 }
 
-// isNoPage takes back the count of mayBePage, after the turn has ended or its entry is known
-// to be no page.
+// isNoPage takes back the count of mayBePage. It is called when the turn has ended, or its
+// entry is known to be no page.
 func (f *Frontier) isNoPage(s *site) {
 	if !s.page {
 		return
@@ -39,10 +39,10 @@ func (f *Frontier) isNoPage(s *site) {
 	}
 }
 
-// submitted counts a completion that will be submitted to the backlog.
+// submitted counts a completion that the caller will submit to the backlog.
 func (m *motion) submitted() { m.pending++; m.activity++ }
 
-// settled subtracts the submits that have settled.
+// settled subtracts the submits that have settled, as g says.
 func (m *motion) settled(g Growth) { m.pending -= g.Settled; m.activity++ }
 
 // still reports whether nothing is under way that could bring new entries. Turns made by
@@ -52,18 +52,18 @@ func (m *motion) still() bool { return m.out == 0 && m.closing == 0 && m.pending
 // A Rest says whether anything is under way in a frontier. The frontier is at rest if Out,
 // Pending and Held are 0.
 //
-// If two calls of Rest return the same Activity, and the frontier was at rest both times,
-// nothing has happened in between. A crawl on several frontiers, which send each other
-// links, can find its end in three steps. First it sees that all frontiers are at rest, then
-// that no message is in transit, and then that all frontiers are at rest with the same
-// Activity as in the first step. After that nothing happens before the earliest NextDue.
+// If two results of rest have the same Activity, and the frontier was at rest both times,
+// nothing has happened in between. A crawl on several frontiers, which send each other links,
+// can find its end in three steps. First it sees that all frontiers are at rest, then that no
+// message is in transit, and then that all frontiers are at rest with the same Activity as in
+// the first step. After that nothing happens before the earliest NextDue.
 type Rest struct {
 	Out      int       // turns that are out, including those made by Hop
-	Pending  int       // submits to the backlog that have not settled, so that new entries may follow
+	Pending  int       // calls of Submit that have not settled, so that new entries may follow
 	Held     int       // held entries, whose Done was not called
 	Activity uint64    // increases with each turn, each Add and each growth of the backlog
 	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if no site has one
-	NextBy   Clock     // for which that site waits
+	NextBy   Clock     // the clock for which that site waits
 }
 
 // rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
@@ -75,7 +75,7 @@ func (f *Frontier) rest() Rest {
 	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity}
 	if s := f.first(); s != nil {
 		r.NextDue, r.NextBy = s.due, f.by(s)
-		if r.NextDue.IsZero() { // a site without a request
+		if r.NextDue.IsZero() { // the first site has had no request
 			r.NextDue = f.opened
 		}
 	}

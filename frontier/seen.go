@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// A seenSet is the exact set of keys that Memory has seen. Most links of a page are known,
-// and their keys are spread over the set, so a lookup mostly waits for memory. A slot of
-// eight bytes holds the position of a key's text, and the texts are stored back to back.
-// So several keys are fetched from memory at once (see look), and the garbage collector has
-// no pointers to follow. The zero value is empty.
+// A seenSet is the exact set of the keys of all entries that a Memory has seen. Most links of a
+// page are known, and their keys are at random places of the set, so a lookup mostly waits for
+// memory. For each key the set has a slot of eight bytes, which says where the key's text is.
+// The texts are stored back to back. So several keys are fetched from memory at once (see
+// look), and the garbage collector has no pointers to follow. The zero value is empty.
 type seenSet struct {
-	seed  maphash.Seed // secret, so that a page cannot choose links with equal hashes
-	parts []seenPart   // by the first byte of the hash; nil: no key was added yet
+	seed  maphash.Seed // random and secret, so that a page cannot choose links whose keys have equal hashes
+	parts []seenPart   // the index is the first byte of the hash; nil: no key was added yet
 	texts seenTexts
 }
 
-// seenParts is the number of parts. Parts grow one by one, so a growth is short.
+// seenParts is the number of parts. Parts grow one at a time, so each growth is short.
 const seenParts = 256
 
-// A seenPart is a hash table with linear probing, at least a quarter of it free. A slot is 0
-// if it is free; otherwise its low bits are the place of a text, and its high bits are part
-// of the hash of that text. The keys of a hash are between its first slot and the next free
-// slot.
+// A seenPart is a hash table with linear probing, in which at least a quarter of the slots is
+// free. A slot is 0 if it is free. Otherwise its low bits are the place of a text, and its high
+// bits are part of the hash of this text. All keys with the same first slot are between that
+// slot and the next free slot.
 type seenPart struct {
-	slots []uint64 // a power of two of them
+	slots []uint64 // their number is a power of two
 	n     int
 }
 
@@ -35,11 +35,11 @@ const (
 	placeMask  = 1<<placeBits - 1
 )
 
-// A look is the lookup of a key.
+// A look is the lookup of one key, with its result.
 type look struct {
 	key    string
 	hash   uint64
-	place  uint64 // of a text that is probably key; 0: none
+	place  uint64 // the place in seenTexts of a text that is probably key; 0: there is no such text
 	likely string // the text at place
 	known  bool
 }
@@ -47,8 +47,8 @@ type look struct {
 // maxLooks is the largest number of keys in one call of look.
 const maxLooks = 64
 
-// look sets known for all looks. It does each step for all keys before the next step, so
-// that the accesses to memory are independent and overlap.
+// look sets known in each of looks: whether the set has its key. It does each step for all keys
+// before the next step, so that the accesses to memory do not wait for each other.
 func (s *seenSet) look(looks []look) {
 	if s.parts == nil {
 		s.seed, s.parts = maphash.MakeSeed(), make([]seenPart, seenParts)
@@ -67,7 +67,7 @@ func (s *seenSet) look(looks []look) {
 	}
 }
 
-// knows reports whether the set has l.key, which is probably l.likely.
+// knows reports whether the set has l.key, which is probably equal to l.likely.
 func (s *seenSet) knows(l *look) bool {
 	return l.place != 0 && (l.likely == l.key || s.has(l.hash, l.key))
 }
@@ -78,7 +78,7 @@ func (s *seenSet) part(hash uint64) *seenPart { return &s.parts[hash>>56] }
 // part and the first slot.
 func tag(hash uint64) uint64 { return hash >> 32 << placeBits }
 
-// likely returns the place of the first key whose slot has the tag of a hash, or 0.
+// likely returns the place of the first key whose slot has the same tag as hash, or 0.
 func (p *seenPart) likely(hash uint64) uint64 {
 	if len(p.slots) == 0 {
 		return 0
@@ -108,7 +108,7 @@ func (s *seenSet) has(hash uint64, key string) bool {
 	return false
 }
 
-// add adds the key of a lookup, unless the set has it, and returns the copy in the set.
+// add adds l.key, unless the set has this key, and returns the copy of it that the set keeps.
 func (s *seenSet) add(l *look) (kept string, added bool) {
 	if l.known || s.has(l.hash, l.key) {
 		return "", false
@@ -123,7 +123,7 @@ func (s *seenSet) add(l *look) (kept string, added bool) {
 	return kept, true
 }
 
-// put writes to the first free slot for a hash.
+// put writes place to the first free slot for hash.
 func (p *seenPart) put(hash, place uint64) {
 	mask := uint64(len(p.slots) - 1)
 	i := hash & mask
@@ -133,7 +133,7 @@ func (p *seenPart) put(hash, place uint64) {
 	p.slots[i] = tag(hash) | place
 }
 
-// grow doubles the slots of a part.
+// grow doubles the number of slots of p.
 func (s *seenSet) grow(p *seenPart) {
 	old := p.slots
 	p.slots = make([]uint64, max(leastSlots, 2*len(old)))
@@ -145,12 +145,12 @@ func (s *seenSet) grow(p *seenPart) {
 }
 
 // seenTexts stores strings back to back in small pieces of memory, each string after its
-// length. A string that is kept elsewhere keeps its piece, so pieces are small, and a long
-// string has a piece of its own. A place is the number of a piece and the offset of the
-// length in it; no place is 0.
+// length. A caller that keeps a string also keeps its piece in memory. So pieces are small, and
+// a long string has a piece of its own. A place is the number of a piece and the offset of the
+// string's length in this piece; no place is 0.
 type seenTexts struct {
 	pieces []string
-	open   strings.Builder // the piece that is written, and
+	open   strings.Builder // the piece that add writes to
 	number int             // its number
 }
 
@@ -159,7 +159,7 @@ const (
 	seenPiece = 1 << pieceBits // bytes
 )
 
-// at returns the text at a place, or "" for place 0.
+// at returns the text that is stored at place, or "" for place 0.
 func (t *seenTexts) at(place uint64) string {
 	if place == 0 {
 		return ""

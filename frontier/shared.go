@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Shared holds the clocks that the crawls of a process, or of a machine, share. Each crawl
-// calls Reserve before a request, except for requests to this machine itself. The methods
-// are quick and safe for concurrent use.
+// Shared holds the clocks that several crawls share: all crawls of a process, or of a machine.
+// Each crawl calls Reserve before a request, except for requests to this machine itself. The
+// methods are quick and safe for concurrent use.
 type Shared interface {
-	// Reserve makes a lease of key, which is a reservation for one request, from the time
-	// now to the time until, and returns true as ok. If key is already reserved, Reserve
-	// makes no lease, and returns the existing reservation and false.
+	// Reserve makes a lease of key, which is a reservation for one request, from the time now
+	// to the time until. ok is true if it made the lease. If key is already reserved, Reserve
+	// makes no lease, and returns the existing reservation and false. A key names a site, a
+	// host, an address or a domain.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
 	// Renew extends the lease of key, which this process has reserved, to the time until.
 	Renew(key string, until time.Time)
@@ -20,31 +21,31 @@ type Shared interface {
 	Release(key string, until time.Time)
 }
 
-// Taken is an existing reservation.
+// Taken is the existing reservation of a key.
 type Taken struct {
 	Until time.Time
-	Lease bool // a request is under way: the reservation ends after its answer, at the latest at Until
+	Lease bool // a request is under way; the reservation ends after its answer, at the latest at Until
 }
 
-// defaultLease is how long a site is reserved for one request. Each renewal while the answer
-// is read reserves it for as long again. If the process is killed, the site stays reserved
-// for at most this time.
+// defaultLease is how long a site is reserved for one request. While the answer is read, each
+// renewal reserves the site for this time again. If the process is killed, the site stays
+// reserved for at most this time.
 const defaultLease = 3 * time.Minute
 
 // renewal is the time after which a lease is renewed while an answer is read.
 const renewal = 10 * time.Second
 
-// refused says that another process uses a site or its address.
+// refused records that another process uses a site or its address, so that a turn must wait.
 type refused struct {
-	since time.Time // the first of the refusals in a row; zero: no refusal
-	until time.Time // the next attempt
+	since time.Time // the first of several refusals in a row; zero: there was no refusal
+	until time.Time // when the reservation is tried again
 }
 
-// reserve makes the reservations of t in Options.Shared: at a public address for the host
-// and the address of the request, at a private address for the site, and if there is a domain
-// clock also for the domain. It makes none for loopback addresses, because these services
-// belong to this machine. If one of the names is reserved already, reserve keeps no
-// reservation and returns a *NotYet. It requires that mu is held.
+// reserve makes the reservations of t in Options.Shared. At a public address these are the host
+// and the address of the request, at a private address the site. If there is a domain clock,
+// reserve also reserves the domain. It reserves nothing for loopback addresses, because their
+// services belong to this machine. If one of the names is already reserved, reserve keeps no
+// reservation and returns a *NotYet. It requires that t.frontier.mu is held.
 func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	f, s := t.frontier, t.site
 	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {
@@ -74,7 +75,7 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 			return f.refuse(s, taken, now)
 		}
 	}
-	if byAddress { // other processes may start there after IPDelay
+	if byAddress { // other processes may start a request there after IPDelay
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
 		names = names[:len(names)-1]
 	}
@@ -111,10 +112,11 @@ func (t *Turn) release(now time.Time) {
 	t.reserved = nil
 }
 
-// refuse sets when the reservation of s is tried again, and returns this time in a *NotYet.
-// The end of a lease is not known, because it ends when the other process has its answer.
-// So the reservation is tried again after each usual pause of s. After the patience has
-// passed in this way, s is due later than the patience, so that the run does not wait for s.
+// refuse is called when another process has reserved what s needs. It sets when the reservation
+// is tried again, and returns this time in a *NotYet. A lease ends when the other process has
+// its answer, so the end is not known, and the reservation is tried again after each usual
+// pause of s. When this has lasted as long as the patience, s becomes due later than the
+// patience, so that the run does not wait for s.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine
 	if r.since.IsZero() {

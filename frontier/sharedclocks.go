@@ -10,15 +10,15 @@ import (
 type SharedClocks struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[string]Taken
-	sweep int // the length of all from which expired names are removed
+	sweep int // when all has this length, forget removes the expired names
 }
 
-// NewSharedClocks returns clocks without a reservation.
+// NewSharedClocks returns a SharedClocks without a reservation.
 func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
-// farthest is how far in the future a reservation may end. A reservation that ends later
-// was made with another clock, as in a test in virtual time. It is ignored, so that it does
-// not block a site for years.
+// farthest is how far in the future a reservation may end. A reservation that ends later was
+// made with another wall clock, for example by a test in virtual time. It is ignored, so that
+// it does not block a site for years.
 const farthest = 366 * 24 * time.Hour
 
 // Reserve implements Shared.
@@ -51,7 +51,7 @@ func (c *SharedClocks) Release(key string, until time.Time) {
 	}
 }
 
-// forget removes expired names. It requires that mu is held.
+// forget removes the names whose reservations have ended. It requires that c.mu is held.
 func (c *SharedClocks) forget(now time.Time) {
 	if len(c.all) < c.sweep {
 		return

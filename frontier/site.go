@@ -9,10 +9,10 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// A Site is a service in the sense of RFC 9309, section 2.3: a scheme, a host
-// and a port. It has one robots.txt, one set of clocks and, at any moment, at
-// most one request in flight. It is an origin in canonical form: lower case,
-// A-labels, the port only if it is not the scheme's default.
+// A Site is a service in the sense of RFC 9309, section 2.3: a scheme, a host and a port. It
+// has one robots.txt, one set of clocks and, at any moment, at most one request in flight. It
+// is written as an origin in canonical form: in lower case, with A-labels (the ASCII form of
+// international names), and with the port only if it is not the scheme's default.
 type Site string
 
 // Scheme returns "http", "https" or "ftp".
@@ -21,8 +21,8 @@ func (s Site) Scheme() string {
 	return scheme
 }
 
-// Authority returns host and port as in a Host field: without the port if it is
-// the scheme's default.
+// Authority returns host and port as in a Host field: without the port if that is the scheme's
+// default.
 func (s Site) Authority() string {
 	_, rest, _ := strings.Cut(string(s), "://")
 	return rest
@@ -44,8 +44,8 @@ func (s Site) Port() uint16 {
 	return uint16(n)
 }
 
-// Domain returns the registrable domain of the host, by the Public Suffix List with
-// its private section, or the host itself if it is an address or has none.
+// Domain returns the registrable domain of the host, by the Public Suffix List with its private
+// section. If the host is an address or has no such domain, Domain returns the host.
 func (s Site) Domain() string {
 	host := s.Host()
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -66,7 +66,7 @@ func (s Site) split() (host, port string) {
 	return a, ""
 }
 
-// defaultPort returns the default port of a scheme, or 0 if it is not crawled.
+// defaultPort returns the default port of a scheme, or 0 if this scheme is not crawled.
 func defaultPort(scheme string) uint16 {
 	switch scheme {
 	case "http":
@@ -79,12 +79,12 @@ func defaultPort(scheme string) uint16 {
 	return 0
 }
 
-// names accepts names that resolve in practice (a_b.example), and maps names as
+// names accepts all names that resolve in practice, such as a_b.example, and maps names as
 // browsers do (UTS 46, non-transitional).
 var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
-// parseAuthority returns the host in the form of a Site, and the port after a
-// colon, or "" if it is the scheme's default.
+// parseAuthority returns the host in the form of a Site, and the port after a colon. port is ""
+// if it is the scheme's default.
 func parseAuthority(scheme, authority string) (host, port string, err error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		authority = authority[i+1:]
@@ -117,7 +117,8 @@ func parseHost(host string) (string, error) {
 		}
 		return "[" + addr.String() + "]", nil
 	}
-	// No name that DNS can hold is longer in UTF-8; decoding one is quadratic.
+	// No name that DNS can hold is longer than 1024 bytes in UTF-8. The time to decode a name
+	// is quadratic in its length.
 	if len(host) > 1024 {
 		return "", errHost
 	}
@@ -127,7 +128,7 @@ func parseHost(host string) (string, error) {
 		}
 		host = toASCII(host)
 	}
-	// A name with a final dot, for the DNS root, is the same host.
+	// A final dot stands for the DNS root. The name with it is the same host.
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 || !resolvable(host) {
 		return "", errHost
@@ -142,8 +143,8 @@ func parseHost(host string) (string, error) {
 	return host, nil
 }
 
-// toASCII returns a host with A-labels, or "" if host is not a name. It does not
-// change an ASCII name, like browsers: DNS has xn-- labels that are not valid in IDNA.
+// toASCII returns host with A-labels, or "" if host is not a name. Like browsers, it does not
+// change an ASCII name: DNS has xn-- labels that are not valid in IDNA.
 func toASCII(host string) string {
 	if isASCII(host) {
 		return strings.ToLower(host)
@@ -152,7 +153,7 @@ func toASCII(host string) string {
 	if err != nil {
 		return ""
 	}
-	// The mapping can return a name that it would not accept as input.
+	// ToASCII can return a name that it would not accept as input. Such a name is refused.
 	if again, err := names.ToASCII(ascii); err != nil || again != ascii {
 		return ""
 	}
@@ -185,8 +186,8 @@ func resolvable(host string) bool {
 	return true
 }
 
-// numeric reports whether a browser reads a host with this last label as an IPv4
-// address; forms other than four decimal numbers are then refused.
+// numeric reports whether a browser reads a host whose last label is label as an IPv4 address.
+// Such a host is refused, unless it is four decimal numbers.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {
 		label = label[2:]

@@ -6,20 +6,24 @@ import (
 )
 
 // The limits of a single site come from Options.Site. This function is the caller's code and
-// may be slow or wrong, so it is called without mu, while the site is out. Before the call,
-// the site has the least pause of all sites. It has no budget yet, because its own budget may
-// be larger than Options.MaxSite.
+// may be slow or wrong, so it is called without holding mu, while the place of the site is
+// placeOut. Until the call returns, the site has the least pause of all sites. It has no budget
+// yet, because its own budget may be larger than Options.MaxSite.
 
 // SiteLimits are the limits of one site. A site with the zero value has those of Options.
 type SiteLimits struct {
-	Delay time.Duration // least pause, after the end of a response, if it is longer than Options.Delay; at most a year
-	Max   Spent         // replaces Options.MaxSite, field by field; 0: that of Options.MaxSite, negative: no limit
+	// Delay is the least pause after the end of a response, if it is longer than Options.Delay.
+	// A Delay of more than a year counts as a year.
+	Delay time.Duration
+	// Max replaces Options.MaxSite, field by field. 0: the value of Options.MaxSite, negative:
+	// no limit.
+	Max Spent
 }
 
 // usualLimits are the limits of all sites that have none of their own.
 var usualLimits = new(SiteLimits)
 
-// delay returns the least pause of s, by the limits known so far.
+// delay returns the least pause of s, by the limits of s that are known so far.
 func (f *Frontier) delay(s *site) time.Duration {
 	delay := max(f.opts.Delay, f.slowedTo(s.name))
 	if s.limits != nil {
@@ -28,7 +32,7 @@ func (f *Frontier) delay(s *site) time.Duration {
 	return delay
 }
 
-// most returns the budget of s, by the limits known so far.
+// most returns the budget of s, by the limits of s that are known so far.
 func (f *Frontier) most(s *site) Spent {
 	most := f.opts.MaxSite
 	if s.limits == nil {
@@ -52,7 +56,7 @@ func instead[T ~int | ~int64](own, usual T) T {
 }
 
 // limit gets the limits of s from Options.Site, if they are not known. It requires that the
-// caller has s, which is out, and that mu is not held.
+// place of s is placeOut for the caller, and that f.mu is not held.
 func (f *Frontier) limit(s *site) error {
 	if f.opts.Site == nil {
 		return nil
@@ -79,9 +83,9 @@ func (f *Frontier) limit(s *site) error {
 	return nil
 }
 
-// restAnew makes s rest for its present pause after the pause has become longer. The pause
-// counts from the last answer, even if this came in an earlier run, and from a restart after
-// a crash. restAnew requires that mu is held.
+// restAnew is called after the pause of s has become longer, and makes s rest for this longer
+// pause. The pause counts from the last answer, even if this came in an earlier run, and from a
+// restart after a crash. restAnew requires that f.mu is held.
 func (f *Frontier) restAnew(s *site) {
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))
@@ -91,8 +95,8 @@ func (f *Frontier) restAnew(s *site) {
 	f.holdHost(s)
 }
 
-// barred reports whether s, which was picked for a turn, must not get a request now, because
-// of limits that were not known when it was queued.
+// barred reports whether s, which was picked for a turn, must not get a request now because of
+// limits of s that became known only after it was queued.
 func (f *Frontier) barred(s *site, now time.Time) bool {
 	due, _ := s.ownDue()
 	return s.limits != nil && (due.After(now) || f.overBudget(s))

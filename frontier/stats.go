@@ -4,34 +4,34 @@ import "time"
 
 // Politeness says how the requests of a frontier kept their pauses.
 type Politeness struct {
-	Requests    int           // requests after a pause
-	Early       int           // of these, started before the site was due: must be 0
+	Requests    int           // requests that had to wait for a pause
+	Early       int           // requests of Requests that started before the site was due: must be 0
 	LeastMargin time.Duration // least time between the due time of a site and the start of its request
 	RetryAfter  int           // requests that waited for a Retry-After
 }
 
-// totals are sums over all sites, including those that only the backlog has.
+// totals are sums over all sites, including sites that are only in the backlog.
 type totals struct {
-	entries  int   // entries that have not ended, except again; the sum of site.queued; learn writes it
-	again    int   // entries to fetch again; the sum of work.again; learn writes it
+	entries  int   // entries that have not ended, except those that again counts: the sum of site.queued; only learn writes it
+	again    int   // entries to fetch again: the sum of work.again; only learn writes it
 	done     int   // entries that have ended, including those of earlier runs
 	ahead    int   // entries in work.ahead of all sites
-	drained  int   // sites that had a request and are no longer in sites
-	spent    Spent // before this run, and by each Finish since
+	drained  int   // sites that had a request and were removed from Frontier.sites
+	spent    Spent // the cost of the crawl before this run, plus what each Finish has added since
 	politely Politeness
 }
 
 // Stats is a snapshot of the numbers of a frontier.
 type Stats struct {
-	Entries  int   // queued, out or held, except those of Again
+	Entries  int   // queued, out or held, except those that Again counts
 	Again    int   // entries that had ended, and wait to be fetched again or are being fetched
 	Done     int   // ended, including those of earlier runs
 	Spent    Spent // of the whole crawl
-	Sites    int   // that had a request or will have one
+	Sites    int   // sites that had a request or will have one
 	Out      int   // turns that are out
 	Held     int   // held entries, whose Done was not called
 	Polite   Politeness
-	NextDue  time.Time // of the first site that waits; zero if none waits
+	NextDue  time.Time // when the first site that waits is due; zero if no site waits
 	NextSite Site
 	NextBy   Clock
 }
@@ -50,35 +50,37 @@ func (f *Frontier) Stats() Stats {
 // A SiteStatus is the state of a site in memory.
 type SiteStatus struct {
 	Site   Site
-	Queued int // entries that have not ended, except those of Again
+	Queued int // entries that have not ended, except those that Again counts
 	Again  int // entries that had ended, and wait to be fetched again or are being fetched
 	Spent  Spent
 	Out    bool      // a turn has it
 	Due    time.Time // when the next request is permitted
-	By     Clock     // for which it waits
+	By     Clock     // the clock for which it waits
 	Pause  time.Duration
 	Given  Fate // why it was given up in this run
 	Over   bool // its budget is used up: no more requests
 	Shut   bool // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
 
-	Gap      time.Duration // between two requests, if it answers as before
-	Parked   bool          // it waits for the end of another turn, which uses its address, domain or host, or a site that it needs
-	Excluded string        // why the site was excluded, as given to Exclude; empty: it is not excluded
+	Gap time.Duration // the pause between two requests, if the site answers as before
+	// The site waits for the end of another turn, which uses its address, domain or host, or a
+	// site that it needs.
+	Parked   bool
+	Excluded string // why the site was excluded, as given to Exclude; empty: it is not excluded
 
-	// NextAgain is the earliest Due of the entries of Again that are not being fetched, or
-	// the zero time if there are none. The site itself may be due later.
+	// NextAgain is the earliest Due of the entries counted by Again that are not being fetched,
+	// or the zero time if there are none. The site itself may be due later.
 	NextAgain time.Time
 }
 
-// Left returns the number of entries that have not ended: Queued and Again.
+// Left returns the number of entries that have not ended, in Queued and in Again.
 func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 
-// somePage is the number of sites that are read under one lock.
+// somePage is the number of sites that are read before the lock is released for a moment.
 const somePage = 256
 
-// Each calls fn for every site in memory, in no order, until fn returns false. The crawl
-// continues during the calls. So if fn is slow, a status may be old, and sites that are added
-// or removed during the calls may be missed.
+// Each calls fn for every site in memory, in no particular order, until fn returns false. The
+// crawl continues during the calls. So if fn is slow, the status that it gets may be old, and
+// sites that are added or removed during the calls may be missed.
 func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	var page [somePage]SiteStatus
 	n := 0
@@ -92,7 +94,7 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 		return true
 	}
 	f.mu.Lock()
-	for _, s := range f.sites { // the map may change between two locks
+	for _, s := range f.sites { // the map f.sites may change while the lock is released
 		page[n] = f.status(s)
 		if n++; n < len(page) {
 			continue
@@ -125,8 +127,8 @@ func (f *Frontier) status(s *site) SiteStatus {
 	}
 }
 
-// nextAgain returns the earliest Due of the entries of s to fetch again that were not handed
-// out.
+// nextAgain returns the earliest Due of those entries of s to fetch again that were not handed
+// out in a turn.
 func (s *site) nextAgain() time.Time {
 	w := s.work()
 	next := w.revisit
@@ -166,7 +168,7 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	return f.status(f.last), true
 }
 
-// noteLast updates last for a site that was queued.
+// noteLast updates last and lastDue for s, which was queued.
 func (f *Frontier) noteLast(s *site) {
 	if s.due.After(f.lastDue) {
 		f.last, f.lastDue = s, s.due
@@ -177,8 +179,8 @@ func (f *Frontier) lastWaits() bool {
 	return f.last != nil && f.last.place == placeWaiting && f.last.due.Equal(f.lastDue)
 }
 
-// account updates Politeness. It requires that mu is held, and that the clocks have not
-// moved yet.
+// account adds the request of t to Politeness. It requires that f.mu is held, and that the
+// clocks of the site do not include this request yet.
 func (f *Frontier) account(t *Turn, o Outcome) {
 	if o.Request == nil {
 		f.refund()

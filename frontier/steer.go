@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Slow and Exclude change a crawl while it runs. They can only reduce the requests to a
-// site.
+// Slow and Exclude change a crawl while it runs. They can only reduce the requests to a site,
+// never add requests.
 
-// steering holds the changes. The keys are a Site, or a host name for all sites of that
-// host; the pause of all sites has the key "".
+// steering holds the changes that Slow and Exclude have made. A key is a Site, or a host name
+// for all sites of that host; the pause of all sites has the key "".
 type steering struct {
-	slowed   map[string]time.Duration // least pauses
-	excluded map[string]string        // reasons
+	slowed   map[string]time.Duration // least pauses that Slow has set
+	excluded map[string]string        // reasons given to Exclude
 }
 
 // A FasterError is returned by Slow for a pause that is shorter than the one in force.
@@ -38,11 +38,11 @@ var (
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
 
-// Slow sets a longer least pause for some sites. The first parameter is a Site, a host name
-// for all sites of this host, or "" for all sites. The pause counts from the end of a site's
-// last response, even if this was before the call. After Slow returns, no turn is handed out
-// before the pause has ended; turns that are out are not affected. The least pause is in
-// force as long as the frontier exists.
+// Slow sets a longer least pause for some sites. The parameter of is a Site, a host name for
+// all sites of this host, or "" for all sites. The pause counts from the end of a site's last
+// response, even if this was before the call. After Slow returns, no turn is handed out before
+// the pause has ended; turns that are out are not affected. The least pause is in force as long
+// as the frontier exists.
 //
 // If delay is shorter than the pause in force, Slow returns a *FasterError. After the end of
 // the run it returns the same error as Next. In both cases it changes nothing.
@@ -65,10 +65,11 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 	return nil
 }
 
-// Exclude ends the requests to a site or a host. The first parameter is a Site, or a host
-// name for all sites of this host. Queued entries stay queued, and new entries are queued,
-// but no more turns are handed out, not even for robots.txt. Turns that are out are not
-// affected. The exclusion is in force as long as the frontier exists.
+// Exclude ends the requests to a site or a host. The parameter of is a Site, or a host name for
+// all sites of this host; why is the reason. Queued entries stay queued, and new entries are
+// still queued, but no more turns are handed out for these sites, not even for robots.txt.
+// Turns that are out are not affected. The exclusion is in force as long as the frontier
+// exists.
 //
 // If a parameter is empty, Exclude returns errNoPlace. After the end of the run it returns
 // the same error as Next. In both cases it changes nothing.
@@ -93,15 +94,15 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer applies a change to the named sites that are in memory, and queues them again. Its
-// parameter is that of Slow or Exclude. learn applies the change to sites that come into
-// memory later. steer requires that mu is held. If there are many sites, it unlocks and locks
-// mu several times.
+// steer applies a change by Slow or Exclude to those of its sites that are in memory, and
+// queues them again. The parameter of is that of Slow or Exclude. For sites that come into
+// memory later, learn applies the change. steer requires that f.mu is held. If there are many
+// sites, it unlocks and locks f.mu several times.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
 		if of == "" || string(name) == of || name.Host() == of {
-			if s.place != placeOut { // for a site that is out, free calls slow
+			if s.place != placeOut { // for a site that is out, the method free calls slow later
 				f.slow(s)
 			}
 			f.queue(s)
@@ -114,7 +115,8 @@ func (f *Frontier) steer(of string) {
 	f.kickLocked()
 }
 
-// slowedTo returns the least pause of a site by Slow, or 0. It requires that mu is held.
+// slowedTo returns the least pause that Slow has set for a site, or 0. It requires that f.mu is
+// held.
 func (f *Frontier) slowedTo(name Site) time.Duration {
 	if len(f.slowed) == 0 {
 		return 0
@@ -134,14 +136,14 @@ func (f *Frontier) exclusion(name Site) string {
 	return f.excluded[string(name)]
 }
 
-// least returns the pause that Slow has set for the site or host of the first parameter, or
-// 0. host is the host name of this site.
+// least returns the pause that Slow has set for of, which is a Site or a host name, or for
+// host, which is the host name of this site. Without such a pause it returns 0.
 func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }
 
-// slow raises the due time of a site that was slowed since its last request. It
-// requires that mu is held, and that no turn has the site.
+// slow moves the due time of s to a later time, if s was slowed by Slow after its last request.
+// It requires that f.mu is held, and that no turn has the site.
 func (f *Frontier) slow(s *site) {
 	if ended := s.lastAsked(); f.slowedTo(s.name) > 0 && !ended.IsZero() {
 		s.raise(ended.Add(f.delay(s)), OwnClock)

@@ -12,49 +12,49 @@ import (
 type Trouble uint8
 
 // The troubles. Each trouble uses up a try of the entry, which then waits for its next try.
-// After any trouble except PageTrouble the site rests, too; after this rest the site's
-// entries that have not failed come first.
+// After any trouble except PageTrouble the site rests, too. After this rest those entries of
+// the site come first that have not failed.
 const (
 	NoTrouble      Trouble = iota
 	PageTrouble            // a 5xx other than 503, or an incomplete body
 	SiteTrouble            // 429 or 503: the site needs a rest
-	ConnectTrouble         // no connection, or it broke before an answer
-	SilenceTrouble         // a connection, but no answer in time
+	ConnectTrouble         // no connection, or the connection broke before an answer
+	SilenceTrouble         // a connection, but no answer before the time limit
 )
 
-// MaxTries is the number of tries of an entry. See maxRests for failures that may be the
-// fault of the site.
+// MaxTries is the number of tries of an entry. If the site may be the cause of the failures,
+// maxRests is the number.
 const MaxTries = 3
 
-// maxRests is the number of tries of an entry whose last try ended with SiteTrouble
-// or ConnectTrouble, which may be the fault of the site.
+// maxRests is the number of tries of an entry whose last try ended with SiteTrouble or
+// ConnectTrouble, because the site may be the cause of these.
 const maxRests = 6
 
-// A Turn is the right to make one request to a site. It is out from Next or Hop until
-// Finish; during this time there is no other Turn of its site. Finish must be called
+// A Turn is the right to make one request to a site. It is out from Next or Hop, which return
+// it, until Finish. During this time there is no other Turn of its site. Finish must be called
 // exactly once, even without a request. A Turn belongs to one goroutine.
 type Turn struct {
 	frontier *Frontier
 	site     *site
 	entry    Entry
-	due      time.Time     // Due of the latest clock for which the turn had to wait
-	pause    Pause         // set by that clock
-	queued   time.Time     // when the site was due, as it was queued
-	first    time.Time     // when the entry was first handed out, if it was handed out several times in a row
+	due      time.Time     // the latest time until which a clock made the turn wait
+	pause    Pause         // the pause that this clock has set
+	queued   time.Time     // when the site was due, as known when it was queued
+	first    time.Time     // when the entry was first handed out, if it was handed out in several turns in a row
 	held     *site         // another site that is out for this turn, so that Hop can return a turn for it
-	hop      bool          // made by Hop, so it has no entry
-	unsure   bool          // the site was not quick: see reserve
+	hop      bool          // the turn was made by Hop, so it has no entry
+	unsure   bool          // the site was not quick when the turn was handed out: see reserve
 	began    time.Time     // when the site was picked; zero for a turn made by Hop
-	bound    [kinds]string // names of the commons to which the turn is bound, by kind
-	reserved []string      // in Options.Shared: the host or site, and its domain
+	bound    [kinds]string // names of the commons (address, domain, host) to which the turn is bound, by kind
+	reserved []string      // the names reserved in Options.Shared: the host or site, and its domain
 	leased   time.Time     // when the names in reserved were last reserved or renewed
 	received int64         // bytes of the answer that is being read
 	finished bool
-	end      Fate         // the fate that Finish has left to Done; Undecided: none
-	visit    visitOutcome // of the entry
+	end      Fate         // the fate with which Done will end the entry; Undecided: Done has nothing to do
+	visit    visitOutcome // what the turn adds to Entry.Visits
 
-	requested bool      // the Outcome had a Request
-	rested    time.Time // the end of the rest after the request, before Outcome.Defer applies
+	requested bool      // there was a request (Outcome.Request)
+	rested    time.Time // the end of the rest after the request, without Outcome.Defer
 }
 
 // A Pause is the pause before the request of a turn.
@@ -64,30 +64,34 @@ type Pause struct {
 	Since time.Time // start of the pause; zero: the end of the site's last answer in this run
 }
 
-// An Outcome is the result of a turn, for Finish.
+// An Outcome says how a turn went. The caller gives it to Finish.
 type Outcome struct {
-	Request    *Request  // the request to the turn's site; nil moves no clock
-	Trouble    Trouble   // of Request
-	RetryAfter time.Time // from the Retry-After of the answer: no earlier request; at most a year from now
-	Gap        *Gap      // set by the robots.txt in force; nil: the site keeps its last Gap
+	Request *Request // the request to the turn's site; nil moves no clock
+	Trouble Trouble  // how Request failed
+	// RetryAfter is the time in the Retry-After of the answer: there is no request before it.
+	// It is at most a year from now.
+	RetryAfter time.Time
+	Gap        *Gap // the pause that the robots.txt in force sets; nil: the site keeps its last Gap
 
-	Again          bool      // the entry is undecided: hand it out again when the site is due
+	Again          bool      // the entry has not ended: hand it out again when the site is due
 	ByGet          bool      // with Again: the server refuses HEAD for the entry; see Entry.ByGet
 	Defer          time.Time // with Again: no request to the site before this time
 	DeferBy        Clock     // the clock that sets Defer; empty: RobotsClock
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
 	Gone           bool      // with Again: no request is possible, because the site's name does not exist or is not public
 
-	Fate Fate // without Again: the end of the entry; with a Trouble, its end after the last try
-	// Revisit is when the entry is due to be fetched again, if it ends and its fate is not
-	// one of Code.Aside. A later time than ten years from now is reduced to that. Without
-	// Options.Revisits it is ignored.
+	// Without Again, the Fate with which the entry ends. With a Trouble, it ends with Fate only
+	// after its last try.
+	Fate Fate
+	// Revisit is when the entry becomes due to be fetched again, after it has ended. At most
+	// ten years from now are used. Revisit is ignored if the Code of the fate is one of
+	// Code.Aside, or without Options.Revisits.
 	Revisit time.Time
 	Body    Place   // with Revisit: where the answer is archived with its body
-	Changed bool    // with Revisit: the page differs from the one fetched last
-	Links   []Entry // found on the page, in scope
-	// Changes says when other pages were changed, so that entries that wait to be fetched
-	// again may become due earlier. nil: no changes.
+	Changed bool    // with Revisit: the page differs from the one that was fetched last
+	Links   []Entry // entries found on the page; only those in the scope of the crawl
+	// Changes says when other pages were changed, so that entries that wait to be fetched again
+	// may become due earlier. nil means no changes.
 	Changes *Changes
 	Hold    bool // if the entry ends: hold it until Turn.Done
 }
@@ -99,16 +103,16 @@ type Gap struct {
 	By  Clock
 }
 
-// errFinished is returned by the methods of a Turn after Finish.
+// errFinished is returned by the methods of a Turn after its Finish.
 var errFinished = errors.New("frontier: turn is already finished")
 
 // errOutcome is returned by Finish for an Outcome with neither Again nor a Fate, which
 // would neither end the entry nor hand it out again. The turn is then still out.
 var errOutcome = errors.New("frontier: the outcome has neither a Fate nor Again: set one of them")
 
-// NotYet is the error of a turn that cannot make its request now. Finish this turn with
-// Again and without a request. The frontier knows what the site waits for, and hands the
-// entry out again when the site is due.
+// NotYet is the error of a method of Turn if the turn must not make its request now. Call
+// Finish for this turn with Again and without a request. The frontier knows what the site waits
+// for, and hands the entry out again when the site is due.
 type NotYet struct {
 	By    Clock
 	Until time.Time // zero if the turn must wait for the end of another turn
@@ -127,11 +131,11 @@ func (t *Turn) Entry() Entry { return t.entry }
 // Site returns the site of the turn.
 func (t *Turn) Site() Site { return t.site.name }
 
-// Asked returns the pause before this turn's request. After Bind it includes the
-// clocks that the site shares with others.
+// Asked returns the pause before this turn's request. After Bind the pause includes the clocks
+// that the site shares with others.
 func (t *Turn) Asked() Pause { return t.pause }
 
-// stamp sets the pause of t by the clocks of its site.
+// stamp sets t.due and t.pause by the clocks of the turn's site.
 func (t *Turn) stamp() {
 	c := t.site.clocks()
 	p := Pause{By: c.By, Since: t.site.since()}
@@ -149,8 +153,8 @@ func (t *Turn) stamp() {
 	t.due, t.pause = c.Due, p
 }
 
-// wait sets the pause of t to p if p ends later than the present pause. p may start at
-// another time than the end of the last answer.
+// wait sets t.pause to p if p ends later than t.pause. p may start at another time than the end
+// of the last answer.
 func (t *Turn) wait(p Pause) {
 	if due := p.Since.Add(p.For); p.By != NoClock && due.After(t.due) {
 		t.due, t.pause = due, p
@@ -165,7 +169,7 @@ func (t *Turn) Rested() time.Time {
 	return t.site.lastAsked()
 }
 
-// Due returns the first time at which the request was possible by all known clocks.
+// Due returns the earliest time at which all known clocks permitted the request of t.
 func (t *Turn) Due() time.Time {
 	if t.queued.After(t.due) {
 		return t.queued
@@ -173,16 +177,18 @@ func (t *Turn) Due() time.Time {
 	return t.due
 }
 
-// First returns when the entry of the turn was first handed out in this run, or the zero
-// time for a turn made by Hop. Since First all requests to the site were for this entry: if
-// another entry of the site comes in between, First begins anew.
+// First returns when the entry of the turn was first handed out in this run, or the zero time
+// for a turn made by Hop. Since this time all requests to the site were for this entry. If
+// another entry of the site is handed out in between, the time counts anew from the next turn
+// of this entry.
 func (t *Turn) First() time.Time { return t.first }
 
-// Bind binds the turn to the address of its request. It must be called before the
-// connection is made. At a public address the site waits also for the clocks of the
-// address and of the host name, which other sites may share, and its delay is at least
-// PublicFloor. If only a proxy knows the address, addr is the zero Addr, which has no
-// clock. Bind returns a *NotYet if the request is not permitted yet by one of these clocks,
+// Bind binds the turn to the address of its request. It must be called before the connection is
+// made. public says whether addr is a public address. At a public address the site waits also
+// for the clocks of the address and of the host name, which other sites may share, and its
+// delay is at least PublicFloor. If only a proxy knows the address, addr is the zero Addr,
+// which has no clock. Bind returns a *NotYet if one of these clocks, the clock of the
+// registrable domain, or another crawl of Options.Shared does not permit the request yet.
 // by the clock of the registrable domain, or by another crawl of Options.Shared.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
@@ -207,12 +213,13 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// Pace sets the gap of the robots.txt in force. It is called before the request of the turn.
-// If another crawl, or a killed run, has fetched the robots.txt, its gap may be longer than
-// the gap that was known when the turn was handed out. Then the site rests for the longer
-// gap after its last answer. It also rests for this gap after a restart from a crash,
-// because the last requests before the crash are not known. If the rest has not ended, Pace
-// returns a *NotYet. A gap that is not longer changes nothing.
+// Pace sets the gap of the robots.txt in force, which is the pause that it asks for between two
+// requests. It is called before the request of the turn. If another crawl, or a killed run, has
+// fetched the robots.txt, gap may be longer than the gap that was known when the turn was
+// handed out. Then the site rests for the longer gap after its last answer. It also rests for
+// this gap after a restart from a crash, because the last requests before the crash are not
+// known. If the rest has not ended, Pace returns a *NotYet. A gap that is not longer changes
+// nothing.
 func (t *Turn) Pace(gap Gap) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -233,17 +240,17 @@ func (t *Turn) Pace(gap Gap) error {
 	return nil
 }
 
-// Hop returns a turn for the site to, to which the robots.txt of the turn's site redirects.
-// If that site has another turn or is not due, Hop returns a *NotYet; if it is excluded,
-// ErrExcluded. Hop never waits, because two sites that redirect to each other would wait
-// for ever. The new turn has no entry, and needs its own Finish.
+// Hop returns a turn for the site to, to which the robots.txt of the turn's site redirects. If
+// the site to has another turn or is not due, Hop returns a *NotYet. If the site to is
+// excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
+// other would wait for ever. The new turn has no entry, and needs its own Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
 	o, err := t.reach(to)
 	if err != nil {
 		return nil, err
 	}
-	err = f.limit(o) // o is out during the call
+	err = f.limit(o) // the place of o is placeOut during the call
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
@@ -260,9 +267,9 @@ func (t *Turn) Hop(to Site) (*Turn, error) {
 	return f.handHop(o, now), nil
 }
 
-// Forgo says that the turn needs no other site. If an earlier Hop returned a *NotYet, the
-// turn's site no longer waits for the site of that Hop. If that site was kept free for this
-// turn and Hop has not used it, other turns may have it.
+// Forgo says that the turn needs no other site than its own. If an earlier Hop returned a
+// *NotYet, the turn's site no longer waits for the site of that Hop. If that site was kept free
+// for this turn and Hop has not used it, other turns may have it.
 func (t *Turn) Forgo() {
 	f := t.frontier
 	f.mu.Lock()
@@ -279,9 +286,8 @@ func (t *Turn) Forgo() {
 	}
 }
 
-// reach sets the place of the site to to placeOut and returns the site, if it has no other
-// turn and is due. Otherwise it returns a *NotYet, ErrExcluded, errFinished or an error of
-// the backlog.
+// reach returns the site to with its place set to placeOut, if it has no other turn and is due.
+// Otherwise it returns a *NotYet, ErrExcluded, errFinished or an error of the backlog.
 func (t *Turn) reach(to Site) (*site, error) {
 	f := t.frontier
 	f.mu.Lock()
@@ -291,7 +297,8 @@ func (t *Turn) reach(to Site) (*site, error) {
 	}
 	now := f.now()
 	if f.sites[to] == nil {
-		// The site is not in memory, as it has no queued entries. Its clocks in the backlog apply.
+		// The site is not in memory, because it has no queued entries. Its clocks are in the
+		// backlog.
 		st, err := f.backlog.State(to)
 		if err != nil {
 			return nil, err
@@ -319,11 +326,11 @@ func (t *Turn) reach(to Site) (*site, error) {
 	return o, nil
 }
 
-// Received counts n more bytes of the answer that the turn is reading. It returns how
-// many more bytes the budgets of the crawl and of the site permit, or math.MaxInt64 if
-// there is no budget. The bytes that other turns are receiving also count for the budget of
-// the crawl. Finish replaces the count by Request.Bytes. Received also renews the
-// reservations of the turn in Options.Shared for another Options.Lease.
+// Received counts n more bytes of the answer that the turn is reading. It returns how many more
+// bytes the budgets of the crawl and of the site permit, or math.MaxInt64 if there is no
+// budget. The bytes that other turns are receiving also count for the budget of the crawl.
+// Finish replaces the count with Request.Bytes. Received also renews the reservations of the
+// turn in Options.Shared for another Options.Lease.
 func (t *Turn) Received(n int64) (left int64) {
 	f := t.frontier
 	f.mu.Lock()
@@ -344,11 +351,11 @@ func (t *Turn) Received(n int64) (left int64) {
 	return max(left, 0)
 }
 
-// Finish gives the turn back with its outcome. The clocks of the site move at once;
-// Finish does not wait until they and the entry's fate are on disk. It returns the
-// fate of the entry: Undecided if it will be handed out again, Waiting if it was
-// queued for another try. With Outcome.Hold, any other fate is submitted by Done; before
-// Done the entry is held, and is still queued in the backlog for a later process.
+// Finish ends the turn with its outcome. The clocks of the site move at once; Finish does not
+// wait until the clocks and the entry's fate are on disk. It returns the fate of the entry:
+// Undecided if the entry will be handed out again, Waiting if it was queued for another try.
+// With Outcome.Hold, any other fate is submitted by Done. Until Done is called the entry is
+// held: if the process ends, the entry is still queued in the backlog.
 //
 // Every call after the first returns errFinished. Finish returns errOutcome or ErrNoURL if
 // the outcome is not valid, or an error of the backlog.
@@ -400,8 +407,8 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 	f.mu.Unlock()
 
-	// The site stays out during Submit, so that its completions are submitted in
-	// the order of its turns.
+	// The place of the site stays placeOut during Submit, so that the completions of the site
+	// are submitted in the order of its turns.
 	var err error
 	if news {
 		err = f.backlog.Submit(c)
@@ -417,8 +424,8 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	return fate, err
 }
 
-// moveClocks moves the clocks of the site, adds the cost of the request to the sums, and
-// returns the fate of the site if it is given up. It requires that mu is held.
+// moveClocks updates the clocks of the site, adds the cost of the request to the sums, and
+// returns the fate of the site if the site is given up. It requires that f.mu is held.
 func (t *Turn) moveClocks(o *Outcome, now time.Time) (given Fate) {
 	f, s := t.frontier, t.site
 	c := s.clocks()
@@ -471,7 +478,7 @@ func (t *Turn) decide(o Outcome, now time.Time) Fate {
 	fate.Time = now
 	if o.Trouble != NoTrouble {
 		t.entry.Tries++
-		if t.site.given() { // the fault of the site, not of the page
+		if t.site.given() { // the site caused the failure, not the page
 			t.entry.Tries = 0
 		}
 		due, _ := t.site.ownDue()
@@ -507,8 +514,8 @@ func retryDelay(tries int, rest time.Duration) time.Duration {
 // maxRetryDelay is the longest delay of a retry. The site itself may wait longer.
 const maxRetryDelay = 24 * time.Hour
 
-// giveUp returns the fate of the site if the site is given up for this run, or else the zero
-// Fate. With Options.Revisits no site is given up; the site rests for deadRest instead.
+// giveUp returns the fate of the site if the site must be given up for this run, or else the
+// zero Fate. With Options.Revisits no site is given up; the site rests for deadRest instead.
 func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	switch {
 	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// MaxURL is the length of the longest URL of a frontier, in bytes: the length that
-// RFC 9110, section 4.1, recommends every server to support at least.
+// MaxURL is the length of the longest URL of a frontier, in bytes. RFC 9110, section 4.1,
+// recommends that every server supports at least this length.
 const MaxURL = 8000
 
 // Errors that a *URLError wraps.
@@ -36,14 +36,14 @@ func (e *URLError) Error() string {
 
 func (e *URLError) Unwrap() error { return e.Err }
 
-// A URL is the URL of an entry: a site and the request target that is sent to it, as
-// written. It is parsed from the raw string like in a browser (WHATWG URL, section
-// 4.4), because net/url refuses URLs that servers use, such as /100%zz.
+// A URL is the URL of an entry: a site and the request target that is sent to it, as it was
+// written. It is parsed from the raw string as a browser does (WHATWG URL, section 4.4),
+// because net/url refuses URLs that servers use, such as /100%zz.
 //
 // Two URLs are the same page if their Keys are equal. The zero value is not a URL. A
 // URL is comparable, but URLs with equal Keys may differ by ==.
 type URL struct {
-	text string // site, then target
+	text string // the site, followed by the target
 	site int    // length of the site in text
 }
 
@@ -72,15 +72,15 @@ func (s Site) URL(target string) (URL, error) {
 	return ParseURL(string(s) + target)
 }
 
-// Resolve returns the URL of ref, a link in a document at u (RFC 3986, section 5).
-// A reference that is only a fragment gives u itself. With the zero URL only absolute
-// references can be resolved. The error is a *URLError.
+// Resolve returns the URL of ref, a link in a document at u (RFC 3986, section 5). A reference
+// that is only a fragment gives u itself. If u is the zero URL, only absolute references can be
+// resolved. The error is a *URLError.
 func (u URL) Resolve(ref string) (URL, error) { return u.ResolveQuery(ref, nil) }
 
-// ResolveQuery is like Resolve, for a document that may not be in UTF-8: browsers send
-// the characters of a query in the document's encoding (WHATWG URL, section
-// 4.4, the query state). encode returns a query in that encoding, with a percent-encoded
-// "&#N;" for each character that it lacks; nil means UTF-8.
+// ResolveQuery is like Resolve, for a document that may not be in UTF-8: browsers send the
+// characters of a query in the document's encoding (WHATWG URL, section 4.4, the query state).
+// The function encode returns a query in that encoding, with a percent-encoded "&#N;" for each
+// character that the encoding lacks. A nil encode means UTF-8.
 func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, error) {
 	if u.IsZero() {
 		return ParseURL(ref)
@@ -91,7 +91,7 @@ func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, er
 	return u.resolve(ref, encode, nil)
 }
 
-// plainTarget reports whether t is a target already.
+// plainTarget reports whether t is already a target as the function target returns it.
 func plainTarget(t string) bool {
 	if t == "" || t[0] != '/' {
 		return false
@@ -139,7 +139,7 @@ func (u URL) resolve(ref string, encode func(string) string, to *texts) (URL, er
 func (u URL) String() string { return u.text }
 
 // Clone returns a copy of u in memory of its own, like strings.Clone. Use it to keep a URL
-// longer than the text it was cut from.
+// longer than the text from which it was parsed.
 func (u URL) Clone() URL { return URL{strings.Clone(u.text), u.site} }
 
 // IsZero reports whether u is the zero URL.
@@ -154,15 +154,15 @@ func (u URL) Scheme() string { return u.Site().Scheme() }
 // Host returns the DNS name (A-labels) or address, without port or brackets.
 func (u URL) Host() string { return u.Site().Host() }
 
-// Target returns the path and query that are sent. It starts with a slash. Match
+// Target returns the path and query that are sent in a request. It starts with a slash. Match
 // robots.txt rules against it.
 func (u URL) Target() string { return u.text[u.site:] }
 
-// Key returns the identity of the page: the URL with its percent-encoding in normal form
-// (RFC 3986, section 6.2.2). Escapes of unreserved characters are decoded, hex digits
-// are upper-cased, and characters that a URI must not contain, as in ?a[]=1, and
-// percent signs that begin no escape are escaped. Dot segments that result are resolved.
-// Compare Keys; request String.
+// Key returns the identity of the page: the URL with its percent-encoding in normal form (RFC
+// 3986, section 6.2.2). Escapes of unreserved characters are decoded, and hex digits are
+// upper-cased. Two things are escaped: characters that a URI must not contain, as in ?a[]=1,
+// and percent signs that begin no escape. Dot segments that result are resolved. Compare the
+// Keys of URLs, but request their String.
 func (u URL) Key() string {
 	if isKey(u.Target()) {
 		return u.text
@@ -175,7 +175,7 @@ func (u URL) Key() string {
 	return key
 }
 
-// isKey reports whether a target is in normal form already, because it has no character of
+// isKey reports whether target is in normal form already, because it has no character of
 // keyChanged.
 func isKey(target string) bool {
 	for i := range len(target) {
@@ -202,8 +202,8 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return err
 }
 
-// parseAbsolute parses rest, the text after the scheme. It may have no slashes, or more
-// than two.
+// parseAbsolute parses rest, the text after the scheme and its colon. rest may begin with no
+// slashes, or with more than two.
 func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *texts) (URL, error) {
 	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, errScheme}
@@ -239,7 +239,8 @@ func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	return URL{to.join(string(site), target), len(site)}, nil
 }
 
-// target returns a target of a path and a query that is escaped already.
+// target returns the target with the given path and query, in which everything is escaped
+// already.
 func target(path, query string, hasQuery bool) string {
 	if strings.IndexByte(path, '\\') >= 0 {
 		path = strings.ReplaceAll(path, `\`, "/")
@@ -286,9 +287,9 @@ func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
 func startsWithTwo(s string) bool { return len(s) >= 2 && isSlash(s[0]) && isSlash(s[1]) }
 
-// removeDots resolves "." and ".." segments, including escaped ones: a server may
-// decode before it resolves, so a path with %2e%2e could otherwise reach a path that
-// a rule forbids.
+// removeDots resolves the segments "." and "..", including escaped ones. A server may decode a
+// path before it resolves the path, so a path with %2e%2e could otherwise reach a path that a
+// rule of robots.txt forbids.
 func removeDots(path string) string {
 	if !mayHaveDots(path) {
 		return path
@@ -352,16 +353,16 @@ func newByteSet(special string) (set byteSet) {
 	return set
 }
 
-// The path and the special-query percent-encode sets (WHATWG URL, section 1.3).
-// A "#" in a query is a byte of a character in the document's encoding, because the fragment
-// was removed before.
+// The percent-encode sets of a path and of a special query (WHATWG URL, section 1.3). A "#" in
+// a query is a byte of a character in the document's encoding, because the fragment was removed
+// before.
 var (
 	pathEscaped  = newByteSet("\"<>^`{}")
 	queryEscaped = newByteSet("\"#<>'")
 )
 
-// keyChanged is the set of characters that are changed in a key: escapes, and
-// characters that RFC 3986 does not permit in a URI although browsers send them.
+// keyChanged is the set of characters that Key may change: the percent sign, which begins
+// escapes, and characters that RFC 3986 does not permit in a URI although browsers send them.
 var keyChanged = newByteSet("%\"<>[]\\^`{|}")
 
 func escapeQuery(query string, encode func(string) string) string {

@@ -2,30 +2,32 @@ package frontier
 
 import "time"
 
-// A work holds the state that few sites have at a time: sites that are out, that wait for
-// another turn, or whose entries wait for a retry or to be fetched again. All other sites
-// have no work, to save memory.
+// A work holds the state of a site that few sites have at the same time: sites that have a
+// turn, that wait for another turn, or whose entries wait for a retry or to be fetched again.
+// All other sites have no work, to save memory.
 type work struct {
-	retry      time.Time // the earliest Due of the waiting entries
-	kept       time.Time // the same, as stored in the backlog
+	retry      time.Time // the earliest Due of the entries that wait for it
+	kept       time.Time // retry as the backlog has stored it
 	requisites requisites
 
 	again   int       // entries to fetch again
-	revisit time.Time // the earliest Due of the entries to fetch again, as stored in the backlog
+	revisit time.Time // the earliest Due of the entries that again counts, as the backlog has stored it
 
-	ahead []Entry // entries that were read and not handed out, in order; see next
+	ahead []Entry // entries that were read from the backlog and not handed out, in order; see next
 
-	heldPages int       // see holding
-	ends      []heldEnd // the ends of Done calls while the site was out; the goroutine that has the site submits them
+	heldPages int // see holding.heldPages
+	// ends are the ends of entries whose Done was called while the site was out. The
+	// goroutine that has the site submits them.
+	ends []heldEnd
 
-	asked uint64    // the entry that was handed out last, if it may be handed out again
-	first time.Time // when asked was first handed out, if it was handed out several times in a row
+	asked uint64    // ID of the entry that was handed out last, if it may be handed out again
+	first time.Time // when the entry of asked was first handed out, if it was handed out in several turns in a row
 
-	starts   [kinds]time.Time // promised starts: see part
+	starts   [kinds]time.Time // the starts that commons have promised to the site: see part
 	machine  refused          // the refusals because of another process
-	wants    *site            // the site to which its robots.txt redirects; only want sets it
-	wantedBy int              // sites that want this one
-	wanted   []*site          // parked until this site is released
+	wants    *site            // the site to which the robots.txt of this site redirects; only want sets it
+	wantedBy int              // how many sites have this site in wants
+	wanted   []*site          // sites that are parked until the turn of this site ends
 }
 
 // noWork is the work of all sites without one. It is never changed.
@@ -61,8 +63,8 @@ func (w *work) over() bool {
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.wantedBy == 0 && len(w.wanted) == 0
 }
 
-// setRetry sets the earliest Due of the waiting entries of s, and the same as stored in the
-// backlog.
+// setRetry sets the earliest Due of the waiting entries of s: retry, and kept, which is the
+// value that the backlog has stored.
 func (s *site) setRetry(retry, kept time.Time) {
 	if s.doing != nil || !retry.IsZero() || !kept.IsZero() {
 		w := s.atWork()
@@ -78,7 +80,7 @@ func (s *site) setAgain(again int, next time.Time) {
 	}
 }
 
-// setRequisites sets what is known of the requisites of s.
+// setRequisites sets what the last search has found about the requisites of s.
 func (s *site) setRequisites(known requisites) {
 	if s.doing != nil || known != (requisites{}) {
 		s.atWork().requisites = known

@@ -20,7 +20,7 @@ const (
 	ArchiveDir  = "warc"
 	IndexFile   = "index.cdxj"
 	indexPart   = "index.part" // the lines of IndexFile, unsorted, in the order of the records
-	openSuffix  = ".open"      // of a WARC file that is still being written
+	openSuffix  = ".open"      // suffix of a WARC file that is still being written
 	archiveFile = ".warc.gz"
 )
 
@@ -35,10 +35,11 @@ type Archive struct {
 type archived struct {
 	File           string // in ArchiveDir
 	Offset, Length int64  // bytes
-	Revisit        bool   // the record has no payload; it refers to an earlier answer with the same one
+	Revisit        bool   // the record has no payload; it refers to an earlier answer with the same payload
 }
 
-// An ArchiveError says that an exchange cannot be written as WARC records.
+// An ArchiveError says that an exchange (a request and its answer) cannot be written as WARC
+// records.
 type ArchiveError struct {
 	URL string
 	Err error
@@ -48,9 +49,8 @@ func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.U
 
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// encode appends the records of x to b. If x cannot be encoded as a whole, encode appends
-// the response alone, without the head that was received. If that fails too, it returns the
-// first error.
+// encode appends the records of x to b. If x cannot be encoded, encode appends the response
+// without the head as the server sent it. If that fails, too, encode returns the first error.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {
@@ -67,16 +67,16 @@ func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, err
 
 var archiveBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest buffer that is reused for another record, in bytes.
+// maxScratch is the size in bytes of the largest buffer that is kept for another record.
 const maxScratch = 1 << 20
 
 // smallPayload is a size in bytes. A smaller payload is never replaced by a revisit record:
 // it is stored again, even if it is known.
 const smallPayload = 64
 
-// repeats turns x into a revisit if the same payload is in this archive, or in the capture
-// v.Before of an earlier crawl; it then returns "". Otherwise it returns the digest under
-// which the payload must be recorded, or "" if the payload is not recorded at all.
+// repeats makes x a revisit if the same payload is in this archive, or in v.Before, the capture
+// of an earlier crawl. It then returns "". Otherwise it returns the digest under which the
+// payload must be recorded, or "" if the payload must not be recorded.
 func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
@@ -99,9 +99,9 @@ func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	return "", nil
 }
 
-// repeated returns the answer of an earlier crawl that has the same payload digest as x, or
-// nil. It reads and checks the body of that answer, so that a revisit never refers to a
-// body that cannot be read.
+// repeated returns the answer of an earlier crawl (v.Before) that has the same payload digest
+// as x, or nil. It reads and checks the body of that answer, so that a revisit record never
+// refers to a body that cannot be read.
 func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 	b := v.Before
 	if b == nil || x != v.Answer || b.Digest != digest || b.Truncated {
@@ -118,18 +118,19 @@ func (v *Visit) repeated(x *warc.Exchange, digest string) *state.Payload {
 type archive struct {
 	opts    Archive
 	dir     string
-	prefix  string // of the names of this run's files
+	prefix  string // the beginning of the names of this run's files
 	encoder *warc.Encoder
 	disk    disk.Disk
 
-	// Guarded by outputs.moment. Only the committer removes files.
+	// outputs.moment guards the next three fields. Only the goroutine that commits removes
+	// files.
 	serial int
-	files  []*namedOutput // not finished: the last one is being written, the others are full
+	files  []*namedOutput // unfinished files: the last one is being written, the others are full
 	began  bool           // a file was created since the directory was last synced
 }
 
-// maxPrefix is the most bytes in archive.prefix. File systems allow 255 bytes for the whole
-// name.
+// maxPrefix is the largest length of archive.prefix, in bytes. File systems allow 255 bytes for
+// a whole file name.
 const maxPrefix = 200
 
 func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive, error) {
@@ -152,14 +153,14 @@ func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive,
 		}
 		return '_'
 	}, a.prefix)
-	if n := len(a.prefix); n > maxPrefix { // keep the end of the prefix: it has the time
+	if n := len(a.prefix); n > maxPrefix { // keep the end of the prefix, because it has the time
 		a.prefix = a.prefix[:maxPrefix/2] + a.prefix[n-maxPrefix/2:]
 	}
 	return a, os.MkdirAll(a.dir, 0o755)
 }
 
-// append adds whole records. It returns the name of the file that has them, and their offset
-// in that file, in bytes. The caller holds outputs.moment.
+// append adds whole records to the last file. It returns the name of this file, and the offset
+// of the records in the file, in bytes. The caller holds outputs.moment.
 func (a *archive) append(records []byte) (file string, at int64, err error) {
 	if n := len(a.files); n == 0 || a.files[n-1].length() >= a.opts.MaxSize {
 		if err := a.begin(); err != nil {
@@ -206,9 +207,9 @@ func (a *archive) begin() error {
 
 // A warcFile is a WARC file in the directory of a crawl.
 type warcFile struct {
-	name  string // without openSuffix
+	name  string // the file's name without openSuffix
 	path  string
-	grows bool // it has openSuffix: it is still being written
+	grows bool // the name has openSuffix, because the file is still being written
 }
 
 // warcFiles returns the WARC files of the crawl in dir, sorted by name.
@@ -240,7 +241,7 @@ func ArchiveFiles(dir string) (paths []string, err error) {
 
 func archiveKey(name string) string { return ArchiveDir + "/" + name }
 
-// finish renames full files, whose contents are committed, to their final names.
+// finish renames the given full files, whose contents are committed, to their final names.
 func (a *archive) finish(full []*namedOutput) error {
 	var errs []error
 	for _, f := range full {
@@ -255,7 +256,7 @@ func (a *archive) finish(full []*namedOutput) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// close truncates the unfinished files to their committed lengths and renames them, so that
+// close truncates the unfinished files to the lengths in committed and renames them, so that
 // the archive can be read even if the run has failed.
 func (a *archive) close(committed state.Marks) error {
 	var errs []error
@@ -275,7 +276,7 @@ func (a *archive) close(committed state.Marks) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// abandon closes the unfinished files without truncating them. The next run truncates them
+// abandon closes the unfinished files without truncating them. The next run truncates the files
 // to their committed lengths.
 func (a *archive) abandon() {
 	for _, f := range a.files {
@@ -283,9 +284,9 @@ func (a *archive) abandon() {
 	}
 }
 
-// recoverArchive truncates the files that an earlier run has not finished to their committed
-// lengths, and renames them. It returns a *DamagedError if a committed file is missing or
-// is not as long as it was written.
+// recoverArchive truncates the files that an earlier run has not finished to the lengths in
+// known, and renames them. It returns a *DamagedError if a file that has a mark in known is
+// missing or is not as long as it was written.
 func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")
@@ -314,7 +315,7 @@ func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 			}
 		}
 	}
-	// The files that still have openSuffix have no mark: nothing in them was committed.
+	// The files that still have openSuffix have no mark, so nothing in them was committed.
 	left, err := warcFiles(dir)
 	for _, f := range left {
 		if f.grows {

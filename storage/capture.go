@@ -16,9 +16,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Capture is the last archived answer to a URL. It holds no file open, and at most 32 KiB
-// of its record in memory, until Release. It must not be used by several goroutines at
-// once.
+// A Capture is the last archived answer to a URL. Until Release it keeps at most 32 KiB of its
+// record in memory. It holds no file open. It must not be used by several goroutines at the
+// same time.
 type Capture struct {
 	URL  string
 	Date time.Time // when its request began
@@ -29,12 +29,11 @@ type Capture struct {
 	Status int
 	Header http.Header
 
-	Digest    string // of the payload, with its content coding, as in WARC-Payload-Digest
+	Digest    string // of the payload, in its content coding, as in WARC-Payload-Digest
 	Truncated bool   // the payload is not the whole body
 
-	// OfURL and OfDate name the record that has the body: the values of
-	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date for a revisit record of this
-	// answer.
+	// OfURL and OfDate name the record that has the body. A revisit record that repeats this
+	// answer has these values in WARC-Refers-To-Target-URI and WARC-Refers-To-Date.
 	OfURL  string
 	OfDate time.Time
 
@@ -44,15 +43,15 @@ type Capture struct {
 	TextDigest string
 
 	body    excerpt // the record that has the body
-	repeats bool    // the answer has a record of its own, without the body
+	repeats bool    // the answer has a record of its own, which is a revisit without the body
 	checked bool    // Check has read the body
 	damage  error   // the result of Check
 }
 
-// Capture returns an answer to u from the archive of this crawl. The place answer is that of
-// its record, the place body is that of the record with its body; PutVisit has written both.
-// Capture returns nil if the record is not an HTTP response or was purged. It fails as
-// Past.Capture does.
+// Capture returns an answer to u from the archive of this crawl. answer is the place of the
+// answer's record, and body is the place of the record with its body, as PutVisit has returned
+// them. Capture returns nil if the record is not an HTTP response or was purged. It fails with
+// the same errors as Past.Capture.
 func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
 	in := func(p frontier.Place) place {
 		return place{path: filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), offset: p.Offset}
@@ -66,9 +65,9 @@ func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, er
 	})
 }
 
-// captureAt returns the capture whose record is at a place. If that record is a revisit, it
-// calls find for the record with the body. It returns nil if the record is not an HTTP
-// response, or if one of the records was purged.
+// captureAt returns the capture whose record is at the given place. If that record is a
+// revisit, captureAt calls find for the record with the body. It returns nil if the record is
+// not an HTTP response, or if one of the records was purged.
 func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	rec, err := openPlace(at, url)
 	if errors.Is(err, ErrPurged) {
@@ -80,7 +79,7 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	defer rec.close()
 	switch rec.Type {
 	case warc.Response, warc.Revisit:
-	default: // a server that does not speak HTTP
+	default: // an answer of a server that does not speak HTTP
 		return nil, nil
 	}
 	resp, err := rec.Response()
@@ -102,10 +101,11 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	return c, err
 }
 
-// A findOriginal finds the record to which a revisit record refers by URL and time.
+// A findOriginal returns the record to which a revisit record refers by its URL and its time.
 type findOriginal func(url string, at time.Time) (*original, error)
 
-// follow finds the record that has the body of c, whose own record rec is a revisit.
+// follow sets in c what the record with its body says. rec, the record of c itself, is a
+// revisit, and find returns the record with the body.
 func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	url, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	at, err := time.Parse(time.RFC3339Nano, date)
@@ -128,22 +128,22 @@ func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	return nil
 }
 
-// ErrPurged is wrapped by errors about an answer that a Purge has removed.
+// ErrPurged is wrapped by errors about an answer whose body a Purge has removed.
 var ErrPurged = errors.New("the capture was purged")
 
-// An original is a record that revisit records refer to.
+// An original is a record to which revisit records refer.
 type original struct {
 	date      time.Time
 	status    int
 	header    http.Header
 	digest    string
 	truncated bool
-	repeats   bool // it is a revisit itself, which is an error
+	repeats   bool // the record is a revisit itself, which is an error
 	body      excerpt
 }
 
-// originalAt reads the header of an answer to which revisit records refer. If the record is
-// not a response, originalAt returns an error together with the date of the record.
+// originalAt reads the header of the record at a place, to which revisit records refer. If the
+// record is not a response, originalAt returns an error together with the date of the record.
 func originalAt(at place, url string) (*original, error) {
 	rec, err := openPlace(at, url)
 	if err != nil {
@@ -168,8 +168,8 @@ func originalAt(at place, url string) (*original, error) {
 func (c *Capture) Place() (path string, offset int64) { return c.body.path, c.body.offset }
 
 // Open returns the answer with its body as it was sent, but without the transfer coding. The
-// caller must close the body. If the record is damaged, reading fails at the end of the
-// body, so the caller must not rely on any part of the body before io.EOF.
+// caller must close the body. If the record is damaged, reading the body fails at its end, so
+// the caller must not rely on any part of the body before io.EOF.
 func (c *Capture) Open() (*http.Response, error) {
 	rec, err := c.body.open(c.OfURL)
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *Capture) Open() (*http.Response, error) {
 // Release frees the memory that holds the record. A later Open reads the file again.
 func (c *Capture) Release() { c.body.bytes = nil }
 
-// Check reads the body and compares its digest with Digest. It fails as Past.Capture does.
-// Later calls return the result of the first call.
+// Check reads the body and compares its digest with Digest. It fails with the same errors as
+// Past.Capture. Later calls return the result of the first call.
 func (c *Capture) Check() error {
 	if !c.checked {
 		c.checked, c.damage = true, c.check()
@@ -216,12 +216,13 @@ func (c *Capture) check() error {
 
 func sha1Digest(sum []byte) string { return "sha1:" + base32.StdEncoding.EncodeToString(sum) }
 
-// A wholeBody is the body in a record. At its end it also checks the rest of the record.
+// A wholeBody reads the body in a record. At the end of the body it also checks the rest of the
+// record.
 type wholeBody struct {
 	from io.ReadCloser
 	rec  *placedRecord
 	of   *Capture
-	end  error // the error at the end of the body
+	end  error // the error that Read returns at the end of the body
 }
 
 func (b *wholeBody) Read(p []byte) (int, error) {
@@ -230,7 +231,7 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.from.Read(p)
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		// A Content-Length can be wrong: the body ends where the record ends.
+		// The Content-Length can be wrong. Then the body ends where the record ends.
 		err = io.EOF
 		if _, bad := b.rec.Record.Close(); bad != nil {
 			err = fmt.Errorf("%s: %w", b.of.body.path, bad)
@@ -251,8 +252,9 @@ func (b *wholeBody) Close() error {
 // a page: "sha256:" and hexadecimal digits.
 const FieldTextDigest = "textDigest"
 
-// textDigest returns the text digest in the metadata record that follows the answer and its
-// request, or "" if the record has none or cannot be read.
+// textDigest returns the digest of the text (FieldTextDigest) in the metadata record that
+// follows the answer and its request. It returns "" if there is no such digest, or if it cannot
+// be read.
 func (r *placedRecord) textDigest() string {
 	for range 2 {
 		rec, err := r.reader.Next()

@@ -9,25 +9,25 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
-// ErrNotAlone is returned by DB.Apply if something other than an applied group was put since
+// ErrNotAlone is returned by DB.Apply if something other than an applied group was stored since
 // Open.
 var ErrNotAlone = state.ErrNotAlone
 
-// An InUseError says that another process holds the state of the crawl in Dir. Run
-// describes that process; it is nil if that is not known.
+// An InUseError says that another process holds the state of the crawl in Dir. Run describes
+// that process; Run is nil if the process is not known.
 type InUseError = state.InUseError
 
-// A DamagedError says that the file of a crawl at Path does not have the contents that were
-// written. It unwraps to the cause. Nothing was changed.
+// A DamagedError says that the file of a crawl at Path does not have the contents that the
+// crawl has written. It unwraps to the cause. The call that returns it has changed nothing.
 type DamagedError = state.DamagedError
 
-// A VersionError says that this version cannot read the state file at Path: the file has
-// layout Have, and this version reads layout Can.
+// A VersionError says that this version cannot read the state file at Path: the file has layout
+// Have, and this version reads layout Can.
 type VersionError = state.VersionError
 
-// A NotBegunError says that the crawl in Dir has not begun: the run that made the directory
-// was killed, or found the disk full, before its first request. The directory has nothing
-// to read, and nothing is lost; Open begins the crawl. The error matches ErrNoCrawl.
+// A NotBegunError says that the crawl in Dir has not begun: the run that made the directory was
+// killed, or found the disk full, before its first request. The directory has nothing to read,
+// and nothing is lost; Open begins the crawl. The error matches ErrNoCrawl (errors.Is).
 type NotBegunError struct{ Dir string }
 
 func (e *NotBegunError) Error() string {

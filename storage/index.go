@@ -21,19 +21,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A madeIndex describes the two files that an indexer has written. They do not have their
-// final names yet.
+// A madeIndex describes the two new files that an indexer has written. The files do not have
+// their final names yet.
 type madeIndex struct {
 	part, sorted state.Mark // of the new index.part, and of the new index.cdxj
 	lines        int64
 }
 
-// A marksPutter is the state of a crawl, which stores the marks of the files.
+// A marksPutter stores the marks (lengths and checksums) of a crawl's files in its state.
 type marksPutter interface {
 	PutMarks(growing state.Marks, index state.IndexMarks) error
 }
 
-// recoverIndex makes index.part again if it is missing or too short, because a run needs to
+// recoverIndex makes index.part again if that file is missing or too short, because a run must
 // append to it. The contents of an existing file are checked only when it is sorted.
 func (s *outputs) recoverIndex(known state.Marks) error {
 	m := known[indexPart]
@@ -46,8 +46,9 @@ func (s *outputs) recoverIndex(known state.Marks) error {
 	return s.remakeIndex(known)
 }
 
-// writeIndex makes index.cdxj, unless the existing file has all lines of index.part. If
-// index.part is not as it was written, writeIndex makes both files from the WARC files.
+// writeIndex makes index.cdxj from index.part, unless the existing index.cdxj was made from the
+// same lines. If index.part is not as it was written, writeIndex makes both files from the WARC
+// files.
 func (s *outputs) writeIndex(committed state.Marks) error {
 	part := committed[indexPart]
 	if part.Length == 0 && !part.Lost {
@@ -103,8 +104,8 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	return writeSorted(s.dir, sorter, s.disk)
 }
 
-// remakeIndex makes index.part and index.cdxj again. Records that cannot be read are left
-// out; Verify reports them.
+// remakeIndex makes index.part and index.cdxj again from the WARC files. Records that cannot be
+// read are left out; Verify reports these records.
 func (s *outputs) remakeIndex(known state.Marks) error {
 	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
@@ -117,18 +118,18 @@ func (s *outputs) remakeIndex(known state.Marks) error {
 
 // Indexed is the result of MakeIndex.
 type Indexed struct {
-	Lines int64    // number of lines of the index
+	Lines int64    // number of lines of the new index
 	Moved []string // names of missing WARC files, whose lines were copied from the old index
 }
 
-// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. If there is a
-// state file, it also makes index.part again, to which a later run appends. Lines about WARC
-// files that are not in the directory are copied from the existing index. If a record cannot
-// be read, MakeIndex leaves it out and calls problem, if problem is not nil. The memory
-// needed does not depend on the size of the archive.
+// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. If there is a state
+// file, it also makes index.part again, to which a later run appends. The lines of the existing
+// index about WARC files that are not in the directory are copied. If a record cannot be read,
+// MakeIndex leaves it out and calls problem, if problem is not nil. The memory needed does not
+// depend on the size of the archive.
 //
 // The error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
-// *PurgeError, or one of the file system.
+// *PurgeError, or an error of the file system.
 func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	if problem == nil {
 		problem = func(error) {}
@@ -163,8 +164,9 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	return Indexed{made.lines, slices.Sorted(maps.Keys(x.gone))}, err
 }
 
-// commit renames the new files to their final names and stores their marks. First it marks
-// the index as lost, so that after a kill in between the next run makes the files again.
+// commit renames the new files to their final names and stores their marks. Before that it
+// stores in the state that the index is lost. So if the process is killed in between, the next
+// run makes the files again.
 func (x *indexer) commit(to marksPutter, made madeIndex) error {
 	put := func(m state.Mark) error {
 		x.marks[indexPart] = m
@@ -183,8 +185,8 @@ func (x *indexer) commit(to marksPutter, made madeIndex) error {
 }
 
 // unchanged reports whether the new files have the marks that the state has already. Then
-// commit does not write to the state, because the digest of the state file is part of the
-// provenance.
+// commit must not write to the state, because the provenance of the crawl names the digest of
+// the state file.
 func (x *indexer) unchanged(made madeIndex) bool {
 	part := x.marks[indexPart]
 	return !part.Lost && part.Same(made.part) && x.index.Part.Same(made.part) && x.index.Index.Same(made.sorted)
@@ -199,8 +201,8 @@ type indexer struct {
 	index   state.IndexMarks // of index.cdxj, as committed
 	problem func(error)      // called for each record that cannot be read; the record is left out
 
-	present map[string]bool // WARC files, by name
-	gone    map[string]bool // WARC files that are missing
+	present map[string]bool // names of the WARC files in the directory
+	gone    map[string]bool // names of the WARC files that are missing
 	sorter  *cdxj.Sorter
 	part    *bufio.Writer
 }
@@ -214,7 +216,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		return made, err
 	}
 	defer func() {
-		if err != nil { // remove the new files, because they may be what fills the disk
+		if err != nil { // remove the new files, because they may be the reason why the disk is full
 			_ = removeNew(x.dir, indexPart)
 			_ = removeNew(x.dir, IndexFile)
 		}
@@ -238,7 +240,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 	return made, err
 }
 
-// files indexes the WARC files of the directory.
+// files adds the lines of all WARC files in the directory.
 func (x *indexer) files() error {
 	x.present, x.gone = map[string]bool{}, map[string]bool{}
 	files, err := warcFiles(x.dir)
@@ -258,7 +260,7 @@ func (x *indexer) files() error {
 	return nil
 }
 
-// file indexes the first length bytes of f.
+// file adds the lines of the records in the first length bytes of f.
 func (x *indexer) file(f warcFile, length int64) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -284,8 +286,8 @@ func (x *indexer) add(line []byte) error {
 	return x.sorter.AddLine(line)
 }
 
-// moved copies the lines about missing WARC files from the existing index.cdxj and
-// index.part. It copies a line that is in both files only once.
+// moved copies the lines about missing WARC files from the existing index.cdxj and index.part.
+// A line that is in both files is copied only once.
 func (x *indexer) moved() (err error) {
 	known := cdxj.NewSorter(x.dir, 0)
 	defer func() { err = errors.Join(err, known.Close()) }()
@@ -305,8 +307,8 @@ func (x *indexer) moved() (err error) {
 	return err
 }
 
-// known adds the lines of an existing index that are about missing WARC files to a sorter.
-// It skips lines that it cannot parse.
+// known adds to a sorter those lines of an existing index that are about missing WARC files. It
+// skips lines that it cannot parse.
 func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	f, err := os.Open(filepath.Join(x.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -326,7 +328,7 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 			return err
 		}
 		if err != nil || reader.Torn() || len(line) >= cdxj.MaxLine {
-			continue // not written by this package
+			continue // a line that this package has not written
 		}
 		if e, err := cdxj.Parse(string(line)); err == nil && !x.present[e.Filename] {
 			x.gone[e.Filename] = true
@@ -337,8 +339,8 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 	}
 }
 
-// A lineWriter calls each with every whole line that is written to it, including the
-// newline.
+// A lineWriter calls each with every whole line that is written to the lineWriter, including
+// the newline.
 type lineWriter struct {
 	each func(line []byte) error
 	rest []byte

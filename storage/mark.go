@@ -10,7 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A marking computes the mark of the bytes that are read or written through it.
+// A marking computes the mark (length and checksum) of the bytes that are read or written
+// through it.
 type marking struct {
 	r io.Reader
 	w io.Writer
@@ -39,9 +40,9 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// split separates the marks of finished archive files from the other marks. A run does not
-// check the finished files, so that it can go on after they were moved elsewhere. Only
-// Verify checks them.
+// split returns the marks of known in two groups: finished has those of finished archive files,
+// growing all others. A run does not check the finished files, so that it can go on after they
+// were moved elsewhere. Only Verify checks them.
 func split(known state.Marks) (growing, finished state.Marks) {
 	growing, finished = state.Marks{}, state.Marks{}
 	for name, m := range known {
@@ -55,8 +56,8 @@ func split(known state.Marks) (growing, finished state.Marks) {
 	return growing, finished
 }
 
-// wholeLine returns a *DamagedError if the committed part of a file does not end with a
-// newline. It is the only check of the contents before a run appends, because it takes the
+// wholeLine returns a *DamagedError if the part of a file that m covers does not end with a
+// newline. This is the only check of the contents before a run appends, because it takes the
 // same time for a file of any length.
 func wholeLine(path string, m state.Mark) error {
 	if m.Length == 0 {

@@ -9,14 +9,14 @@ import (
 
 const newSuffix = ".new"
 
-// newName returns the path at which the new version of a file of a crawl is written: beside
-// the file, or beside the target if the file is a symbolic link.
+// newName returns the path at which the new version of a file of a crawl is written, before it
+// replaces the file: beside the file, or, if the file is a symbolic link, beside its target.
 func newName(dir, name string) (string, error) {
 	path, err := outfile.ResolveRegular(filepath.Join(dir, name))
 	return path + newSuffix, err
 }
 
-// createNew creates the new version of a file of a crawl, beside the file.
+// createNew creates the new version of a file of a crawl, at the path of newName.
 func createNew(dir, name string) (*os.File, error) {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -25,7 +25,7 @@ func createNew(dir, name string) (*os.File, error) {
 	return os.Create(path)
 }
 
-// removeNew removes the new version of a file. It returns an error if there is none.
+// removeNew removes the new version of a file. It returns an error if there is no new version.
 func removeNew(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func removeNew(dir, name string) error {
 	return os.Remove(path)
 }
 
-// rename renames the new version of a file to its final name.
+// rename replaces a file with its new version.
 func rename(dir, name string) error {
 	path, err := newName(dir, name)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// olderThan returns the other crawls that may have the bodies of revisit records of the
-// crawl in dir: first the crawls beside it that have an index, the last by name first, then
-// its previous crawl, the previous crawl of that one, and so on.
+// olderThan returns the other crawls in which the bodies of revisit records of the crawl in dir
+// may be. First come the crawls beside dir that have an index, the last by name first. Then
+// come the previous crawl of dir, the previous crawl of that crawl, and so on.
 func olderThan(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -33,7 +33,7 @@ func olderThan(dir string) (all []string) {
 	return all
 }
 
-// chainOf returns the crawl in dir, its previous crawl, the previous crawl of that one, and
+// chainOf returns the crawl in dir, its previous crawl, the previous crawl of that crawl, and
 // so on.
 func chainOf(dir string) []string {
 	chain := []string{dir}
@@ -44,9 +44,9 @@ func chainOf(dir string) []string {
 }
 
 // LocatePrevious returns the path of the previous crawl of the crawl in dir. previous is the
-// path that was recorded. If nothing is there, because both crawls were moved, the previous
-// crawl may be beside dir under its old name. If it is in neither place, ok is false and
-// path is previous.
+// path that was recorded. If nothing is at this path, because both crawls were moved, the
+// previous crawl may be beside dir under its old name. If it is in neither place, ok is false
+// and path is previous.
 func LocatePrevious(dir, previous string) (path string, ok bool) {
 	if _, err := os.Stat(previous); err == nil {
 		return previous, true
@@ -56,7 +56,7 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 		return previous, false
 	}
 	beside := filepath.Join(filepath.Dir(whole), filepath.Base(previous))
-	if beside == whole { // both crawls have the same name, in different directories
+	if beside == whole { // both crawls had the same name, in different directories
 		return previous, false
 	}
 	if _, err := os.Stat(beside); err != nil {
@@ -65,7 +65,7 @@ func LocatePrevious(dir, previous string) (path string, ok bool) {
 	return beside, true
 }
 
-// keyPrevious is the key of the path of the previous crawl, in the state.
+// keyPrevious is the key in the state under which the path of the previous crawl is stored.
 const keyPrevious = "previous"
 
 // PutPrevious records dir as the previous crawl of this crawl. Revisit records may refer to
@@ -78,9 +78,9 @@ func (db *DB) PutPrevious(dir string) error {
 	return db.Put(keyPrevious, dir)
 }
 
-// Previous returns the path of the previous crawl of the crawl in dir, as LocatePrevious
-// finds it. It returns "" if none is recorded, or if the state cannot be read. There need
-// not be a crawl at the path.
+// Previous returns the path of the previous crawl of the crawl in dir, as LocatePrevious finds
+// it. It returns "" if no previous crawl is recorded, or if the state cannot be read. It may
+// return a path at which there is no crawl.
 func Previous(dir string) string {
 	r, err := openPurging(dir)
 	if err != nil {
@@ -95,8 +95,8 @@ func Previous(dir string) string {
 	return filepath.Clean(before)
 }
 
-// Behind returns the crawls that depend on the crawl in dir: the crawls beside it that have
-// it as their previous crawl, or as the previous crawl of that one, and so on. They may have
+// Behind returns the crawls that depend on the crawl in dir: the crawls beside it that have dir
+// as their previous crawl, or as the previous crawl of that crawl, and so on. They may have
 // revisit records whose bodies are only in dir. Crawls that are running are not included.
 func Behind(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)

@@ -26,21 +26,24 @@ const (
 type Options struct {
 	NoPages bool          // write no pages.jsonl
 	Links   bool          // write links.jsonl
-	Archive *Archive      // write WARC files; nil: none
+	Archive *Archive      // how to write WARC files; nil: write no WARC files
 	Gather  time.Duration // how long a commit waits for more work; 0: 20 ms, negative: not at all
 	Bounds  Bounds        // how much may wait for a commit
 
-	// SyncDelay is added to each sync of the state file, to measure the effect of a slower
-	// disk.
+	// SyncDelay is a pause that is added to each sync of the state file, to measure the effect
+	// of a slower disk.
 	SyncDelay time.Duration
 
-	// Admit is called with the values of the crawl, after Open has checked everything and
-	// before it writes anything. If Admit returns an error, Open returns that error and has
-	// changed nothing. nil: every crawl is opened.
+	// Admit decides whether the crawl is opened. It is called with the values of the crawl,
+	// after Open has checked everything and before Open writes anything. If Admit returns an
+	// error, Open returns that error and has changed nothing. If Admit is nil, every crawl is
+	// opened.
 	Admit func(Values) error
 
-	Seed uint64 // of the fingerprints of a new crawl; 0: random. The same seed gives the same files
-	Log  Log    // called with each group before it is committed; nil: no log
+	// Seed of the hash function for the fingerprints of a new crawl's keys; 0: a random seed.
+	// The same seed gives the same files.
+	Seed uint64
+	Log  Log // called with each group before it is committed; nil: no log
 
 	asIs   bool // write only the outputs that earlier runs have written
 	disk   disk.Disk
@@ -48,20 +51,20 @@ type Options struct {
 	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// A Log receives each group before the group is committed. It copies groups to another
-// directory, where DB.Apply replays them. It is called by one goroutine at a time.
+// A Log receives each group of changes before the group is committed. It can copy the groups to
+// another directory, where DB.Apply repeats the changes. It is called by one goroutine at a
+// time.
 type Log interface {
-	// Append adds a group. Its first argument is the position of the previous group, 0 for
-	// the first group. It returns the position of the new group, which must be larger and is
-	// committed with the group. If Append returns an error, neither this group nor a later
-	// group is committed, and all callers that submit get the error. Append must not keep
-	// the slice group.
+	// Append adds a group. after is the position of the previous group, 0 for the first group.
+	// Append returns the position of the new group, which must be larger and is committed with
+	// the group. If Append returns an error, neither this group nor a later group is committed,
+	// and all callers that submit get the error. Append must not keep the slice group.
 	Append(after uint64, group []byte) (position uint64, err error)
 }
 
-// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
-// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
-// more time.
+// Bounds limit how much may wait for a commit. When a bound is reached, a call that submits
+// something waits. 0 means a default that is large enough for full speed. With smaller bounds a
+// crawl needs less memory and more time.
 type Bounds struct {
 	Queue int // number of operations
 	Links int // number of links in these operations
@@ -71,15 +74,15 @@ type Bounds struct {
 // A DB is the directory of one crawl. No other process can open it until Close. Its methods
 // are safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
 //
-// Locks are taken in this order; any of them may be skipped:
+// Locks are taken in this order; a goroutine need not take all of them:
 //
 //	large    held while one large page is made into a line and appended
 //	         (here come the locks of state.DB)
 //	moment   in outputs: held to append to the files, and to read the marks of all files
 //
 // The locks of an output and of the log come last. A goroutine must not hold moment while
-// it puts something into the state, because it may then wait for the committer, and the
-// committer takes moment.
+// it puts something into the state, because it may have to wait there for the committer, and
+// the committer takes moment.
 type DB struct {
 	Records
 
@@ -129,7 +132,7 @@ func Open(dir string, opts Options) (*DB, error) {
 }
 
 // begin truncates the files to the lengths in their marks, and starts the state. It checks
-// everything before it writes anything. asked says whether Options.Admit was called already.
+// everything before it writes anything. asked says whether Options.Admit was already called.
 func (db *DB) begin(opts *Options, asked bool) error {
 	begun := db.state.Begun()
 	known := db.state.Marks()
@@ -163,16 +166,17 @@ func (db *DB) begin(opts *Options, asked bool) error {
 	return db.state.Begin(db.outputs, growing, finished)
 }
 
-// Values reads the values that a crawl stores about itself, from a DB or a Reader.
+// Values reads the values that a crawl stores about itself. A DB and a Reader are Values.
 type Values interface {
-	// Get reads the value that was Put under key into value. If there is none, ok is false.
+	// Get reads the value that was Put under key into value. If there is no such value, ok is
+	// false.
 	Get(key string, value any) (ok bool, err error)
-	// Each calls f for every key that was Put and begins with prefix. The argument of f is
-	// the part of the key after prefix. If f returns an error, Each stops and returns it.
+	// Each calls f for every key that was Put and begins with prefix. The parameter rest of f
+	// is the part of the key after prefix. If f returns an error, Each stops and returns it.
 	Each(prefix string, f func(rest string) error) error
 }
 
-// noValues is the Values of a crawl that has not begun.
+// noValues implements Values for a crawl that has not begun, which has no values.
 type noValues struct{}
 
 func (noValues) Get(string, any) (bool, error)              { return false, nil }
@@ -185,7 +189,8 @@ func (o *Options) admit(was Values) error {
 	return o.Admit(was)
 }
 
-// takeOver sets the options so that the run writes the outputs that already exist.
+// takeOver sets o so that the run writes the outputs that already exist: those with a mark in
+// known.
 func (o *Options) takeOver(known state.Marks) {
 	o.NoPages, o.Links = known[PagesFile].Length == 0, known[LinksFile].Length > 0
 	if known[indexPart].Length > 0 || known[indexPart].Lost {
@@ -193,8 +198,8 @@ func (o *Options) takeOver(known state.Marks) {
 	}
 }
 
-// Restarted returns when the crawl was last opened after an unclean end, or the zero time
-// if it never was.
+// Restarted returns when the crawl was last opened after a run that did not close it, or the
+// zero time if every run has closed it.
 func (db *DB) Restarted() time.Time { return db.state.Begun().Restarted }
 
 // Log returns the crawl's log of requests. If a line is written before a completion is
@@ -205,9 +210,9 @@ func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 // has removed or truncated the file since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
 
-// Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
-// commit, or Close, stores what was submitted. After Hasten the Bounds are not applied, so
-// only the callers limit how much is in memory.
+// Hasten tells the DB that the run is ending: calls that submit something no longer wait, and
+// the next commit, or Close, stores what was submitted. After Hasten the Bounds are not
+// applied, so only the callers limit how much is in memory.
 func (db *DB) Hasten() { db.state.Hasten() }
 
 // Close commits what was submitted and releases the directory. A second call returns
@@ -215,10 +220,10 @@ func (db *DB) Hasten() { db.state.Hasten() }
 func (db *DB) Close() error { return db.state.Close() }
 
 // begun reports whether a run has begun the crawl in dir, or another process holds it. The
-// result is false if the state file is missing, was not written completely, or has no
-// bucket, because a run was killed, or found the disk full, before its first request. If
-// there are outputs beside such a file the result is true: they belong to a state file that
-// was lost, and Open reports the damage.
+// result is false if the state file is missing, was not written completely, or has no bucket: a
+// run was then killed, or found the disk full, before its first request. If there are outputs
+// beside such a file the result is true: these outputs belong to a state file that was lost,
+// and Open reports the damage.
 func begun(dir string) bool {
 	if _, held := state.Holder(dir); held {
 		return true
@@ -227,8 +232,8 @@ func begun(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist) && !state.Empty(dir) || Remains(dir) != ""
 }
 
-// NotBegun returns a *NotBegunError if a run has made the state file in dir and has not
-// begun the crawl. It returns nil otherwise, also if there is no state file.
+// NotBegun returns a *NotBegunError if a run has made the state file in dir but has not begun
+// the crawl. It returns nil otherwise, also if there is no state file.
 func NotBegun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); err != nil || begun(dir) {
 		return nil

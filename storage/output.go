@@ -13,30 +13,31 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// An output is a file that grows by whole records. Appended records stay in memory until
-// flush. After a crash, records that are not covered by the committed mark are discarded.
+// An output is a file to which a run appends whole records. Appended records stay in memory
+// until flush. After a crash, records that the committed mark does not cover are discarded.
 type output struct {
 	file *os.File
 	disk disk.Disk
 
-	// mu guards the fields below and the writes to the end of the file. Visits take it in
-	// append, the committer in flush. It is not held during a sync.
+	// mu guards the fields below and the writes to the end of the file. append takes mu for
+	// visits, flush takes it for the committer. mu is not held during a sync.
 	mu    sync.Mutex
-	buf   []byte         // appended, and not yet written to the file
+	buf   []byte         // bytes that were appended, and are not yet written to the file
 	dirty bool           // something was appended since the last flush
-	now   state.Mark     // of the file and buf together, without the SHA-256
+	now   state.Mark     // the mark of the file and buf together, without the SHA-256
 	sha   *digest.Digest // the SHA-256 of the same bytes; nil if it is not known
-	err   error          // of the first write that failed; later writes return it again
+	err   error          // the error of the first write that failed; later writes return it again
 }
 
-// A namedOutput is an output and the name under which the state keeps its mark.
+// A namedOutput is an output and the name under which the state stores the mark of its file.
 type namedOutput struct {
 	name string // the path in the directory of the crawl, with slashes
 	*output
 }
 
 // openOutput opens the file at path and truncates it to the committed length. If the file is
-// missing, openOutput creates it if that length is 0, and otherwise returns a *DamagedError.
+// missing, openOutput creates it if the committed length is 0, and otherwise returns a
+// *DamagedError.
 func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error) {
 	flags, length := os.O_RDWR|os.O_CREATE, committed.Length
 	if length > 0 {
@@ -63,8 +64,8 @@ func openOutput(path string, committed state.Mark, d disk.Disk) (*output, error)
 	return &output{file: f, disk: d, now: committed, sha: digest.Resume(committed.SHA256, length)}, nil
 }
 
-// cutTail truncates the file at path to length. It ignores a file that is missing or
-// shorter, because Verify reports it.
+// cutTail truncates the file at path to length. It does nothing if the file is missing or
+// shorter, because Verify reports this.
 func cutTail(path string, length int64, d disk.Disk) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= length {
@@ -80,11 +81,12 @@ func cutTail(path string, length int64, d disk.Disk) error {
 	return errors.Join(f.Truncate(length), d.Sync(f), f.Close())
 }
 
-// maxBuffer is how many bytes an output keeps in memory at most. If a record does not fit,
-// the buffer is written to the file before the next flush; it is committed no earlier.
+// maxBuffer is the largest number of bytes that an output keeps in memory. If a record does not
+// fit, the buffer is written to the file before the next flush. Its records are still committed
+// only after that flush.
 const maxBuffer = 1 << 20
 
-// append adds a record, the concatenation of parts, and returns its offset in bytes.
+// append adds a record, which is the concatenation of parts, and returns its offset in bytes.
 func (o *output) append(parts ...[]byte) (at int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -102,7 +104,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	for _, p := range parts {
 		if size <= maxBuffer {
 			o.buf = append(o.buf, p...)
-		} else if o.err == nil { // without a copy, which would be as large
+		} else if o.err == nil { // write parts directly, because a copy of a large record would need as much memory again
 			_, o.err = o.file.Write(p)
 			err = o.err
 		}
@@ -110,7 +112,7 @@ func (o *output) append(parts ...[]byte) (at int64, err error) {
 	return at, err
 }
 
-// mark returns the mark that the file has after buf is written.
+// mark returns the mark that the file will have when buf is written.
 func (o *output) mark() state.Mark {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,14 +121,14 @@ func (o *output) mark() state.Mark {
 	return now
 }
 
-// length returns the length that the file has after buf is written, in bytes.
+// length returns the length that the file will have when buf is written, in bytes.
 func (o *output) length() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.now.Length
 }
 
-// write writes buf to the file. The caller holds mu.
+// write writes buf to the file. The caller holds o.mu.
 func (o *output) write() error {
 	if len(o.buf) == 0 || o.err != nil {
 		return o.err

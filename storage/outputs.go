@@ -14,20 +14,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outputs holds the files that a run writes beside the state. It implements state.Outputs.
-// open decides which files there are; that does not change before close, so visits and the
-// committer read the fields without a lock. Each output guards its own contents; moment
-// guards the archive's files.
+// outputs holds the files that a run writes beside the state. It implements state.Outputs. open
+// decides which files there are. That does not change before close, so visits and the committer
+// read the fields without a lock. Each output guards its own contents; moment guards the list
+// of the archive's files.
 type outputs struct {
 	dir   string
 	disk  disk.Disk
 	state *state.DB
-	made  state.IndexMarks // the last index.cdxj; used only by Open and Close
+	made  state.IndexMarks // the marks of the last index.cdxj and its index.part; used only by Open and Close
 
-	// moment is held to append everything that one visit writes, and to read the marks of
-	// all files. So a commit has all of a visit or nothing, and pages have the same order in
-	// all files. Flush does not hold moment while it waits for the disk; put may, if a
-	// buffer is full.
+	// moment is held while everything that one visit writes is appended, and while the marks of
+	// all files are read. So a commit has all of a visit or nothing, and pages have the same
+	// order in all files. Flush does not hold moment while it waits for the disk; put may hold
+	// it then, if a buffer is full.
 	moment sync.Mutex
 
 	lines   []*namedOutput // those of pages, links and indexed that are not nil
@@ -36,12 +36,13 @@ type outputs struct {
 	indexed *output        // lines of the index, not sorted; nil if not written
 	archive *archive       // nil if not written
 	log     *crawllog.Writer
-	lostLog int64 // committed bytes that were missing at open; the log itself is never truncated
+	lostLog int64 // committed bytes of the log that were missing at open; the log itself is never truncated
 }
 
 // open opens the files that opts requests, and truncates them to the lengths in their marks.
-// checkFiles must have checked the files. After an unclean end open also truncates the files
-// that opts no longer requests, because no later step does.
+// checkFiles must have checked the files. unclean says that the last run did not close the
+// crawl. Then open also truncates the files that opts no longer requests, because no later step
+// does this.
 func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err error) {
 	dir := s.dir
 	for _, o := range []struct {
@@ -80,8 +81,8 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 }
 
 // put appends the output of a visit, and sets record.at to the place where each record was
-// written. The line of the page consists of head, the place of its answer, and tail; if head
-// is nil, put writes no line.
+// written. The line of the page consists of head, the place of the page's answer, and tail. If
+// head is nil, put writes no such line.
 func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []byte) error {
 	s.moment.Lock()
 	defer s.moment.Unlock()
@@ -107,7 +108,7 @@ func (s *outputs) put(records []*record, page *PageRecord, head, tail, links []b
 	return err
 }
 
-// archived appends a record and its line of the index. The caller holds moment.
+// archived appends a record and its line of the index. The caller holds s.moment.
 func (s *outputs) archived(r *record) error {
 	f, at, err := s.archive.append(r.raw)
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *outputs) archived(r *record) error {
 	return err
 }
 
-// Flush implements state.Outputs: it writes and syncs all files, at least up to the marks
-// that it returns, which are those of one moment.
+// Flush implements state.Outputs. It returns the marks of all files as of one moment, after it
+// has written and synced the files at least up to these marks.
 func (s *outputs) Flush() (state.Moment, error) {
 	s.moment.Lock()
 	files, newName := s.lines, false
@@ -152,7 +153,7 @@ func (s *outputs) Flush() (state.Moment, error) {
 		}
 	}
 	if newName {
-		// Otherwise a power cut could lose the name of a file with a committed length.
+		// Otherwise a power cut could lose the name of a file whose length is committed.
 		if err := s.disk.SyncDir(s.archive.dir); err != nil {
 			return now, err
 		}
@@ -160,7 +161,7 @@ func (s *outputs) Flush() (state.Moment, error) {
 	return now, s.log.Sync(s.disk.SyncData)
 }
 
-// Finish implements state.Outputs: it renames committed full files of the archive to their
+// Finish implements state.Outputs. It renames the committed full files of the archive to their
 // final names.
 func (s *outputs) Finish(names []string) error {
 	s.moment.Lock()
@@ -176,8 +177,8 @@ func (s *outputs) Finish(names []string) error {
 	return nil
 }
 
-// Close implements state.Outputs: it finishes the archive, writes its index, and closes the
-// files.
+// Close implements state.Outputs. It finishes the archive, writes the index of the archive, and
+// closes the files.
 func (s *outputs) Close(end state.End) (last state.Last, err error) {
 	if s.archive != nil {
 		if end.Unknown {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A PageRecord is one line of pages.jsonl. Its fields are never renamed or
-// given another meaning; new ones may be added.
+// A PageRecord is one line of pages.jsonl. Its fields are never renamed or given another
+// meaning; new fields may be added.
 type PageRecord struct {
 	URL        string        `json:"url"`                   // as requested
 	Method     string        `json:"method,omitempty"`      // HEAD if only the header was requested; empty: GET
@@ -16,7 +16,7 @@ type PageRecord struct {
 	Status     int           `json:"status"`                // HTTP status
 	Type       string        `json:"type,omitempty"`        // media type, lower case, without parameters
 	Charset    string        `json:"charset,omitempty"`     // from which Body was decoded
-	Size       int64         `json:"size"`                  // bytes of the decoded body
+	Size       int64         `json:"size"`                  // number of bytes of the decoded body
 	Digest     string        `json:"digest,omitempty"`      // "sha1:" and base 32, of the decoded body
 	Change     string        `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
 	TextDigest string        `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
@@ -28,7 +28,7 @@ type PageRecord struct {
 	Depth      int           `json:"depth"`                 // links from the seed
 	Hops       string        `json:"hops,omitempty"`        // path from the seed in Heritrix's letters
 	Via        string        `json:"via,omitempty"`         // the page it was found on
-	Tag        string        `json:"tag,omitempty"`         // of the seed
+	Tag        string        `json:"tag,omitempty"`         // the tag that the user gave to the seed
 	Robots     time.Time     `json:"robots,omitzero"`       // when the robots.txt in force was fetched
 	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if there is one
 	NoIndex    bool          `json:"noindex,omitempty"`     // the page asks not to be indexed
@@ -40,8 +40,8 @@ type PageRecord struct {
 	Canonical  string        `json:"canonical,omitempty"`   // link rel=canonical of its head or header
 	OpenGraph  string        `json:"ogurl,omitempty"`       // og:url
 	WARC       string        `json:"warc,omitempty"`        // name of the file in warc/ that has the answer
-	Offset     int64         `json:"offset,omitempty"`      // of its record there, bytes
-	Length     int64         `json:"length,omitempty"`      // of the record as it is stored, bytes
+	Offset     int64         `json:"offset,omitempty"`      // position of its record in that file, bytes
+	Length     int64         `json:"length,omitempty"`      // length of that record as it is stored, bytes
 	Body       Text          `json:"body,omitempty"`        // the body of a text, as UTF-8, if bodies are kept
 	Base64     []byte        `json:"base64,omitempty"`      // the body of another type, if bodies are kept
 }
@@ -59,7 +59,8 @@ func (t *Text) UnmarshalText(b []byte) error {
 }
 
 // head returns the beginning of the line of p. If placed is set, it ends before WARC, Offset
-// and Length, which are set when the record is appended; otherwise it ends before the body.
+// and Length, which become known when the record is appended. Otherwise it ends before the
+// body.
 func (p *PageRecord) head(placed bool) ([]byte, error) {
 	bare := *p
 	bare.Body, bare.Base64 = nil, nil
@@ -113,8 +114,8 @@ func jsonLine(v any) ([]byte, error) {
 // largeBody is a size in bytes. Pages with larger bodies are encoded one at a time.
 const largeBody = 1 << 20
 
-// A LinkRecord is one line of links.jsonl, an edge of the link graph. Its fields
-// are never renamed or given another meaning.
+// A LinkRecord is one line of links.jsonl, an edge of the link graph. Its fields are never
+// renamed or given another meaning.
 type LinkRecord struct {
 	From  string `json:"from"`            // the page, as requested
 	To    string `json:"to"`              // as it would be requested

@@ -17,15 +17,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Past looks up archived answers of an ended crawl, for a later crawl. It changes nothing,
-// and holds no file open between two calls. Its methods are safe for concurrent use.
+// A Past looks up archived answers of a crawl that has ended, for a later crawl. It changes
+// nothing, and holds no file open between two calls. Its methods are safe for concurrent use.
 //
-// A revisit record has no body: it refers to an earlier record. Past looks for that record
-// in the same crawl, then in the other crawls of the same directory, the last by name first,
-// then in its previous crawl, in the previous crawl of that one, and so on.
+// A revisit record has no body: it refers to an earlier record. Past looks for that record in
+// the same crawl, then in the other crawls beside its directory, the last by name first, then
+// in its previous crawl, in the previous crawl of that crawl, and so on.
 type Past struct {
 	dir   string
-	older func() []string // directories besides dir that may have bodies
+	older func() []string // returns the other directories that may have bodies of revisit records
 }
 
 // OpenPast opens the crawl in dir. It fails with an *InUseError if a process runs the
@@ -47,7 +47,8 @@ func OpenPast(dir string) (*Past, error) {
 	return p, nil
 }
 
-// PastOf is like OpenPast, but it reads nothing and does not fail. The crawl may be running.
+// PastOf is like OpenPast, but it reads nothing and does not fail. The crawl in dir may be
+// running.
 func PastOf(dir string) *Past {
 	return &Past{dir, sync.OnceValue(func() []string { return olderThan(dir) })}
 }
@@ -55,17 +56,17 @@ func PastOf(dir string) *Past {
 // Dir returns the directory of the crawl.
 func (p *Past) Dir() string { return p.dir }
 
-// Remembers reports whether the crawl has an index of its archive. Without an index no
-// capture is found.
+// Remembers reports whether the crawl has an index of its archive. Without an index Capture
+// finds nothing.
 func (p *Past) Remembers() bool {
 	info, err := os.Stat(filepath.Join(p.dir, IndexFile))
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge
-// has removed its body. It returns an error if the index or a record cannot be read, or if
-// the record with the body is missing (an *AwayError). Errors about a damaged record wrap a
-// *warc.Error. Capture does not check the body.
+// Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge has
+// removed the body of the capture. It returns an error if the index or a record cannot be read,
+// or if the record with the body is missing (an *AwayError). Errors about a damaged record wrap
+// a *warc.Error. Capture does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
@@ -74,9 +75,10 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	return captureAt(placeOf(p.dir, e), u.String(), p.find)
 }
 
-// Original returns the answer to which rec refers, a revisit record in the archive of the
-// crawl. The answer may be in this crawl or in an earlier one. Original fails as Capture
-// does, but if the answer was purged it returns an error that wraps ErrPurged.
+// Original returns the answer to which rec refers. rec must be a revisit record in the archive
+// of the crawl. The answer may be in this crawl or in an earlier one. Original fails with the
+// same errors as Capture, but if the answer was purged it returns an error that wraps
+// ErrPurged.
 func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 	c := &Capture{URL: rec.TargetURI(), Date: rec.Date}
 	return c, c.follow(rec, p.find)
@@ -107,7 +109,8 @@ func (p *Past) find(url string, at time.Time) (*original, error) {
 }
 
 // purged returns an error that wraps ErrPurged if a Purge has removed the captures of a URL
-// from this crawl or from an older one. It returns nil if no Purge did, or if that is unknown.
+// from this crawl or from an older one. It returns nil if no Purge has, or if that is not
+// known.
 func (p *Past) purged(url string) error {
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -146,11 +149,11 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf looks in the index of a crawl for the answer that url gave at a time. The index
-// has times to the second, so that several lines may have that time. answerOf considers
-// records of the exact time, and records that cannot be read. Of these it takes the last,
-// and returns its answer or its error. If there are none, it returns nil and the error of
-// reading the index, if any.
+// answerOf looks in the index of a crawl for the answer that url gave at the time at. The index
+// has times to the second, so several lines may have that time. answerOf considers records of
+// the exact time, and records that cannot be read. It takes the last of these, and returns its
+// answer or its error. If there is no such record, answerOf returns nil and the error of
+// reading the index, if there was one.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)

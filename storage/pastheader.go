@@ -26,7 +26,7 @@ func UpdatedHeader(kept, by http.Header) http.Header {
 	if h == nil {
 		h = http.Header{}
 	}
-	var named []string // fields that Connection names, because they are about the connection
+	var named []string // fields that Connection names: they are about the connection, too
 	for _, value := range by["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
 			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))
@@ -40,8 +40,8 @@ func UpdatedHeader(kept, by http.Header) http.Header {
 	return h
 }
 
-// plainHeader returns h without the field in which a record keeps the transfer coding with
-// which the body was sent.
+// plainHeader returns h without the field in which a WARC record stores the transfer coding
+// with which the body was sent.
 func plainHeader(h http.Header) http.Header {
 	const original = "X-Archive-Orig-Transfer-Encoding"
 	if h[original] == nil {

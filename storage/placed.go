@@ -12,24 +12,25 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A place is where a record begins.
+// A place is the position in a WARC file at which a record begins.
 type place struct {
 	path   string // of the WARC file
 	offset int64
 	length int64 // of the record as it is stored, in bytes; 0: not known
 }
 
-// An excerpt is a place and the first bytes at that place, so that a short record that is
-// opened several times is read from the disk only once.
+// An excerpt is a place and the first bytes at that place. A short record that is opened
+// several times is so read from the disk only once.
 type excerpt struct {
 	place
 	bytes []byte
 }
 
-// How many bytes of an archive an excerpt holds; each running visit may hold one.
+// The limits of the bytes that an excerpt keeps in memory. Each running visit may keep one
+// excerpt.
 const (
 	maxExcerpt = 32 << 10
-	behind     = 2 << 10 // after a record of known length: for the request and the metadata of the same answer
+	behind     = 2 << 10 // read after a record of known length, because the request and the metadata of the answer follow
 )
 
 // A placedRecord is a record that is open for reading at its place.
@@ -42,7 +43,7 @@ type placedRecord struct {
 
 var recordReaders = sync.Pool{New: func() any { return new(warc.Reader) }}
 
-// openPlace opens the record at a place. It returns an error if the record is not of url.
+// openPlace opens the record at a place. It returns an error if this is not a record of url.
 func openPlace(at place, url string) (*placedRecord, error) {
 	e := excerpt{place: at}
 	if at.length > maxExcerpt {
@@ -58,13 +59,13 @@ func openPlace(at place, url string) (*placedRecord, error) {
 		size = min(size, at.length+behind)
 	}
 	e.bytes = make([]byte, size)
-	n, _ := file.ReadAt(e.bytes, at.offset) // placedBytes reads on from there, and reports the error
+	n, _ := file.ReadAt(e.bytes, at.offset) // ignore the error, because placedBytes reads the rest and reports the error
 	e.bytes = e.bytes[:n]
 	return e.open(url)
 }
 
-// open reads the header of the record. It returns an error if the record is not of url. The
-// caller must close the record.
+// open reads the header of the record at e. It returns an error if this is not a record of url.
+// The caller must close the result.
 func (e excerpt) open(url string) (*placedRecord, error) {
 	r := &placedRecord{excerpt: e, from: &placedBytes{place: e.place, rest: e.bytes}, reader: recordReaders.Get().(*warc.Reader)}
 	r.reader.Reset(r.from, e.offset)

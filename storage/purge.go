@@ -23,16 +23,20 @@ import (
 // crawl.log and the copies of robots.txt stay, because they prove how the crawler behaved.
 // The URLs themselves stay in the state, and in the links of other pages.
 type Purge struct {
-	Places  []string                // the rules that Why applies, stored so that an interrupted purge can be finished
-	Why     func(url string) string // returns why the captures of url are removed; "" to keep them
-	Time    time.Time               // recorded as the time of the purge
-	Problem func(error)             // called for each part that cannot be read, and may still have captures; may be nil
+	// Places are the rules that Why applies. They are stored so that an interrupted purge can
+	// be finished.
+	Places []string
+	Why    func(url string) string // returns why the captures of url are removed; "" to keep them
+	Time   time.Time               // recorded as the time of the purge
+	// Problem is called for each part that cannot be read, so that captures may still be in it.
+	// It may be nil.
+	Problem func(error)
 
 	disk disk.Disk
 	step func() // called after each change, in tests; may be nil
 }
 
-// Taken counts what a Purge removes from the files.
+// Taken counts what a Purge removes from the files of a crawl.
 type Taken struct {
 	Records, RecordBytes int64 // of WARC files, as stored
 	Pages, PageBytes     int64 // lines of pages.jsonl
@@ -51,16 +55,16 @@ func (t *Taken) add(o Taken) {
 // Problems are set.
 type Purged struct {
 	Taken
-	By       map[string]Taken // by the value of Purge.Why
-	Entries  int              // URLs whose fate was changed; 0 by Plan
+	By       map[string]Taken // what was removed for each reason that Purge.Why has returned
+	Entries  int              // URLs whose fate was changed; Plan sets 0
 	Problems int
 
-	// Bodiless is the number of records that stay, but lose their body because they repeat
-	// an answer that is removed. The keys are the hosts of their URLs.
+	// Bodiless is the number of records that stay, but lose their body because they repeat an
+	// answer that is removed, for each host of their URLs.
 	Bodiless map[string]int64
 
 	// Moved is the number of captures that stay, because their WARC files are not in the
-	// directory. The keys are the names of these files.
+	// directory, for each name of such a file.
 	Moved map[string]int64
 }
 
@@ -74,7 +78,7 @@ func (p *Purged) take(why string, t Taken) {
 	p.add(t)
 }
 
-// None reports whether there is nothing to remove.
+// None reports whether the purge removes nothing.
 func (p *Purged) None() bool {
 	return p.Taken == Taken{} && p.Entries == 0
 }
@@ -118,11 +122,12 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 	return done, f.find()
 }
 
-// Run removes the captures. If Run is killed, the crawl cannot be resumed until Run is called
-// again, with the Places of UnfinishedPurge, and finishes the purge. Run fails as Plan does.
-// After an error of the file system it may be called again.
+// Run removes the captures. If the process is killed during Run, the crawl cannot be resumed
+// until Run is called again, with the Places of UnfinishedPurge, and finishes the purge. Run
+// fails with the same errors as Plan. After an error of the file system it may be called again.
 //
-// If the crawl was killed, Run first merges and truncates its files, as the next run would.
+// If the crawl itself was killed, Run first merges and truncates its files, as the next run
+// would.
 func (p *Purge) Run(dir string) (done Purged, err error) {
 	if err := NotBegun(dir); err != nil {
 		return done, err
@@ -162,15 +167,15 @@ func (p *Purge) Run(dir string) (done Purged, err error) {
 	return done, p.apply(dir, broken.Time, outline, files, &done)
 }
 
-// stepped calls step after a change.
+// stepped calls p.step after a change.
 func (p *Purge) stepped() {
 	if p.step != nil {
 		p.step()
 	}
 }
 
-// settle does for a crawl that was killed what the next run would do first: it truncates the
-// files, merges the journal, and writes a line to the log.
+// settle does what the next run would do first, for a crawl that was killed: it truncates the
+// files, merges the journal of the state file, and writes a line to the log.
 func (p *Purge) settle(dir string) error {
 	r, err := state.OpenReader(dir)
 	if err != nil {
@@ -188,7 +193,7 @@ func (p *Purge) settle(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// note writes a purgeFile that lists what will be removed.
+// note writes a purgeFile, which lists what will be removed.
 func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	w, err := newPurgeWriter(dir, p.disk, purgeHead{p.Time, p.Places})
 	if err != nil {
@@ -201,8 +206,8 @@ func (p *Purge) note(dir string, files state.Files, done *Purged) error {
 	return w.finish(purgeEnd{End: true, Wrong: f.wrong})
 }
 
-// apply removes what the purgeFile lists. After a kill it may be repeated: it writes the same
-// bytes again.
+// apply removes what the purgeFile lists. After a kill it may be called again, because it
+// writes the same bytes again.
 func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files state.Files, done *Purged) error {
 	a := purger{Purge: p, dir: dir, began: began, files: files}
 	_, end, err := readPurge(dir, a.fill)

@@ -15,20 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A purger removes what a purgeFile lists.
+// A purger removes from a crawl what its purgeFile lists.
 type purger struct {
 	*Purge
 	dir     string
-	began   time.Time   // purgeHead.Time
+	began   time.Time   // when the purge began: purgeHead.Time
 	files   state.Files // the marks after the purge
-	wrong   []string    // purgeEnd.Wrong
+	wrong   []string    // names of files that did not match their marks before the purge: purgeEnd.Wrong
 	changed []string    // names of the changed WARC files, in the order of the purgeFile
 
 	file *os.File // the last file of changed, if it is open
 }
 
-// fill replaces a record by a record that says that it was purged. It always writes the same
-// bytes.
+// fill replaces a record by a record that says that it was purged. For the same r it always
+// writes the same bytes.
 func (a *purger) fill(r *purgeRecord) error {
 	if n := len(a.changed); n == 0 || a.changed[n-1] != r.File {
 		if err := a.filled(); err != nil {
@@ -48,7 +48,7 @@ func (a *purger) fill(r *purgeRecord) error {
 	return err
 }
 
-// filled syncs and closes file.
+// filled syncs and closes a.file.
 func (a *purger) filled() error {
 	if a.file == nil {
 		return nil
@@ -58,7 +58,8 @@ func (a *purger) filled() error {
 	return err
 }
 
-// outputs rewrites the files of lines, and sets the new marks of all changed files.
+// outputs rewrites the files that consist of lines, and sets the new marks of all changed
+// files.
 func (a *purger) outputs() error {
 	for _, name := range a.changed {
 		if err := a.archive(name); err != nil {
@@ -101,8 +102,9 @@ func (a *purger) archive(name string) error {
 	return nil
 }
 
-// honest returns m. But if the file did not match its mark before the purge, honest returns a
-// mark that does not match either, so that Verify still reports the damage.
+// honest returns m, the new mark of a file. But if the file did not match its mark before the
+// purge, honest returns a mark that does not match either, so that Verify still reports the
+// damage.
 func (a *purger) honest(name string, m state.Mark) state.Mark {
 	if slices.Contains(a.wrong, name) {
 		m.Sum, m.SHA256 = ^m.Sum, ""
@@ -110,7 +112,7 @@ func (a *purger) honest(name string, m state.Mark) state.Mark {
 	return m
 }
 
-// lines rewrites an output without the removed lines.
+// lines rewrites the output with the given name without the removed lines.
 func (a *purger) lines(name string) error {
 	path := filepath.Join(a.dir, name)
 	in, err := os.Open(path)
@@ -139,7 +141,8 @@ func (a *purger) lines(name string) error {
 	return nil
 }
 
-// filter writes the new version of an output, without the removed lines, and returns its mark.
+// filter writes the new version of an output, without the removed lines, and returns the mark
+// of the new version.
 func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	out, err := createNew(a.dir, name)
 	if err != nil {
@@ -149,7 +152,7 @@ func (a *purger) filter(name string, in io.Reader) (is state.Mark, err error) {
 	filter := lineFilter{name: name, why: a.Why, unreadable: func(int64, error) {}}
 	err = filter.copy(to, in)
 	if err = errors.Join(err, a.disk.Sync(out), out.Close()); err != nil {
-		err = errors.Join(err, os.Remove(out.Name())) // the new file may be what fills the disk
+		err = errors.Join(err, os.Remove(out.Name())) // the new file may be the reason why the disk is full
 	}
 	return to.mark(), err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A finder looks for what a Purge removes.
+// A finder looks for the records and lines that a Purge removes.
 type finder struct {
 	*Purge
 	dir     string
@@ -21,8 +21,8 @@ type finder struct {
 	done    *Purged
 	record  func(*purgeRecord) error // called with each record to remove; may be nil
 	wrong   []string                 // names of files that do not match their marks
-	present map[string]bool          // WARC files, by name
-	gone    map[string]bool          // answers that are removed, by their key (see RepeatedAnswer)
+	present map[string]bool          // names of the WARC files in the directory
+	gone    map[string]bool          // keys of the answers that are removed (see RepeatedAnswer)
 
 	// repeats is the number of records that stay, but repeat an answer of a URL whose
 	// captures are removed, by the key of that answer and by the host of their own URL.
@@ -50,8 +50,8 @@ func (f *finder) find() error {
 	return nil
 }
 
-// bodiless counts the records that stay but lose their body. It runs after all files were
-// read, because an answer may be in a later file than a record that repeats it.
+// bodiless counts the records that stay but lose their body. It is called after all files were
+// read, because an answer may be in a later file than a record that repeats the answer.
 func (f *finder) bodiless() {
 	for answer, hosts := range f.repeats {
 		if !f.gone[answer] {
@@ -66,7 +66,8 @@ func (f *finder) bodiless() {
 	}
 }
 
-// stays counts a record that stays in repeats, if it repeats an answer that may be removed.
+// stays counts r, a record that stays, in f.repeats, if it repeats an answer that may be
+// removed.
 func (f *finder) stays(r *warc.Record) {
 	answer := RepeatedAnswer(r)
 	if answer == "" || f.Why(r.Header.Get(warc.FieldRefersToURI)) == "" {
@@ -82,16 +83,16 @@ func (f *finder) stays(r *warc.Record) {
 	f.repeats[answer][host]++
 }
 
-// check notes a file that does not match its mark, so that it does not match its new mark
-// either (see purger.honest).
+// check adds a file to f.wrong if it does not match its mark. Such a file must not match its
+// new mark either (see purger.honest).
 func (f *finder) check(name string, is, want state.Mark) {
 	if !is.Same(want) && !want.Lost {
 		f.wrong = append(f.wrong, name)
 	}
 }
 
-// records reads the records of a WARC file; if the file is unfinished, only up to the
-// committed length.
+// records reads the records of a WARC file. Of an unfinished file it reads only the committed
+// length.
 func (f *finder) records(w warcFile) error {
 	key := archiveKey(w.name)
 	want, known := f.marks.Finished[key]
@@ -141,8 +142,8 @@ func (f *finder) records(w warcFile) error {
 	return nil
 }
 
-// purged returns the line of the purgeFile about a record that must be removed, or nil if the
-// record stays.
+// purged returns the line of the purgeFile about r, if r must be removed. It returns nil if r
+// stays.
 func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRecord, error) {
 	url := r.TargetURI()
 	if url == "" || f.Why(url) == "" {
@@ -170,10 +171,10 @@ func (f *finder) purged(r *warc.Record, file io.ReaderAt, name string) (*purgeRe
 	return found, nil
 }
 
-// Values of warc.FieldPurged.
+// Values of warc.FieldPurged, the field that says what a purged record was.
 const (
 	purgedRecord = "record"
-	purgedAnswer = "answer " // followed by the key of RepeatedAnswer
+	purgedAnswer = "answer " // followed by the key of the answer, see RepeatedAnswer
 )
 
 // lines reads the lines of an output.

@@ -16,26 +16,26 @@ import (
 )
 
 // purgeFile is the name of a file that lists what a purge removes, while the purge runs. Each
-// line is a JSON object: first a purgeHead, then purgePlaces and purgeRecords, last a
-// purgeEnd. The file gets this name after all of it is on disk.
+// line is a JSON object: first a purgeHead, then purgePlaces and purgeRecords, last a purgeEnd.
+// The file gets this name only when all of it is on disk.
 const purgeFile = "purge.jsonl"
 
 type purgeHead struct {
 	Time   time.Time `json:"time"`
-	Places []string  `json:"-"` // each is a purgePlace, because there may be many
+	Places []string  `json:"-"` // each place is a purgePlace, a line of its own, because there may be many
 }
 
 type purgePlace struct {
 	Place string `json:"place"`
 }
 
-// A purgeRecord is a line about one record of the archive.
+// A purgeRecord is a line about one record of the archive that is removed.
 type purgeRecord struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Length int64  `json:"length"`
 	ID     string `json:"id"`
-	Was    string `json:"was"` // value of warc.FieldPurged
+	Was    string `json:"was"` // the value of warc.FieldPurged
 }
 
 type purgeEnd struct {
@@ -85,14 +85,14 @@ func (w *purgeWriter) finish(end purgeEnd) error {
 	return errors.Join(rename(w.dir, purgeFile), w.disk.SyncDir(w.dir))
 }
 
-// abandon removes the file.
+// abandon removes the file before it is complete.
 func (w *purgeWriter) abandon() error {
 	return errors.Join(w.file.Close(), os.Remove(w.file.Name()))
 }
 
-// readPurge reads the purgeFile, and calls f with each record, if f is not nil. The error
-// wraps fs.ErrNotExist if there is no such file. It is a *DamagedError if a line cannot be
-// read, or if the last line is missing.
+// readPurge reads the purgeFile, and calls f with each record, unless f is nil. The error wraps
+// fs.ErrNotExist if there is no such file. It is a *DamagedError if a line cannot be read, or
+// if the last line is missing.
 func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purgeEnd, err error) {
 	path := filepath.Join(dir, purgeFile)
 	file, err := disk.OpenRegular(path)
@@ -145,15 +145,15 @@ func readPurge(dir string, f func(*purgeRecord) error) (head purgeHead, end purg
 type PurgeError struct {
 	Dir    string
 	Time   time.Time
-	Places []string // of Purge
+	Places []string // the Places of the Purge
 }
 
 func (e *PurgeError) Error() string {
 	return fmt.Sprintf("%s: a purge that began at %s was interrupted and must be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
 }
 
-// UnfinishedPurge returns the interrupted purge of the crawl in dir, or nil. It fails with
-// a *DamagedError, or an error of the file system.
+// UnfinishedPurge returns the interrupted purge of the crawl in dir, or nil if there is none.
+// It fails with a *DamagedError, or an error of the file system.
 func UnfinishedPurge(dir string) (*PurgeError, error) {
 	head, _, err := readPurge(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,7 @@ func UnfinishedPurge(dir string) (*PurgeError, error) {
 	return &PurgeError{dir, head.Time, head.Places}, nil
 }
 
-// notPurging returns the *PurgeError of an unfinished purge, or nil.
+// notPurging returns the *PurgeError of an unfinished purge, or nil if there is none.
 func notPurging(dir string) error {
 	broken, err := UnfinishedPurge(dir)
 	if err == nil && broken != nil {

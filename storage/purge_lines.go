@@ -11,15 +11,17 @@ import (
 )
 
 // A lineFilter copies an output without the lines about some URLs. Lines may be of any length,
-// because only their beginning is parsed.
+// because only the beginning of each line is parsed.
 type lineFilter struct {
 	name       string
 	why        func(url string) string
-	unreadable func(n int64, err error)               // called for each line whose URL cannot be read; the line stays
-	dropped    func(why, warcFile string, size int64) // called for each removed line; warcFile is set for a line of an index; may be nil
+	unreadable func(n int64, err error) // called for each line whose URL cannot be read; the line stays
+	// dropped is called for each removed line; warcFile is set only for a line of an index. It
+	// may be nil.
+	dropped func(why, warcFile string, size int64)
 }
 
-// lineStart is how many bytes of a line are parsed. No URL is that long.
+// lineStart is how many bytes at the beginning of a line are parsed. No URL is so long.
 const lineStart = 1 << 20
 
 func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
@@ -52,8 +54,8 @@ func (f *lineFilter) copy(to io.Writer, from io.Reader) error {
 	}
 }
 
-// drop returns why the n-th line, which begins with start, is removed, or "" if it stays. file
-// is the WARC file that a line of an index names.
+// drop returns why the n-th line, whose beginning is start, is removed, or "" if the line
+// stays. file is the WARC file that the line names, if it is a line of an index.
 func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	url, file, err := lineURL(f.name, start)
 	if err != nil {
@@ -63,8 +65,9 @@ func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	return f.why(url), file
 }
 
-// lineURL returns the URL at the beginning of a line of an output: the URL of the page, or of
-// the capture in a line of an index. file is the WARC file that a line of an index names.
+// lineURL returns the URL at the beginning of a line of the output name: the URL of the page,
+// or the URL of the capture in a line of an index. file is the WARC file that a line of an
+// index names.
 func lineURL(name string, start []byte) (url, file string, err error) {
 	switch name {
 	case indexPart, IndexFile:

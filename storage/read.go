@@ -11,9 +11,10 @@ import (
 )
 
 // ReadPages calls f with each record in pages.jsonl of the crawl in dir, which may be running.
-// The record has no body, and is valid until f returns. other is the number of lines that are
-// not records: damaged lines, and an incomplete last line. If f returns an error, ReadPages
-// stops and returns it. If the crawl writes no pages, the error is fs.ErrNotExist.
+// The record is passed without the page's body, and is valid until f returns. other is the
+// number of lines that are not records: damaged lines, and an incomplete last line. If f
+// returns an error, ReadPages stops and returns this error. If the crawl writes no pages, the
+// error is fs.ErrNotExist.
 func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
 	return readLines(filepath.Join(dir, PagesFile), lines.NewPageReader, func(line []byte) (bool, error) {
 		var p PageRecord
@@ -35,8 +36,8 @@ func ReadLinks(dir string, f func(*LinkRecord) error) (other int64, err error) {
 	})
 }
 
-// readLines calls f with each line of a file. other is the number of lines for which ok is
-// false, or that are too long.
+// readLines calls f with each line of a file. other is the number of lines for which f returns
+// ok false, or that are too long.
 func readLines(path string, reader func(io.Reader) *lines.Reader, f func(line []byte) (ok bool, err error)) (other int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -17,9 +17,10 @@ type Reader struct {
 }
 
 // OpenReader opens the state of the crawl in dir. It returns an *InUseError if a process runs
-// the crawl (bbolt then lets no other process read it), a *PurgeError if a purge was
-// interrupted (a part of what it removes is still there), a *RepairError if a repair was, a
-// *NotBegunError, a *DamagedError, a *VersionError, or an error of the file system.
+// the crawl, because bbolt then lets no other process read the state. It returns a *PurgeError
+// if a purge was interrupted, because a part of what it removes is still there, and a
+// *RepairError if a repair was interrupted. Other errors are a *NotBegunError, a *DamagedError,
+// a *VersionError, or an error of the file system.
 func OpenReader(dir string) (*Reader, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
@@ -49,16 +50,16 @@ func openPurging(dir string) (*Reader, error) {
 // Close closes the state, so that a process can run the crawl again.
 func (r *Reader) Close() error { return r.state.Close() }
 
-// LogMark returns how many bytes of crawl.log were on disk at the last commit, and their
-// CRC-32C (RFC 3720, appendix B.4). It returns 0 bytes if the crawl has no log.
+// LogMark returns how many bytes of crawl.log were on disk at the last commit, and the CRC-32C
+// of these bytes (RFC 3720, appendix B.4). It returns 0 bytes if the crawl has no log.
 func (r *Reader) LogMark() (length int64, sum uint32) {
 	m := r.state.Marks()[LogFile]
 	return m.Length, m.Sum
 }
 
-// Aside reports whether any entries were put aside (frontier.Code.Aside). The next run may
-// queue such entries again.
+// Aside reports whether any entries were put aside (frontier.Code.Aside). A later run may queue
+// such entries again.
 func (r *Reader) Aside() (bool, error) { return r.state.Aside() }
 
-// Position returns the position of the last group, as DB.Position does.
+// Position returns the position of the last group that was committed, as DB.Position does.
 func (r *Reader) Position() uint64 { return r.state.Position() }

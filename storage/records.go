@@ -9,15 +9,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// Records reads URLs, sites and values from the state of a crawl. Those of a DB are read as of
-// the last commit. Records changes nothing. Its methods are safe for concurrent use, and
-// return ErrClosed after the DB or the Reader is closed.
+// Records reads URLs, sites and values from the state of a crawl. The Records of a DB read the
+// state as of the last commit. Records change nothing. The methods are safe for concurrent use,
+// and return ErrClosed after the DB or the Reader is closed.
 type Records struct {
 	dir  string
 	from records
 }
 
-// records are the methods that a state.DB and a state.Reader share.
+// records has the methods that a state.DB and a state.Reader have in common.
 type records interface {
 	Begun() state.Begun
 	Sites(func(frontier.SiteState) error) error
@@ -38,15 +38,16 @@ type records interface {
 // Dir returns the directory of the crawl.
 func (r *Records) Dir() string { return r.dir }
 
-// Unclean reports whether the last process that held the crawl did not close it.
+// Unclean reports whether the last process that held the crawl did not close it, for example
+// because it was killed.
 func (r *Records) Unclean() bool { return r.from.Begun().Unclean }
 
-// LastCommit returns when the crawl was last committed before it was opened, by the clock
-// at that time. If it is later than now, the clock was wrong.
+// LastCommit returns when the crawl was last committed before it was opened, by the wall clock
+// at that time. If the result is later than now, the clock was wrong.
 func (r *Records) LastCommit() time.Time { return r.from.Begun().Committed }
 
 // Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
-// returns it. f must not call a method of the DB or the Reader.
+// returns this error. f must not call a method of the DB or the Reader.
 func (r *Records) Sites(f func(frontier.SiteState) error) error { return r.from.Sites(f) }
 
 // State returns what is known about one site. If the site is unknown, only its name is set.
@@ -61,16 +62,17 @@ func (r *Records) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) 
 	return r.from.Fate(u)
 }
 
-// A Kept is an entry and its fate.
+// A Kept is an entry of the crawl with its fate.
 type Kept = state.Kept
 
-// Entry returns the crawl's entry for u. Its URL may be another spelling of u. ok is false if
-// no entry for u was ever queued. Submitted entries are found after they are committed.
+// Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u. ok
+// is false if no entry for u was ever queued. Submitted entries are found only after they are
+// committed.
 func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.from.Entry(u) }
 
 // Entries iterates over all entries of site, ended or not, in the order in which they were
-// found. It holds a thousand entries in memory. If the crawl runs meanwhile, each entry is as
-// it was when it was read.
+// found. It holds a thousand entries in memory. If the crawl runs during the iteration, each
+// entry is as it was when Entries read it.
 func (r *Records) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.from.Entries(site) }
 
 // Names iterates over the sites that have entries, in byte order.
@@ -79,20 +81,21 @@ func (r *Records) Names() iter.Seq2[frontier.Site, error] { return r.from.Names(
 // MostAhead is the largest number that Ahead returns.
 const MostAhead = state.MostAhead
 
-// Ahead returns how many entries of the site of k are fetched before k, or MostAhead if there
-// are more. k must be queued and due. Entries that are not merged yet are not counted.
+// Ahead returns how many entries of the same site are fetched before k, or MostAhead if there
+// are more. k must be queued and due. Entries that are not yet in their final place in the
+// state file are not counted.
 func (r *Records) Ahead(k Kept) (int, error) { return r.from.Ahead(k) }
 
-// Queued iterates over the entries of site that have not ended, including those handed out
-// and those to be fetched again (frontier.Entry.Again). First come the entries that are due,
-// by rank, then the waiting ones. Entries that were submitted and are not merged yet are left
-// out.
+// Queued iterates over the entries of site that have not ended, including those handed out and
+// those to be fetched again (frontier.Entry.Again). First come the entries that are due, by
+// rank, then those that wait. Entries that were submitted and are not yet in their final place
+// in the state file are left out.
 func (r *Records) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.from.Queued(site)
 }
 
-// Snapshot returns the last snapshot that was put for a site: a copy of its robots.txt, or a
-// failed attempt to fetch it. It returns nil if none was put.
+// Snapshot returns the last snapshot that was stored for a site: a copy of its robots.txt, or a
+// failed attempt to fetch it. It returns nil if there is none.
 func (r *Records) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return r.from.Snapshot(site)
 }
@@ -103,12 +106,13 @@ func (r *Records) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, erro
 	return r.from.Snapshots(site)
 }
 
-// Get reads the value that was Put under key and committed into value. If there is none, ok
-// is false.
+// Get reads the value that was Put under key and committed into value. If there is no such
+// value, ok is false.
 func (r *Records) Get(key string, value any) (ok bool, err error) { return r.from.Get(key, value) }
 
-// Each calls f for every key that was Put and committed and begins with prefix. The argument
-// of f is the part of the key after prefix. If f returns an error, Each stops and returns it.
+// Each calls f for every key that was Put and committed and begins with prefix. The parameter
+// rest of f is the part of the key after prefix. If f returns an error, Each stops and returns
+// it.
 func (r *Records) Each(prefix string, f func(rest string) error) error {
 	return r.from.Each(prefix, f)
 }

@@ -19,36 +19,41 @@ import (
 
 // File names of a repair in the directory of a crawl.
 const (
-	repairStage = "repair.new"    // directory of the new files while they are made: the crawl is not changed yet
-	repairReady = "repair"        // name of repairStage when it is complete: an interrupted repair continues from it
-	repairPlan  = "repair.json"   // the repairSwap, in the directory
+	repairStage = "repair.new"    // directory of the new files while they are made; until then the crawl is not changed
+	repairReady = "repair"        // name of repairStage after it is complete; an interrupted repair continues from this directory
+	repairPlan  = "repair.json"   // name of the file in this directory that has the repairSwap
 	damagedDir  = "damaged-"      // followed by a time: the directory with the old files
 	damagedForm = "20060102T1504" // format of that time
 )
 
 // RepairOptions configure a Repair. The zero value is valid.
 type RepairOptions struct {
-	Moved bool      // missing WARC files were moved away on purpose, so their records are not lost
+	// Moved says that missing WARC files were moved away on purpose, so their records are not
+	// lost.
+	Moved bool
 	Temp  string    // directory for temporary files, see Check.Temp
 	Time  time.Time // recorded as the time of the repair; zero: now
-	// Writer returns a function that rebuilds lost lines, given the values of the crawl. If
-	// Writer is nil, pages whose line is lost are fetched again. An example is
-	// crawler.ArchiveWriter.
+	// Writer returns a function that rebuilds lost lines, by the values of the crawl. If Writer
+	// is nil, pages whose line is lost are fetched again. An example is crawler.ArchiveWriter.
 	Writer func(Values) (Writer, error)
-	Beside []string // names of files derived from the crawl, which are put aside unless all files are restored
+	// Beside has the names of files that were made from the crawl. They are put aside, unless
+	// all files of the crawl are restored.
+	Beside []string
 }
 
-// A Repair is a mended copy of a damaged crawl, made in its directory. Nothing of the crawl
-// is changed before Commit. While the Repair is open, no process can run the crawl.
+// A Repair is a mended copy of a damaged crawl, made in the crawl's directory. Nothing of the
+// crawl is changed before Commit. While the Repair is open, no process can run the crawl.
 type Repair struct {
-	Sound    bool     // nothing is wrong, and there is nothing to do
-	Restored bool     // all files get the contents that were written, so the files Beside stay valid
+	Sound bool // nothing of the crawl is damaged, so there is nothing to do
+	// Restored says that all files get the contents that the crawl has written, so the files
+	// Beside stay valid.
+	Restored bool
 	Problems int      // number of problems that Verify has found
 	Mended   []string // one sentence for each file or part that was restored
 	Lost     []string // one sentence for each loss
 	Again    int      // number of URLs that a run fetches again, because their page or its answer is lost
 	Examples []string // some of the URLs that Again counts
-	Left     []string // problems that remain
+	Left     []string // problems that remain after the repair
 	Changed  []string // files that differ from the old ones
 	Aside    string   // directory with the old files, set by Commit
 
@@ -57,21 +62,21 @@ type Repair struct {
 	opts  RepairOptions
 	lock  *os.File
 	marks state.Files
-	was   state.Files // marks from the state, before the repair
+	was   state.Files // marks (lengths and checksums) that the state had before the repair
 	gone  []string    // WARC files that are put aside without replacement
-	// unmarked is the number of pages of a killed crawl whose lines are after the mark of
-	// pages.jsonl. A run fetches these pages again.
+	// unmarked is the number of pages of a killed crawl whose lines are after the committed
+	// length of pages.jsonl. A run fetches these pages again.
 	unmarked int64
 	note     repairNote
 }
 
-// keyRepaired is the key of the repairNote in the state.
+// keyRepaired is the key in the state under which the repairNote is stored.
 const keyRepaired = "repaired"
 
 // A repairNote records what is lost according to all repairs of a crawl. Verify reads it.
 type repairNote struct {
 	Time    time.Time `json:"time"`
-	Answers []string  `json:"answers,omitempty"` // lost answers that records repeat: keys of referred
+	Answers []string  `json:"answers,omitempty"` // lost answers that records repeat, as keys that the function referred returns
 	Log     bool      `json:"log,omitempty"`     // lines of crawl.log are lost
 }
 
@@ -83,7 +88,8 @@ func (e *RepairError) Error() string {
 	return e.Dir + ": a repair was interrupted while it replaced files and must be finished first"
 }
 
-// notRepairing returns the *RepairError of a repair that was interrupted, or nil.
+// notRepairing returns the *RepairError of a repair that was interrupted, or nil if there is
+// none.
 func notRepairing(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, repairReady, repairPlan)); err == nil {
 		return &RepairError{dir}
@@ -101,7 +107,7 @@ func FinishRepair(dir string) (aside string, err error) {
 	switch r.lock, err = state.Hold(dir); {
 	case err == nil:
 		defer r.lock.Close()
-	case !errors.Is(err, fs.ErrNotExist): // the state file may be the file that is being replaced
+	case !errors.Is(err, fs.ErrNotExist): // ignore an error, because the state file may be the file that is being replaced
 		return "", err
 	}
 	err = r.swap()
@@ -131,10 +137,10 @@ func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
 	return r, nil
 }
 
-// prepare checks the crawl and fills the stage.
+// prepare checks the crawl and makes the mended files in the directory repairStage, the stage.
 func (r *Repair) prepare() error {
-	// Remove what a killed repair has left. If there is a repairReady directory, swap has
-	// removed its plan, so that repair is finished.
+	// Remove what a killed repair has left. A repairReady directory may be left from a repair
+	// that is finished: swap has removed its plan.
 	if err := errors.Join(os.RemoveAll(r.stage), os.RemoveAll(filepath.Join(r.dir, repairReady))); err != nil {
 		return err
 	}
@@ -157,14 +163,14 @@ func (r *Repair) prepare() error {
 	return r.make()
 }
 
-// mendable reports whether err is about damage.
+// mendable reports whether err is about damage, which a Repair may mend.
 func mendable(err error) bool {
 	var damaged *DamagedError
 	var version *VersionError
 	return errors.As(err, &damaged) || errors.As(err, &version)
 }
 
-// hold prevents all processes from running the crawl until lock is closed.
+// hold prevents all processes from running the crawl until r.lock is closed.
 func (r *Repair) hold() error {
 	f, err := state.Hold(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,14 +183,14 @@ func (r *Repair) hold() error {
 	return err
 }
 
-// onlyFiles returns the error about a crawl whose state is lost, so that only its other files
-// can be read.
+// onlyFiles returns the error about a crawl whose state file cannot be repaired, so that only
+// its other files can be read.
 func (r *Repair) onlyFiles() error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: errors.New("nothing of it can be saved: the queue, the clocks of sites and the copies of robots.txt are lost, which no other file has. " +
 		"What the other files hold stays readable: the archive, pages and links can be exported, and no run can go on with them")}
 }
 
-// Discard removes the copy. The crawl is unchanged.
+// Discard removes the mended copy. The crawl is unchanged.
 func (r *Repair) Discard() error {
 	err := os.RemoveAll(filepath.Join(r.dir, repairStage))
 	if r.lock != nil {
@@ -195,7 +201,7 @@ func (r *Repair) Discard() error {
 }
 
 // Replace makes Commit replace the contents of a file of the crawl by text. The name of the
-// file has slashes. how is added to Mended.
+// file is written with slashes. how, a sentence about the replacement, is added to Mended.
 func (r *Repair) Replace(name string, text []byte, how string) error {
 	path := filepath.Join(r.stage, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
@@ -209,7 +215,7 @@ func (r *Repair) Replace(name string, text []byte, how string) error {
 	return nil
 }
 
-// PutAside makes Commit move files to the directory Aside. why is added to Lost.
+// PutAside makes Commit move files to the directory Aside. why, a sentence, is added to Lost.
 func (r *Repair) PutAside(why string, names ...string) error {
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
 		return err
@@ -219,7 +225,7 @@ func (r *Repair) PutAside(why string, names ...string) error {
 	return nil
 }
 
-// A repairSwap lists the files that are replaced, by their names with slashes.
+// A repairSwap lists the files that Commit replaces, by their names with slashes.
 type repairSwap struct {
 	Aside string   `json:"aside"` // name of the directory with the old files
 	Files []string `json:"files"`
@@ -270,7 +276,8 @@ func (r *Repair) Commit() error {
 	return err
 }
 
-// swap replaces the files that the plan names. After a kill it may be repeated.
+// swap replaces the files that the plan names. If it was interrupted by a kill, it may be
+// called again.
 func (r *Repair) swap() error {
 	ready := filepath.Join(r.dir, repairReady)
 	text, err := os.ReadFile(filepath.Join(ready, repairPlan))
@@ -303,12 +310,13 @@ func (r *Repair) swap() error {
 	return os.RemoveAll(ready)
 }
 
-// replace puts a file aside. Unless gone is set, it moves the new file to its place.
+// replace moves the old file with the given name aside. Unless gone is set, it then moves the
+// new file to its place.
 func (r *Repair) replace(ready, name string, gone bool) error {
 	is, was, to := filepath.Join(r.dir, name), filepath.Join(r.Aside, name), filepath.Join(ready, name)
 	_, err := os.Lstat(to)
 	if !gone && errors.Is(err, fs.ErrNotExist) {
-		return nil // the file was replaced before a kill
+		return nil // the file was replaced before the process was killed
 	}
 	if _, err := os.Lstat(was); errors.Is(err, fs.ErrNotExist) {
 		if err := os.Rename(is, was); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -330,7 +338,7 @@ func writeSynced(path string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// copyTo copies a file of the crawl into the stage.
+// copyTo copies a file of the crawl into the stage, the directory of the mended files.
 func (r *Repair) copyTo(name string) error {
 	from, err := disk.OpenRegular(filepath.Join(r.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -342,7 +350,7 @@ func (r *Repair) copyTo(name string) error {
 	defer from.Close()
 	path := filepath.Join(r.stage, name)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // do not write through a link
+		return err // do not write through a symbolic link
 	}
 	to, err := os.Create(path)
 	if err != nil {
@@ -352,7 +360,8 @@ func (r *Repair) copyTo(name string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// linkTo is copyTo for a WARC file. On a file system with hard links it needs no room.
+// linkTo is like copyTo, but for a WARC file, of which it makes a hard link if the file system
+// can. A hard link needs no room.
 func (r *Repair) linkTo(name string) error {
 	is, err := filepath.EvalSymlinks(filepath.Join(r.dir, name))
 	if err != nil {
@@ -364,8 +373,8 @@ func (r *Repair) linkTo(name string) error {
 	return r.copyTo(name)
 }
 
-// own replaces a WARC file of the stage that is a hard link by a copy, so that it may be
-// changed.
+// own prepares a WARC file of the stage for changes: if the file is a hard link to a file of
+// the crawl, own replaces the link by a copy.
 func (r *Repair) own(name string) error {
 	is, err := os.Stat(filepath.Join(r.dir, name))
 	if err != nil {
@@ -377,7 +386,7 @@ func (r *Repair) own(name string) error {
 	return nil
 }
 
-// differing returns the files of the stage that differ from those of the crawl.
+// differing returns the names of the files of the stage that differ from those of the crawl.
 func (r *Repair) differing() (names []string, err error) {
 	err = filepath.WalkDir(r.stage, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -443,5 +452,6 @@ func (r *Repair) lost(format string, args ...any) {
 	r.Lost = append(r.Lost, fmt.Sprintf(format, args...))
 }
 
-// inCrawl returns the text of an error about the stage with the path of the crawl.
+// inCrawl returns the text of an error about the stage, with the path of the crawl instead of
+// the path of the stage.
 func (r *Repair) inCrawl(err error) string { return strings.ReplaceAll(err.Error(), r.stage, r.dir) }

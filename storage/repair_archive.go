@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// archive repairs the WARC files.
+// archive repairs the WARC files in the stage, the directory of the mended files.
 func (r *Repair) archive() error {
 	files, err := warcFiles(r.dir)
 	if err != nil {
@@ -48,7 +48,8 @@ func (r *Repair) archive() error {
 			if err := r.own(name); err != nil {
 				return err
 			}
-			// Open truncates and renames the copy; the old file is put aside.
+			// A later Open of the stage truncates and renames the copy, so the old file is put
+			// aside.
 			r.gone = append(r.gone, filepath.ToSlash(name))
 		}
 		now, err := r.warc(name, want)
@@ -78,9 +79,9 @@ func (r *Repair) archive() error {
 	return nil
 }
 
-// forgetIndex marks the index as lost, so that it is rebuilt from the archive. It removes the
-// existing index, except with RepairOptions.Moved, because then the lines about files that
-// were moved away are copied from it.
+// forgetIndex records in the marks that the index is lost, so that it is rebuilt from the
+// archive. It also removes the existing index. With RepairOptions.Moved the existing index
+// stays, because the lines about files that were moved away are copied from it.
 func (r *Repair) forgetIndex() error {
 	r.marks.Growing[indexPart] = state.Mark{Lost: true}
 	if r.opts.Moved {
@@ -97,12 +98,12 @@ func (r *Repair) forgetIndex() error {
 // A gap is a part of a WARC file in which no record can be read.
 type gap struct {
 	at, end int64
-	next    int64 // end of the record that follows, or 0
+	next    int64 // end of the record that follows the gap, or 0
 }
 
-// warc repairs one WARC file and returns its new mark. It corrects a flipped bit. It replaces
-// a record that cannot be read by a record of the same length that says that one was lost, so
-// that all other records keep their offsets.
+// warc repairs one WARC file and returns its new mark. It corrects the file if one bit has
+// flipped. Otherwise it replaces each record that cannot be read by a record of the same length
+// which says that a record was lost, so that all other records keep their offsets.
 func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	path := filepath.Join(r.stage, name)
 	is, size, gaps, err := readWARC(path, want.Length)
@@ -140,7 +141,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 			}
 		}
 	}
-	if size > want.Length { // the bytes after the end may belong before it
+	if size > want.Length { // if bytes were inserted, the last bytes of the file are after want.Length
 		if is, _, gaps, err = readWARC(path, size); err != nil {
 			return want, err
 		}
@@ -153,7 +154,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	}
 	for _, g := range gaps {
 		if g.next > 0 && r.filler(path, g).Fill(io.Discard, g.end-g.at) != nil {
-			g.end = g.next // too small for a record: replace the next record, too
+			g.end = g.next // the gap is too small for a record, so replace the next record, too
 		}
 		r.lost("%s: %d bytes at byte %d cannot be read", filepath.ToSlash(name), g.end-g.at, g.at)
 		if g.end >= is.Length {
@@ -179,8 +180,9 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	return now.Mark, err
 }
 
-// cutOut removes the gaps of a WARC file if the rest is the file as it was written, because
-// then the gaps are bytes that were inserted between its records. cut reports whether it did.
+// cutOut removes the gaps of a WARC file if the file without them is as it was written. The
+// gaps are then bytes that were inserted between its records. cut reports whether it removed
+// them.
 func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	if len(gaps) == 0 {
 		return false, nil
@@ -224,7 +226,7 @@ func (r *Repair) fill(path string, g gap) error {
 	return errors.Join(r.filler(path, g).Fill(io.NewOffsetWriter(f, g.at), g.end-g.at), f.Sync())
 }
 
-// filler returns the record that fill writes.
+// filler returns the record that fill writes into the gap g.
 func (r *Repair) filler(path string, g gap) *warc.Purged {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", filepath.Base(path), g.at, r.opts.Time.UnixNano()))
 	id := hex.EncodeToString(sum[:16])
@@ -234,7 +236,8 @@ func (r *Repair) filler(path string, g gap) *warc.Purged {
 	}
 }
 
-// lostRecord is the value of warc.FieldPurged of a record that could not be read.
+// lostRecord is the value of warc.FieldPurged in a record that replaces one that cannot be
+// read.
 const lostRecord = "damaged"
 
 // readWARC reads the first length bytes of a WARC file. It returns the mark of these bytes,

@@ -10,20 +10,21 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// aFlip is one bit of a file that differs from what was written.
+// A aFlip is one bit of a file that differs from what was written.
 type aFlip struct {
-	at  int64 // byte
-	bit byte  // as a mask
+	at  int64 // offset of the byte
+	bit byte  // the bit, as a mask of the byte
 }
 
-// findFlip looks for the only bit that must change so that the file matches its mark, at
-// offsets from low to less than high. ok is false if there is no such bit, or more than one.
+// findFlip looks for the only bit that must change so that the file matches the mark want. It
+// looks at offsets from low to less than high. ok is false if there is no such bit, or more
+// than one.
 //
 // A CRC is linear: a flipped bit makes a difference in the sum, and each later byte changes
-// that difference in a known way. So findFlip goes back from the end of the file, byte by
-// byte, until the difference is that of one bit. With CRC-32C the position is unique in files
-// of less than 256 MiB. A file with other damage has such a position by chance, once in
-// 2^32/(8*length) times. So the caller must give bounds, or check the changed file.
+// that difference in a known way. So findFlip goes back from the end of the file, byte by byte,
+// until the difference is that of one bit. With CRC-32C the position is unique in files of less
+// than 256 MiB. A file with other damage has such a position by chance, with a probability of
+// 8*length/2^32. So the caller must give narrow bounds, or check the changed file.
 func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,7 +40,7 @@ func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bo
 	if diff == 0 {
 		return found, false, nil
 	}
-	var before [256]uint32 // maps the first byte of a sum to the index that gives it
+	var before [256]uint32 // maps the first byte of a table value of the CRC to the index of this value
 	for i := range 256 {
 		before[castagnoli[i]>>24] = uint32(i)
 	}
@@ -56,7 +57,7 @@ func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bo
 	return found, ok, nil
 }
 
-// flip changes one bit of a file.
+// flip changes one bit of the file at path: the one that bit has, in the byte at offset at.
 func flip(path string, at int64, bit byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

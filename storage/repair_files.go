@@ -20,7 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// make fills the stage: it repairs each file, then makes the files agree.
+// make fills the stage, the directory of the mended files: it repairs each file by itself, then
+// corrects where the files contradict each other.
 func (r *Repair) make() (err error) {
 	if err := os.MkdirAll(filepath.Join(r.stage, ArchiveDir), 0o755); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (r *Repair) make() (err error) {
 		return err
 	}
 	if r.Restored {
-		r.gone = nil // the next run truncates and renames these files
+		r.gone = nil // these files need not be put aside, because the next run truncates and renames them
 	} else {
 		for _, step := range []func() error{r.noteFiles, r.settle, r.fit} {
 			if err := step(); err != nil {
@@ -54,7 +55,7 @@ func (r *Repair) make() (err error) {
 	if _, err := left.Verify(r.stage); err != nil {
 		return err
 	}
-	if len(r.Left) > 0 && r.unmarked > 0 { // other files refer to URLs that the state does not know
+	if len(r.Left) > 0 && r.unmarked > 0 { // files still refer to URLs that the state does not know, so the state seems to be older
 		return r.olderError("seems to be", r.unmarked)
 	}
 	if err := os.Remove(filepath.Join(r.stage, RunFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +65,7 @@ func (r *Repair) make() (err error) {
 	return err
 }
 
-// files repairs each file by itself and stores its new mark.
+// files repairs each file of the stage by itself and stores its new mark in r.marks.
 func (r *Repair) files() (err error) {
 	n, err := state.MendFlips(r.stage)
 	if err != nil {
@@ -127,7 +128,7 @@ func (r *Repair) files() (err error) {
 	return nil
 }
 
-// noteFiles writes the new marks into the state.
+// noteFiles writes the new marks and the repairNote into the state.
 func (r *Repair) noteFiles() error {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {
@@ -136,16 +137,16 @@ func (r *Repair) noteFiles() error {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note), outline.Close())
 }
 
-// restored rebuilds the index, and reports whether all files are then as they were written
-// and agree with each other. If so, the state and the files derived from the crawl need not
-// be changed.
+// restored rebuilds the index if that was damaged. It reports whether all files are then as
+// they were written and do not contradict each other. If so, the state and the files made from
+// the crawl need not be changed.
 func (r *Repair) restored() (bool, error) {
 	if len(r.Lost) > 0 || !sameMarks(r.marks.Growing, r.was.Growing) || !sameMarks(r.marks.Finished, r.was.Finished) {
 		return false, nil
 	}
 	if part := r.was.Growing[indexPart]; part.Length > 0 && (r.marks.Growing[indexPart].Lost || r.marks.Index != r.was.Index) {
-		// Lines about files that are not in the directory are not copied: they may belong
-		// to another crawl.
+		// Lines about WARC files that are not in the directory are not copied: these files may
+		// belong to another crawl.
 		if err := r.forgetIndex(); err != nil {
 			return false, err
 		}
@@ -165,7 +166,7 @@ func (r *Repair) restored() (bool, error) {
 	return fits && err == nil, err
 }
 
-// sameMarks reports whether the marks are the same, except those of the index.
+// sameMarks reports whether is and was have the same marks, except those of the index.
 func sameMarks(is, was state.Marks) bool {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was))) {
 		if a := is[name]; !a.Same(was[name]) && !a.Lost {
@@ -175,8 +176,8 @@ func sameMarks(is, was state.Marks) bool {
 	return true
 }
 
-// known reads the marks of the files, their committed lengths and checksums, from the state.
-// unclean says that the last run did not close the state.
+// known reads the marks of the files, which are their committed lengths and checksums, from the
+// state. unclean says that the last run did not close the crawl.
 func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	if r.marks, err = o.All(); err != nil {
 		return false, err
@@ -189,10 +190,11 @@ func (r *Repair) known(o *state.Outline) (unclean bool, err error) {
 	return o.Unclean()
 }
 
-// older returns a *DamagedError if the state is older than pages.jsonl, because the repair
-// would cut off the pages that the state does not know. After a kill such pages do not show
-// that the state is older, because the run may have written them without committing them:
-// then older counts them in r.unmarked, and returns nil.
+// older returns a *DamagedError if the state is older than pages.jsonl, for example because it
+// was copied back from a backup: the repair would cut off the pages that the state does not
+// know. After a kill such pages do not show that the state is older, because the run may have
+// written them without committing them. Then older counts these pages in r.unmarked, and
+// returns nil.
 func (r *Repair) older(unclean bool) error {
 	_, err := os.Stat(filepath.Join(r.dir, RunFile))
 	killed := unclean && err == nil
@@ -210,7 +212,7 @@ func (r *Repair) older(unclean bool) error {
 	}
 	prefix := marking{r: io.LimitReader(f, want.Length)}
 	if _, err := io.Copy(io.Discard, &prefix); err != nil || !prefix.Same(want) {
-		return err // pages.jsonl is damaged, not old
+		return err // the committed part of pages.jsonl is damaged, so it says nothing about the age of the state
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -241,7 +243,8 @@ func (r *Repair) older(unclean bool) error {
 	return r.olderError("is", more)
 }
 
-// olderError returns the error about a state that is, or may be, older than pages.jsonl.
+// olderError returns the error about a state that is, or may be, older than pages.jsonl. The
+// parameter is has the verb, and more is the number of pages that the state does not know.
 func (r *Repair) olderError(is string, more int64) error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it %s older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", is, PagesFile, more, StateFile)}
 }
@@ -254,16 +257,17 @@ func (r *Repair) sumOf(name string) uint32 {
 	}
 	defer f.Close()
 	m := marking{r: f}
-	_, _ = io.Copy(io.Discard, &m) // a file that cannot be read gets another sum
+	_, _ = io.Copy(io.Discard, &m) // if the file cannot be read, the result is another sum
 	return m.Sum
 }
 
-// lines repairs an output of lines. If one bit has flipped, it corrects the bit. Otherwise it
-// rebuilds lost lines if it can, or else leaves out invalid lines and keeps the rest.
+// lines repairs an output that consists of lines. If one bit has flipped, it corrects the bit.
+// Otherwise it rebuilds lost lines, if that is possible, or else leaves out the invalid lines
+// and keeps the others.
 func (r *Repair) lines(name string, check func(line []byte) error) error {
 	path, want := filepath.Join(r.stage, name), r.marks.Growing[name]
 	if want.Lost {
-		return nil // the index is rebuilt
+		return nil // the index is rebuilt later
 	}
 	is, size, bad, err := r.lineMark(name, want, check)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -346,14 +350,14 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 	return nil
 }
 
-// noLine notes that lines of a file are lost.
+// noLine records that lines of the file name are lost.
 func (r *Repair) noLine(name string) {
 	if name == LogFile {
 		r.note.Log = true
 	}
 }
 
-// logTail leaves out invalid lines after the committed end of crawl.log.
+// logTail leaves out invalid lines after the committed length of crawl.log.
 func (r *Repair) logTail(path string, want state.Mark) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -382,11 +386,11 @@ func (r *Repair) logTail(path string, want state.Mark) error {
 // A badLines describes the invalid lines of a file.
 type badLines struct {
 	n         int   // number of invalid lines
-	low, high int64 // offsets where the first begins, and where the last ends
+	low, high int64 // offsets where the first invalid line begins, and where the last one ends
 }
 
-// lineMark reads the committed part of an output of lines. It returns the mark of that part,
-// the size of the whole file, and the invalid lines of that part.
+// lineMark reads the committed part of an output that consists of lines. It returns the mark of
+// that part, the size of the whole file, and the invalid lines of that part.
 func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error) (is state.Mark, size int64, bad badLines, err error) {
 	f, err := os.Open(filepath.Join(r.stage, name))
 	if err != nil {
@@ -412,9 +416,9 @@ func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error
 	return counts.Mark, info.Size(), bad, err
 }
 
-// eachLineOf calls f with each line, without its newline, and with n, its length including the
-// newline. If the line is too long, or is a last line without a newline, long is true, and f
-// must ignore the text.
+// eachLineOf calls f with each line, without its newline, and with n, the line's length
+// including the newline. If the line is too long, or is a last line without a newline, long is
+// true, and f must not use the text of the line.
 func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) error {
 	var line []byte
 	var buf [64 << 10]byte
@@ -452,7 +456,7 @@ func eachLineOf(from io.Reader, f func(line []byte, n int64, long bool) error) e
 }
 
 // keepLines rewrites an output with only its valid lines. Except in links.jsonl, it also leaves
-// out duplicate lines. It returns the number of lines that it left out, and the new mark.
+// out repeated lines. It returns the number of lines that it left out, and the new mark.
 func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, now state.Mark, err error) {
 	path := filepath.Join(r.stage, name)
 	from, err := os.Open(path)

@@ -13,17 +13,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// findings collects what a verifier finds and a Repair corrects.
+// findings collects those problems found by a verifier that a Repair corrects.
 type findings struct {
-	again    map[string]bool // URLs to fetch again
-	unplaced map[int64]bool  // numbers of lines of pages.jsonl whose answer is not at their place
-	links    map[string]bool // URLs of pages some of whose links are missing
-	answers  []string        // keys (see referred) of lost answers whose payload the state has
-	payloads map[string]bool // URLs of these answers
+	again map[string]bool // URLs to fetch again
+	// unplaced has the numbers of those lines of pages.jsonl whose answer is not at the place
+	// that they name.
+	unplaced map[int64]bool
+	links    map[string]bool // URLs of pages for which some lines of links.jsonl are missing
+	answers  []string        // keys (see referred) of lost answers that the state names as the first with their payload
+	payloads map[string]bool // URLs of the answers in answers
 }
 
-// settle finishes the stage as a run does: it truncates the files, merges the journal, and
-// rebuilds the index if needed.
+// settle finishes the stage, the directory of the mended files, as the next run does with a
+// crawl: it truncates the files, merges the journal of the state, and rebuilds the index if
+// needed.
 func (r *Repair) settle() error {
 	db, err := Open(r.stage, Options{asIs: true})
 	if err != nil {
@@ -33,8 +36,8 @@ func (r *Repair) settle() error {
 	return errors.Join(err, db.Close())
 }
 
-// fit makes the files of the stage agree. A correction may make other facts wrong, so fit
-// repeats until Verify finds nothing to correct, at most four times.
+// fit corrects the stage so that its files do not contradict each other. A correction may make
+// other facts wrong, so fit repeats until Verify finds nothing to correct, at most four times.
 func (r *Repair) fit() error {
 	again := map[string]bool{}
 	for range 4 {
@@ -59,11 +62,11 @@ func (r *Repair) fit() error {
 	return nil
 }
 
-// lostDetail is the detail of the fate of a URL whose page is lost.
+// lostDetail is the Detail in the fate of a URL whose page is lost.
 const lostDetail = "damaged: its page or its answer was lost, and is fetched again"
 
-// apply corrects what f lists in the stage. It adds the URLs that a run will fetch again to
-// again.
+// apply corrects in the stage what f lists. It adds the URLs that a run will fetch again to the
+// map again.
 func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {
@@ -78,7 +81,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 			return err
 		}
 	}
-	if len(f.links) > 0 { // links.jsonl does not cover the whole crawl any more
+	if len(f.links) > 0 { // links.jsonl now lacks links, so it does not cover the whole crawl any more
 		m := r.marks.Growing[LinksFile]
 		m.Part = true
 		r.marks.Growing[LinksFile] = m
@@ -111,7 +114,8 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note))
 }
 
-// unplace removes the places of lost answers from lines of pages.jsonl.
+// unplace removes the place of the answer from those lines of pages.jsonl whose numbers are in
+// lost.
 func (r *Repair) unplace(lost map[int64]bool) error {
 	path := filepath.Join(r.stage, PagesFile)
 	from, err := os.Open(path)
@@ -152,7 +156,7 @@ func (r *Repair) unplace(lost map[int64]bool) error {
 	return os.Rename(path+newSuffix, path)
 }
 
-// A verifier calls the next methods. If f is nil, they do nothing.
+// A verifier calls the next methods to add what it finds. If f is nil, they do nothing.
 
 func (f *findings) fetchAgain(url string) {
 	if f != nil {
@@ -181,11 +185,12 @@ func (f *findings) lostAnswer(url string, key string) {
 	}
 }
 
-// repaired reads from the repairNote what earlier repairs have found lost.
+// repaired reads from the repairNote what earlier repairs have found to be lost, so that Verify
+// does not report it again.
 func (v *verifier) repaired() error {
 	r, err := openPurging(v.dir)
 	if err != nil {
-		return nil // readState reports it
+		return nil // ignore the error, because readState reports it
 	}
 	var note repairNote
 	_, err = r.Get(keyRepaired, &note)

@@ -15,19 +15,19 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// An Answered is an answer in the archive of a crawl. Its Status and Header are those of
-// the page that was made from it.
+// An Answered is an answer in the archive of a crawl, from which a Writer rebuilds lines. Its
+// Status and Header are those of the page that was made from this answer.
 type Answered struct {
 	*Capture
 	Head      bool         // the answer was requested with HEAD
-	Truncated string       // WARC-Truncated of the record of the answer, if that has the body
+	Truncated string       // WARC-Truncated of the answer's record, if this record has the body
 	Fields    []warc.Field // of the metadata record of the answer
 }
 
-// A Writer rebuilds what a crawl has written about an answer: the line of pages.jsonl,
-// without the place of the answer, and the lines of links.jsonl. If it cannot know which of
-// two pages was written, it returns both. If no page was written, or that is unknown, it
-// returns no page. If it returns an error, only this answer is skipped.
+// A Writer rebuilds the lines that a crawl has written about an answer: the line of
+// pages.jsonl, without the place of the answer, and the lines of links.jsonl. If a Writer
+// cannot know which of two pages was written, it returns both. If no page was written, or that
+// is unknown, it returns no page. If it returns an error, only this answer is skipped.
 type Writer func(*Answered) ([]*PageRecord, []LinkRecord, error)
 
 // rewritten rebuilds pages.jsonl or links.jsonl from the lines that can be read and from the
@@ -70,12 +70,12 @@ func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err
 	return 0, false, nil
 }
 
-// writer returns the Writer for the settings in the state. It returns nil if the settings
-// cannot be read.
+// writer returns the Writer that r.opts.Writer makes for the settings in the state. It returns
+// nil if the settings cannot be read.
 func (r *Repair) writer() (Writer, error) {
 	reader, err := openPurging(r.stage)
 	if err != nil {
-		return nil, nil // later checks report the error
+		return nil, nil // ignore the error, because later checks report it
 	}
 	write, err := r.opts.Writer(reader)
 	if cerr := reader.Close(); cerr != nil {
@@ -87,20 +87,21 @@ func (r *Repair) writer() (Writer, error) {
 	return write, nil
 }
 
-// A rewriter writes the lines of the answers of an archive, in the order of the records. The
-// lost lines were in the same order.
+// A rewriter writes the lines about the answers of an archive, in the order of the answers'
+// records. The lost lines were in the same order.
 type rewriter struct {
 	write Writer
-	lines *placed // of pages.jsonl; nil: links.jsonl is written
+	lines *placed // the readable lines of pages.jsonl; nil: links.jsonl is written
 	files []*rewrittenFile
 }
 
 // candidates is how many versions of the file are made. Versions 0 and 1 keep the lines that
 // can be read. Versions 2 and 3 rebuild all lines, because a line that can be read may be
-// damaged. If a Writer returns two pages, versions 0 and 2 have the first page.
+// damaged, too. If a Writer returns two pages, versions 0 and 2 have the first page, and
+// versions 1 and 3 have the second.
 const candidates = 4
 
-// A rewrittenFile is one version of the file that was lost.
+// A rewrittenFile is one version of the file whose lines were lost.
 type rewrittenFile struct {
 	path string
 	file *os.File
@@ -121,7 +122,7 @@ func (w *rewriter) begin(path string) error {
 
 func (f *rewrittenFile) finish() error { return errors.Join(f.buf.Flush(), f.file.Sync()) }
 
-// discard closes all versions and removes those that were not renamed.
+// discard closes all versions of the file and removes those that were not renamed.
 func (w *rewriter) discard() (err error) {
 	for _, f := range w.files {
 		err = errors.Join(err, f.file.Close())
@@ -132,7 +133,7 @@ func (w *rewriter) discard() (err error) {
 	return err
 }
 
-// answer writes the lines of an answer.
+// answer writes the lines about an answer to all versions of the file.
 func (w *rewriter) answer(a *Answered, at warc.Placed, file string) error {
 	pages, links, err := w.write(a)
 	if w.lines == nil {
@@ -175,14 +176,14 @@ func (w *rewriter) answer(a *Answered, at warc.Placed, file string) error {
 	return nil
 }
 
-// A placed finds the lines of a pages.jsonl by the places of their answers.
+// A placed finds the lines of a pages.jsonl by the places of their answers in the archive.
 type placed struct {
 	file  *os.File
 	lines map[string]placedLine
 }
 
-// A placedLine is the position of a line, and the length of the lines after it that have no
-// place.
+// A placedLine is the position of a line in the file, and the length of the lines after it that
+// name no place.
 type placedLine struct{ at, length, after int64 }
 
 func placedLines(path string) (*placed, error) {
@@ -191,7 +192,7 @@ func placedLines(path string) (*placed, error) {
 		return nil, err
 	}
 	p := &placed{file: f, lines: map[string]placedLine{}}
-	at, last := int64(0), captureKey("", 0) // key of the lines before the first with a place
+	at, last := int64(0), captureKey("", 0) // the key of the lines before the first line that names a place
 	err = eachLineOf(f, func(line []byte, n int64, _ bool) error {
 		var r PageRecord
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -220,7 +221,8 @@ func placedLines(path string) (*placed, error) {
 
 func (p *placed) close() error { return p.file.Close() }
 
-// at returns the line of an answer, and the lines after it that have no place.
+// at returns the line about the answer at offset in a WARC file, and the lines after it that
+// name no place.
 func (p *placed) at(file string, offset int64) (line, after []byte, err error) {
 	l, ok := p.lines[captureKey(file, offset)]
 	if !ok {
@@ -233,7 +235,8 @@ func (p *placed) at(file string, offset int64) (line, after []byte, err error) {
 	return text[:l.length:l.length], text[l.length:], nil
 }
 
-// answers calls w for each answer of the staged archive.
+// answers calls w for each answer of the archive in the stage, the directory of the mended
+// files.
 func (r *Repair) answers(w *rewriter) error {
 	files, err := warcFiles(r.stage)
 	if err != nil {
@@ -250,7 +253,7 @@ func (r *Repair) answers(w *rewriter) error {
 			}
 		}
 	}
-	found := map[string]place{} // answers that revisit records refer to
+	found := map[string]place{} // places of the answers to which revisit records may refer
 	past := PastOf(r.dir)
 	find := func(url string, at time.Time) (*original, error) {
 		if p, ok := found[referred(url, at)]; ok {
@@ -270,8 +273,8 @@ func (r *Repair) answers(w *rewriter) error {
 	return nil
 }
 
-// answersOf calls w for the answers in a WARC file; each answer is followed by its metadata
-// record.
+// answersOf calls w for the answers in a WARC file that have a metadata record, which comes
+// after the answer.
 func answersOf(f warcFile, length int64, found map[string]place, find findOriginal, w *rewriter) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -292,7 +295,7 @@ func answersOf(f warcFile, length int64, found map[string]place, find findOrigin
 				case warc.Response, warc.Revisit:
 					id, truncated = rec.ID, rec.Header.Get(warc.FieldTruncated)
 					if rec.Type == warc.Revisit {
-						truncated = "" // the truncation only says that the body is elsewhere
+						truncated = "" // WARC-Truncated of a revisit only says that the body is elsewhere
 					}
 					answer, err = rec.Placed()
 					if err == nil && rec.Type == warc.Response {
@@ -310,7 +313,7 @@ func answersOf(f warcFile, length int64, found map[string]place, find findOrigin
 					}
 					c, err := captureAt(place{path: f.path, offset: answer.Offset, length: answer.Length}, answer.URL, find)
 					if err != nil || c == nil {
-						return nil // the line of the answer stays, if it can be read
+						return nil // skip the answer; its line stays in the file, if the line can be read
 					}
 					defer c.Release()
 					return w.answer(&Answered{Capture: c, Head: answer.Head, Truncated: truncated, Fields: fields}, answer, f.name)

@@ -2,8 +2,10 @@ package storage
 
 import "github.com/permesso-crawler/permesso/storage/internal/state"
 
-// A Run describes the process that holds a crawl: its PID, when it has Started, and the path
-// of its control socket, Control, if that is not in the directory. If the process has ended
+// A Run describes the process that holds a crawl: its process number PID, when it has Started,
+// and the path of its control socket, Control, if the socket is not in the directory of the
+// crawl. If the process has ended without closing the crawl, Full says whether the disk was
+// full.
 // without closing the crawl, Full says whether the disk was full.
 type Run = state.Run
 
@@ -11,8 +13,8 @@ type Run = state.Run
 // killed. The error is fs.ErrNotExist if no such process is recorded.
 func ReadRun(dir string) (*Run, error) { return state.ReadRun(dir) }
 
-// NameControl writes to run.json the path of the control socket of the process that holds the
-// crawl in dir. Only that process may call it.
+// NameControl writes the path of the control socket to the run.json of the crawl in dir. Only
+// the process that holds the crawl may call it.
 func NameControl(dir, path string) error { return state.NameControl(dir, path) }
 
 // Holder returns the process that holds the crawl in dir; ok is false if no process does.

@@ -2,12 +2,12 @@ package storage
 
 import "strings"
 
-// A UsageRecord is a statement about one use of a page, in a line of pages.jsonl. Its
-// fields are never renamed or given another meaning.
+// A UsageRecord is a statement about one use of a page, such as ai-train, in a line of
+// pages.jsonl. Its fields are never renamed or given another meaning.
 type UsageRecord struct {
-	Use     string `json:"use"`     // search, ai-train, ai-input, tdm, archive; more may come
-	Granted bool   `json:"granted"` // false: refused
-	By      string `json:"by"`      // the statement that decides, with its source
+	Use     string `json:"use"`     // search, ai-train, ai-input, tdm or archive; more uses may be added
+	Granted bool   `json:"granted"` // true: the use is granted; false: it is refused
+	By      string `json:"by"`      // the statement that decides, and where it was found
 }
 
 // String formats the record as a field of a WARC metadata record: "ai-train=n by line 5:

@@ -16,15 +16,19 @@ type Verified struct {
 	Pages, LogLines           int
 	Records                   int // number of records in WARC files
 	Purged                    int // number of records that replace a purged record
-	LostRecords               int // number of records that replace a record that could not be read
+	LostRecords               int // number of records that replace a record that could not be read, after a Repair
 	Bodiless                  int // number of records that repeat a purged answer
-	Away                      int // number of records that repeat an answer of an earlier crawl that cannot be found; each is a problem, too
-	Problems                  int
-	Unclean                   bool     // a run did not close the crawl: bytes that the next run truncates were not read
-	Moved                     []string // names of WARC files that are missing, with Check.Moved
+	// Away is the number of records that repeat an answer of an earlier crawl that cannot be
+	// found. Each of them is also a problem.
+	Away     int
+	Problems int
+	// Unclean says that a run did not close the crawl. Bytes that the next run truncates were
+	// then not read.
+	Unclean bool
+	Moved   []string // if Check.Moved is set: names of WARC files that are missing
 }
 
-// Verify calls the Verify method of a Check that passes problems to problem.
+// Verify calls the Verify method of a Check whose Problem is the function problem.
 func Verify(dir string, problem func(error)) (Verified, error) {
 	return Check{Problem: problem}.Verify(dir)
 }
@@ -35,24 +39,28 @@ type Check struct {
 	// Moved says that missing WARC files were moved away on purpose. Then Verified lists
 	// these files, and they are not problems.
 	Moved bool
-	Temp  string // directory for temporary files of some 300 bytes for each URL; "": that of the system
+	// Temp is a directory for temporary files, which need some 300 bytes for each URL. "": that
+	// of the system.
+	Temp string
 
-	beside   string    // the crawl beside which to look for the bodies of revisit records; "": this one
-	findings *findings // records what a Repair corrects; may be nil
+	// beside is the crawl beside which Verify looks for crawls with the bodies of revisit
+	// records. "": this crawl.
+	beside   string
+	findings *findings // what a Repair must correct; may be nil
 }
 
 // Verify reads all files of the crawl in dir and changes nothing. It calls Problem with each
 // damage and each contradiction that it finds: it compares the files with their checksums in
 // the state, and what each file says of a URL or an answer with what the other files say. If
-// the crawl was killed, it ignores what the next run will truncate. It needs 16 bytes of
+// the crawl was killed, Verify ignores what the next run will truncate. It needs 16 bytes of
 // memory for each URL of the largest site. If a purge was interrupted, Verify checks only the
 // state file, and calls Problem with a *PurgeError.
 //
-// It fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing of
-// the state file can be read, an error of the file system, or one that matches ErrNoCrawl, as
-// a *NotBegunError does. Some kinds of damage to a state file make bbolt panic in a goroutine
-// of its own, which ends the process. So a caller that must go on runs Verify in a child
-// process.
+// Verify fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing
+// of the state file can be read, an error of the file system, or an error that matches
+// ErrNoCrawl, as a *NotBegunError does. Some kinds of damage to a state file make bbolt panic
+// in a goroutine of its own, which ends the process. So a caller that must continue after such
+// damage runs Verify in a child process.
 func (c Check) Verify(dir string) (Verified, error) {
 	v := &verifier{Check: c, dir: dir}
 	if err := notRepairing(dir); err != nil {
@@ -70,7 +78,7 @@ func (c Check) Verify(dir string) (Verified, error) {
 		return v.done, err
 	}
 	if err := notPurging(dir); err != nil {
-		v.problem("%w", err) // the files do not agree before the purge is finished
+		v.problem("%w", err) // check no other file, because the files contradict each other until the purge is finished
 		return v.done, nil
 	}
 	if err := errors.Join(v.repaired(), v.outputs()); err != nil {
@@ -91,14 +99,15 @@ type verifier struct {
 	state   state.Checked // the contents of the state file
 	facts   *facts
 	past    *Past           // earlier crawls; nil until needed
-	crawled bool            // crawl.log has the beginning of a run
+	crawled bool            // crawl.log has a line that a run of package crawler writes when it begins
 	indexed bool            // index.cdxj exists, and covers this state
 	present map[string]bool // WARC files, by name
-	absent  map[string]int  // captures in missing WARC files
+	absent  map[string]int  // numbers of captures in missing WARC files, by the names of the files
 	logLost bool            // a repair has found that lines of crawl.log are lost
 }
 
-// whole reports whether every run has written the output, so that it covers the whole crawl.
+// whole reports whether every run of the crawl has written the output, so that the output
+// covers the whole crawl.
 func (v *verifier) whole(output string) bool {
 	m, ok := v.state.Growing[output]
 	return ok && !m.Part
@@ -118,15 +127,16 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An AwayError says that a record repeats an answer of an earlier crawl, and that the record
-// of this answer cannot be found or read. The files of the crawl itself are not damaged.
+// An AwayError says that a record repeats an answer of an earlier crawl, and that the record of
+// this answer cannot be found or read. The files of this crawl itself are not damaged.
 type AwayError struct{ Err error }
 
 func (e *AwayError) Error() string { return e.Err.Error() }
 
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// problemOf reports a problem of a file. The problem of an index is an *IndexError.
+// problemOf reports a problem of a file. If the file is an index, the problem is an
+// *IndexError.
 func (v *verifier) problemOf(file, format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if file == IndexFile || file == indexPart {
@@ -135,7 +145,7 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// readState checks the state file, and collects what it says about the outputs.
+// readState checks the state file, and adds what it says about URLs and answers to the facts.
 func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// said has the facts with one key, by their source.
+// said has all facts with the same key, by the file from which they come.
 type said map[source][]fact
 
 func (s said) has(from source) bool { return len(s[from]) > 0 }
 
-// says reports whether one of the facts from this source has the value.
+// says reports whether one of the facts from this file has the value.
 func (s said) says(from source, value string) bool {
 	for _, f := range s[from] {
 		if f.value == value {
@@ -25,13 +25,13 @@ func (s said) says(from source, value string) bool {
 	return false
 }
 
-// wrong reports a problem of the line of a file from which the fact f comes.
+// wrong reports a problem of the line in a file from which the fact f comes.
 func (v *verifier) wrong(file string, f fact, format string, args ...any) {
 	v.problemOf(file, "%s:%d: "+format, append([]any{filepath.Join(v.dir, file), f.at}, args...)...)
 }
 
 // compareURL compares the facts about a URL. It does so only for a crawl of package crawler,
-// because the state and the outputs of other programs need not agree.
+// because the state and the outputs of other programs that use package storage may differ.
 func (v *verifier) compareURL(url string, s said) {
 	if !v.crawled {
 		return
@@ -53,8 +53,8 @@ func (v *verifier) compareURL(url string, s said) {
 	v.compareLinks(url, s)
 }
 
-// compareFetched reports a problem if a URL was fetched, and its page or its line of the log
-// is missing.
+// compareFetched reports a problem if the state says that a URL was fetched, but its page or
+// its line in the log is missing.
 func (v *verifier) compareFetched(url string, s said) {
 	fetched := ""
 	for _, f := range s[ofFate] {
@@ -78,8 +78,8 @@ func (v *verifier) compareFetched(url string, s said) {
 	v.problem("%s: %s was fetched (%s), and %s has no such page", StateFile, url, fetched, PagesFile)
 }
 
-// compareLinks compares the number of links in the line of a page with the number of its
-// lines in links.jsonl.
+// compareLinks compares the number of links that the line of a page names with the number of
+// lines that the page has in links.jsonl.
 func (v *verifier) compareLinks(url string, s said) {
 	if !v.whole(PagesFile) || !v.whole(LinksFile) {
 		return
@@ -102,7 +102,7 @@ func (v *verifier) compareLinks(url string, s said) {
 	v.wrong(LinksFile, s[ofLinks][0], "%s has %d links here, and %d by %s", url, have, want, PagesFile)
 }
 
-// compareCapture compares the facts about the answer at a place of the archive.
+// compareCapture compares the facts about the answer at one place of the archive.
 func (v *verifier) compareCapture(at string, s said) {
 	i := max(0, strings.LastIndexByte(at, ' '))
 	name, offset := at[:i], firstNumber(strings.TrimSpace(at[i:]))
@@ -128,9 +128,9 @@ func (v *verifier) compareCapture(at string, s said) {
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
-// compareLine compares the lines of an index about a record with want, the line that the
-// record should have; want is empty if it should have none. must says that a missing line is
-// a problem.
+// compareLine compares lines, which an index has about a record, with want, the line that the
+// record should have. want is empty if the index should have no line. must says that a missing
+// line is a problem. there names the place of the record in messages.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must && want != "" {
 		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)
@@ -171,9 +171,9 @@ func (v *verifier) compareAbsent(name, there string, s said) {
 	}
 }
 
-// compareReferred looks for an answer to which records or the state refer. It reports a
-// problem, unless the answer is in the archive, was purged, or is in an earlier crawl, or WARC
-// files are missing.
+// compareReferred looks for an answer to which revisit records or the state refer. It reports a
+// problem if the answer is neither in the archive nor in an earlier crawl and was not purged.
+// If WARC files are missing, it reports nothing, because the answer may be in one of them.
 func (v *verifier) compareReferred(key string, s said) {
 	if !s.has(ofRecord) && (len(v.absent) == 0 || !v.Moved) {
 		for _, f := range s[ofPayload] {
@@ -197,7 +197,7 @@ func (v *verifier) compareReferred(key string, s said) {
 	for _, f := range repeated {
 		url, _, name := repeats(f)
 		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is neither in the archive nor in an earlier crawl that can be found: bring back the crawl that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
-		if !s.has(ofPayload) { // the state says that it was in this archive
+		if !s.has(ofPayload) { // if the state has the answer, the answer was in this archive
 			v.done.Away++
 			err = &AwayError{err}
 		}
@@ -208,8 +208,8 @@ func (v *verifier) compareReferred(key string, s said) {
 	}
 }
 
-// before looks for an answer in the archives of this crawl and of earlier crawls. It returns
-// nil if the answer is there.
+// before looks for the answer to url at a time in the archives of this crawl and of earlier
+// crawls. It returns nil if the answer is there, or else an error that says what is wrong.
 func (v *verifier) before(url string, at time.Time) error {
 	if v.past == nil {
 		v.past = PastOf(v.dir)

@@ -16,18 +16,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A fact is what one file says about something that other files mention, too: a URL, the
-// answer at a place of the archive, or an answer to which revisit records refer. All facts are
-// sorted by key, in temporary files if they do not fit into memory. Then those with the same
-// key are compared.
+// A fact is what one file says about something that other files mention, too: a URL, the answer
+// at a place of the archive, or an answer to which revisit records refer. All facts are sorted
+// by key, in temporary files if they do not fit into memory. Then the facts with the same key
+// are compared with each other.
 type fact struct {
 	key   string
 	from  source
-	at    int64 // position: line number, or byte offset
+	at    int64 // position in that file: line number, or byte offset
 	value string
 }
 
-// A source is the file that a fact comes from.
+// A source is the file from which a fact comes, and what the fact is about.
 type source byte
 
 const (
@@ -39,13 +39,13 @@ const (
 	ofLog     source = 'c' // crawl.log
 	ofIndex   source = 'i' // index.cdxj
 	ofPart    source = 'p' // index.part
-	ofRecord  source = 'a' // a WARC file: a record; must sort before ofRevisit
-	ofPurged  source = 'b' // a WARC file: an answer that was purged; must sort before ofRevisit
+	ofRecord  source = 'a' // a WARC file: a record; it must sort before ofRevisit
+	ofPurged  source = 'b' // a WARC file: an answer that was purged; it must sort before ofRevisit
 	ofRevisit source = 'v' // a WARC file: the answer to which a revisit record refers
 )
 
-// These are prefixes of keys. Captures sort first, because after them it is known which WARC
-// files are missing.
+// The prefixes of keys, which say what facts are about. Facts about captures sort first,
+// because after them it is known which WARC files are missing.
 const (
 	aboutCapture  = "A "
 	aboutReferred = "R "
@@ -60,11 +60,11 @@ func captureKey(file string, offset int64) string {
 
 func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
 
-// facts sorts facts, each as a line.
+// facts collects facts and sorts them, each as a line of text.
 type facts struct {
 	sorter *cdxj.Sorter
 	line   []byte
-	err    error // the first error
+	err    error // the first error of sorting
 }
 
 // factsMemory is how many bytes of facts are held in memory before they go to a file.
@@ -74,7 +74,7 @@ func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, f
 
 func (f *facts) close() { f.sorter.Close() }
 
-// know adds a fact. It cuts a key or a value that is too long to be sorted.
+// know adds a fact. If the key or the value is too long to be sorted, know cuts it.
 func (v *verifier) know(key string, from source, at int64, value string) {
 	f := v.facts
 	const most = 256 << 10
@@ -88,8 +88,8 @@ func (v *verifier) know(key string, from source, at int64, value string) {
 	}
 }
 
-// appendPlain appends s. It replaces the separators of facts by spaces, because damaged text
-// may contain them.
+// appendPlain appends s to b. It replaces the bytes that separate the parts of a fact by
+// spaces, because damaged text may contain such bytes.
 func appendPlain(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 || strings.IndexByte(s, '\n') >= 0 {
 		s = strings.NewReplacer("\x00", " ", "\n", " ").Replace(s)
@@ -104,7 +104,7 @@ func parseFact(line []byte) (f fact) {
 	return f
 }
 
-// The next functions make the values of facts.
+// The next functions make facts, or the values of facts.
 
 func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
 	if f.Answer != (frontier.Place{}) {
@@ -135,8 +135,9 @@ func logFact(l *crawllog.Line) string {
 	return strconv.FormatInt(start.UnixMicro(), 10)
 }
 
-// recordFact returns the value of a fact about a record. It begins with the placeFact of the
-// page of the record. Only the placeFact has the status of an answer over FTP.
+// recordFact returns the value of a fact about a record. It begins with the same text as the
+// placeFact of the page of the record, so that the two can be compared. But for an answer over
+// FTP only the placeFact has a status.
 func recordFact(p *warc.Placed, line []byte) string {
 	status := ""
 	if p.Status != 0 {
@@ -145,19 +146,19 @@ func recordFact(p *warc.Placed, line []byte) string {
 	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
 }
 
-// revisitFact returns the value of a fact about the answer that a revisit record in a file
-// repeats.
+// revisitFact returns the value of a fact about a revisit record in the WARC file name: which
+// answer the record repeats.
 func revisitFact(url string, date time.Time, name string) string {
 	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
 }
 
-// repeats parses a revisitFact.
+// repeats returns what the value of a fact contains that revisitFact has made.
 func repeats(f fact) (url string, date time.Time, name string) {
 	name, url, _ = strings.Cut(afterWord(f.value), " ")
 	return url, time.UnixMicro(firstNumber(f.value)), name
 }
 
-// compare compares all facts.
+// compare compares all facts that were added.
 func (v *verifier) compare() error {
 	if v.facts.err != nil {
 		return v.facts.err
@@ -178,7 +179,8 @@ func (v *verifier) compare() error {
 	return nil
 }
 
-// A comparer receives the facts in order of their keys, and compares those with the same key.
+// A comparer receives the facts in the order of their keys, and compares the facts with the
+// same key.
 type comparer struct {
 	v   *verifier
 	all []fact
@@ -189,7 +191,8 @@ func (c *comparer) add(line []byte) error {
 	if len(c.all) > 0 && c.all[0].key != f.key {
 		c.group()
 	}
-	// An answer that a site gives for every missing page has millions of revisit records.
+	// If a site gives the same answer for every missing page, millions of revisit records refer
+	// to this answer. So their facts are not collected if the answer was found.
 	answered := len(c.v.absent) > 0
 	if len(c.all) > 0 && f.from == ofRevisit {
 		answered = answered || c.all[0].from == ofRecord || c.all[0].from == ofPurged

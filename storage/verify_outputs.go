@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outputs reads the files beside the state.
+// outputs reads the files of the crawl, except the state file.
 func (v *verifier) outputs() error {
 	err := errors.Join(
 		v.lines(PagesFile, v.state.Growing[PagesFile], v.page),
@@ -43,7 +43,8 @@ func (v *verifier) page(n int64, line []byte) error {
 	return nil
 }
 
-// links reads links.jsonl, and counts the links of each page, whose lines follow each other.
+// links reads links.jsonl, and counts the links of each page. The lines of a page follow each
+// other.
 func (v *verifier) links() error {
 	from, first, count := "", int64(0), 0
 	flush := func() {
@@ -72,8 +73,8 @@ func (v *verifier) links() error {
 	return err
 }
 
-// log reads crawl.log. After an unclean end it also reads the lines after the committed
-// length, because a run never truncates the log.
+// log reads crawl.log. If the last run did not close the crawl, it also reads the lines after
+// the committed length, because a run never truncates the log.
 func (v *verifier) log() error {
 	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
 		v.done.LogLines++
@@ -90,7 +91,7 @@ func (v *verifier) log() error {
 	})
 }
 
-// index reads index.cdxj, unless the next run has to rebuild it.
+// index reads index.cdxj, unless the next run must rebuild it.
 func (v *verifier) index() error {
 	if v.done.Unclean {
 		return nil
@@ -111,8 +112,8 @@ func (v *verifier) index() error {
 	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
-// indexLine returns a function that collects the lines of an index. If before is not nil, the
-// function returns an error for a line that is not sorted.
+// indexLine returns a function that adds the lines of an index to the facts. If before is not
+// nil, the function returns an error for a line that does not sort after the line before it.
 func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) error {
 	return func(n int64, line []byte) error {
 		e, err := cdxj.Parse(string(line))
@@ -130,7 +131,7 @@ func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) er
 	}
 }
 
-// archive reads the WARC files, unfinished ones up to the committed length.
+// archive reads the WARC files. Of unfinished files it reads only the committed length.
 func (v *verifier) archive() error {
 	v.present, v.absent = map[string]bool{}, map[string]int{}
 	files, err := warcFiles(v.dir)
@@ -144,7 +145,7 @@ func (v *verifier) archive() error {
 			m, ok = v.state.Growing[archiveKey(f.name)]
 		}
 		if !ok && f.grows && v.done.Unclean {
-			continue // nothing in the file was committed, and the next run removes it
+			continue // skip the file, because nothing in it was committed, and the next run removes it
 		}
 		v.present[f.name] = true
 		if !ok {
@@ -162,7 +163,7 @@ func (v *verifier) archive() error {
 	return errors.Join(errs...)
 }
 
-// records reads a WARC file; if the file is unfinished, only up to the committed length.
+// records reads a WARC file. Of an unfinished file it reads only the committed length.
 func (v *verifier) records(f warcFile, want state.Mark) error {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -199,7 +200,7 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 	return nil
 }
 
-// compareMark compares a file with its mark.
+// compareMark compares is, the mark that a file has, with want, the mark that the state has.
 func (v *verifier) compareMark(path string, is, want state.Mark) {
 	switch {
 	case is.Length != want.Length:
@@ -229,7 +230,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 		}
 		return wrong
 	}
-	if p.Head { // no index lists the record, and no record repeats it
+	if p.Head { // no index lists the answer to a HEAD request, and no record repeats it
 		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
 		return wrong
 	}
@@ -243,7 +244,7 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	}
 	said := p
 	if r.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
-		said.Status = 0 // the page has the status of the repeated answer
+		said.Status = 0 // the page has the status of the earlier answer, not 304
 	}
 	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
@@ -259,8 +260,9 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	return wrong
 }
 
-// lines calls check for the committed lines of a file, and compares the file with its mark. In
-// the log of an unclean crawl it also checks later lines, except an incomplete last line.
+// lines calls check for the committed lines of a file, and compares the file with its mark. If
+// the file is the log, and the last run did not close the crawl, it also checks later lines,
+// except an incomplete last line.
 func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
@@ -290,7 +292,7 @@ func (v *verifier) lines(name string, want state.Mark, check func(n int64, line 
 	for n := int64(1); ; n++ {
 		line, err := reader.Next()
 		if err == io.EOF || later && reader.Torn() {
-			break // an incomplete last line of the log
+			break // ignore an incomplete last line of the log
 		}
 		if err != nil && err != lines.ErrLong {
 			return err

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Visit is the output of one visit. It is committed as a whole or not at all: a line of
-// pages.jsonl never refers to a record that is missing.
+// A Visit is the output of one visit to a site for a URL. It is committed as a whole or not at
+// all: a line of pages.jsonl never refers to a record that is missing.
 type Visit struct {
 	Exchanges []*warc.Exchange // to be archived, in the order of the requests
 	Answer    *warc.Exchange   // the element of Exchanges that answers the entry's URL; Page describes it
@@ -18,19 +18,25 @@ type Visit struct {
 	Links     []LinkRecord     // found on the page
 	Before    *Capture         // an earlier crawl's capture of the URL of Answer, which Answer may repeat; nil: none
 
-	Unread error // set by PutVisit: why the body of Before could not be read, so that Answer was written with its body although it repeats Before
+	// Unread is set by PutVisit. It says why the body of Before could not be read. Answer was
+	// then written with its body, although it repeats Before.
+	Unread error
 
-	Place   frontier.Place // set by PutVisit: where the record of Answer is; valid after the visit is committed
-	Repeats bool           // set by PutVisit: the record of Answer has no body; it refers to another record
+	// Place is set by PutVisit: where the record of Answer is. It is valid after the visit is
+	// committed.
+	Place frontier.Place
+	// Repeats is set by PutVisit. It says that the record of Answer has no body, and refers to
+	// another record.
+	Repeats bool
 }
 
-// PutVisit writes a visit. It must be called before the completion of the visit is
-// submitted. Parts for which the crawl has no output are skipped. An answer whose payload is
-// already in the archive of this crawl, or is that of Before, becomes a revisit record
+// PutVisit writes a visit to the outputs. It must be called before the completion of the visit
+// is submitted. Parts for which the crawl has no output are skipped. An answer whose payload is
+// already in the archive of this crawl, or equals that of Before, becomes a revisit record
 // (WARC 1.1, section 6.7).
 //
-// An exchange that cannot be written as WARC records is returned in refused; everything
-// else is written. The place that Page names is valid after the visit is committed.
+// An exchange that cannot be written as WARC records is returned in refused; everything else is
+// written. The place that Page names is valid after the visit is committed.
 func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	var records []*record
 	if db.outputs.archive != nil {
@@ -62,11 +68,11 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	return refused, nil
 }
 
-// KeepsPages reports whether Visit.Page is written. If not, Visit.Page need not be set.
+// KeepsPages reports whether the crawl writes pages.jsonl. If not, Visit.Page need not be set.
 func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
 
-// records encodes the exchanges of a visit. It returns the errors of those that cannot be
-// encoded in refused.
+// records encodes the exchanges of a visit. In refused it returns the errors of those exchanges
+// that cannot be encoded.
 func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
 	for _, x := range v.Exchanges {
 		digest, err := db.repeats(x, v)
@@ -90,7 +96,8 @@ func (db *DB) write(records []*record, v *Visit) error {
 	var err error
 	if p := v.Page; p != nil && db.outputs.pages != nil {
 		if len(p.Body)+len(p.Base64) > largeBody {
-			// One at a time, because encoding needs several times the size of a body in memory.
+			// One large page at a time, because encoding needs several times the size of a body
+			// in memory.
 			db.large.Lock()
 			defer db.large.Unlock()
 		}
@@ -109,17 +116,18 @@ func (db *DB) write(records []*record, v *Visit) error {
 	return db.outputs.put(records, v.Page, head, tail, links)
 }
 
-// A record is an exchange on its way into the archive.
+// A record is an exchange that will be written to the archive.
 type record struct {
-	x      *warc.Exchange
-	buf    *[]byte // the buffer of raw
-	raw    []byte  // all its WARC records
-	first  warc.Placed
-	entry  *cdxj.Entry // its entry in the index; nil: none
-	text   []byte      // memory for the line of entry
-	digest string      // under which its payload is recorded; empty: the payload is not recorded
-	ofPage bool        // it is the Answer of the visit
-	at     archived    // where it was written
+	x     *warc.Exchange
+	buf   *[]byte // the buffer of raw
+	raw   []byte  // all its WARC records
+	first warc.Placed
+	entry *cdxj.Entry // the line about it in the index; nil: no line
+	text  []byte      // memory for the text of entry
+	// The digest under which the payload will be recorded. Empty: the payload is not recorded.
+	digest string
+	ofPage bool     // the exchange is the Answer of the visit
+	at     archived // where it was written
 }
 
 func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
@@ -130,7 +138,7 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 		r.entry, err = cdxj.EntryOf(&r.first, "")
 	}
 	if err == nil {
-		_, err = r.line() // report its errors now
+		_, err = r.line() // so that its errors are found now
 	}
 	if err != nil {
 		r.release()
@@ -139,8 +147,8 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	return r, nil
 }
 
-// line returns the line of the record in the index, which contains r.at. It returns nil if
-// the index does not list the record. The line is valid until the next call.
+// line returns the line of the record in the index, which contains r.at. It returns nil if the
+// index has no line for the record. The result is valid until the next call.
 func (r *record) line() (line []byte, err error) {
 	if r.entry == nil {
 		return nil, nil
@@ -150,8 +158,8 @@ func (r *record) line() (line []byte, err error) {
 	return r.text, err
 }
 
-// release returns the memory of a record to archiveBuffers. Buffers larger than maxScratch
-// are left to the garbage collector.
+// release returns the memory of a record to the pool archiveBuffers. It leaves buffers larger
+// than maxScratch to the garbage collector.
 func (r *record) release() {
 	if cap(r.raw) <= maxScratch && r.raw != nil {
 		*r.buf = r.raw

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// checkFiles compares the lengths and ends of the files of a crawl with their marks. Open
-// calls it before it writes anything, so that a crawl that is refused stays unchanged.
+// checkFiles compares the lengths and the ends of a crawl's files with their marks. Open calls
+// it before it writes anything, so that a crawl that Open refuses stays unchanged.
 func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) error {
 	for _, o := range []struct {
 		name string
@@ -44,9 +44,10 @@ func checkFiles(dir string, known state.Marks, opts *Options, unclean bool) erro
 	return canWrite(filepath.Join(dir, LogFile))
 }
 
-// checkOutput compares the length of the file at path with its mark. A run that ended cleanly
-// leaves nothing after the mark. So if unclean is not set, bytes after it are an error:
-// another program has written them, and may have changed the lines before them.
+// checkOutput compares the length of the file at path with its mark. unclean says that the last
+// run did not close the crawl. A run that closes the crawl leaves nothing after the mark. So if
+// unclean is not set, bytes after the mark are an error: another program has written them, and
+// may have changed the lines before them.
 func checkOutput(path string, m state.Mark, unclean bool) error {
 	info, err := os.Stat(path)
 	switch {
@@ -62,8 +63,8 @@ func checkOutput(path string, m state.Mark, unclean bool) error {
 	return canWrite(path)
 }
 
-// checkArchived checks the length of a WARC file that was unfinished at the last commit. The
-// file has its final name or openSuffix.
+// checkArchived compares the length of a WARC file that was unfinished at the last commit with
+// its mark. The file has its final name or openSuffix.
 func checkArchived(path string, m state.Mark) error {
 	info, err := os.Stat(path + openSuffix)
 	switch {
@@ -80,8 +81,8 @@ func checkArchived(path string, m state.Mark) error {
 	return canWrite(path + openSuffix)
 }
 
-// canWrite returns the error of opening the file at path for writing. It returns nil if the
-// file does not exist.
+// canWrite returns the error if the file at path cannot be opened for writing. It returns nil
+// if the file does not exist.
 func canWrite(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,13 +11,15 @@ import (
 type Written struct {
 	Length int64
 	CRC32C uint32 // of the first Length bytes
-	SHA256 []byte // of the same bytes; nil if the state has none, such as one of an older version
-	Grows  bool   // the last run did not close the crawl: the file may have more bytes, which are unknown
+	SHA256 []byte // of the same bytes; nil if the state has no SHA-256, for example one of an older version
+	// Grows says that the last run did not close the crawl. The file may then have more bytes,
+	// which are unknown.
+	Grows bool
 }
 
 // Written returns how much of each file the crawl has written. The keys are the names of the
-// files in the directory, with slashes and without ".open". Files without a mark in the
-// state, such as the state file itself, are left out.
+// files in the directory, with slashes and without ".open". Files whose length the state does
+// not have, such as the state file itself, are left out.
 func (r *Reader) Written() (map[string]Written, error) {
 	files, err := r.state.Files()
 	if err != nil {
@@ -40,8 +42,8 @@ func (r *Reader) Written() (map[string]Written, error) {
 	return all, nil
 }
 
-// OutputName returns the key in Written of the file with the given name in the directory of
-// a crawl.
+// OutputName returns the key that a file has in the result of Written. name is its name in the
+// directory of a crawl.
 func OutputName(name string) string {
 	if strings.HasPrefix(filepath.ToSlash(name), ArchiveDir+"/") {
 		name = strings.TrimSuffix(name, openSuffix)

@@ -27,16 +27,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// SURT returns the key of a URL: its host with the labels reversed, then its path and query,
-// all in lower case. A leading www., www2. and so on is left out, as are user information,
-// fragment and the scheme's default port; the parameters of the query are sorted.
+// SURT returns the key of a URL: its host with the labels in reverse order, then its path and
+// query, all in lower case. A www., www2. and so on at the beginning of the host is left out,
+// as are user information, fragment and the scheme's default port. The parameters of the query
+// are sorted.
 //
-// ReplayWeb.page looks up URLs by the same rules, so that it can use this index.
-// The surt library of Python, and pywb with it, also removes a slash at the end of a path,
-// and session IDs.
+// ReplayWeb.page looks up URLs by the same rules, so it can use this index. The surt library of
+// Python, and pywb with it, also removes a slash at the end of a path, and session IDs.
 //
-// A URL that is not http or https, or cannot be parsed, is its own key. White space in a key
-// is always escaped.
+// A URL that is not http or https, or cannot be parsed, is its own key. White space in a key is
+// always escaped.
 func SURT(rawURL string) string {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -62,7 +62,7 @@ func SURT(rawURL string) string {
 	return escape(key)
 }
 
-// withoutWWW removes www and digits from the beginning of a host.
+// withoutWWW removes www and the digits after it from the beginning of a host.
 func withoutWWW(rest string) string {
 	if len(rest) < 4 || !strings.EqualFold(rest[:3], "www") {
 		return rest
@@ -91,25 +91,25 @@ func escape(s string) string {
 
 func blank(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// TimeForm is the form of a line's time.
+// TimeForm is the form of the time in a line, for package time.
 const TimeForm = "20060102150405"
 
-// An Entry is one line.
+// An Entry is one line of an index.
 type Entry struct {
 	Key  string    // SURT of URL
 	Time time.Time // UTC, to the second
 
 	URL      string
-	MIME     string // without parameters; "warc/revisit" for a revisit
-	Status   int    // of HTTP; 0 if the answer has no status
-	Digest   string // of the payload, with the algorithm
+	MIME     string // media type without parameters; "warc/revisit" for a revisit
+	Status   int    // HTTP status; 0 if the answer has no status
+	Digest   string // of the payload, after the name of the algorithm
 	Length   int64  // of the record as stored, in bytes
 	Offset   int64  // of the record in its file, in bytes
 	Filename string // of the WARC file, without directories
 }
 
-// Append appends the line of e, with its end. The members of the object are in the order of
-// the specification; mime, status and digest are left out if they are not known.
+// Append appends the line of e to b, with the newline. The members of the JSON object are in
+// the order of the specification; mime, status and digest are left out if they are not known.
 func (e *Entry) Append(b []byte) ([]byte, error) {
 	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
 		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
@@ -133,7 +133,7 @@ func (e *Entry) Append(b []byte) ([]byte, error) {
 	return append(b, "}\n"...), nil
 }
 
-// appendNumber appends a number as a string.
+// appendNumber appends a number as a JSON string.
 func appendNumber(b []byte, n int64) []byte {
 	return append(strconv.AppendInt(append(b, '"'), n, 10), '"')
 }
@@ -158,8 +158,8 @@ func appendEscaped(b []byte, s string) []byte {
 	return bytes.TrimSuffix(w.Bytes(), []byte("\n"))
 }
 
-// Parse parses a line, with or without its end. It ignores members that Entry does not have.
-// Status, length and offset may also be numbers, as some writers have them.
+// Parse parses a line, with or without its newline. It ignores members that Entry does not
+// have. Status, length and offset may also be JSON numbers, because some writers write them so.
 func Parse(line string) (*Entry, error) {
 	key, rest, _ := strings.Cut(line, " ")
 	stamp, object, ok := strings.Cut(rest, " ")
@@ -186,7 +186,8 @@ func Parse(line string) (*Entry, error) {
 	return e, nil
 }
 
-// A number is a JSON number or a string with one. "", "-" and null are 0.
+// A number is read from a JSON number, or from a JSON string that has a number. "", "-" and
+// null are 0.
 type number int64
 
 func (n *number) UnmarshalJSON(b []byte) error {
@@ -209,10 +210,10 @@ func clip(s string) string {
 	return s
 }
 
-// EntryOf returns the entry of a record in the file filename, or nil for a record that an
-// index does not list. Only response, revisit and resource records are listed, and no answers
-// to HEAD: a replay would show them as empty pages instead of those with a body. A record
-// without a URL is an error.
+// EntryOf returns the entry of a record in the WARC file filename, or nil for a record that an
+// index does not list. Only response, revisit and resource records are listed, but no answers
+// to HEAD: a replay would show these as empty pages instead of the captures with a body. A
+// record without a URL is an error.
 func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	mime := ""
 	switch {
@@ -234,8 +235,8 @@ func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	}, nil
 }
 
-// NewEntry returns the entry of a record, or nil as EntryOf does. It reads the block of the
-// record, from which nothing may have been read before.
+// NewEntry returns the entry of a record, or nil if an index does not list the record (see
+// EntryOf). It reads the block of the record, of which no part may have been read before.
 func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	p, err := rec.Placed()
 	if err != nil {
@@ -244,8 +245,9 @@ func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	return EntryOf(&p, filename)
 }
 
-// mediaType returns the first media type of a Content-Type field, lower case and without
-// parameters (MIME Sniffing, section 4.4), or "" if it does not have the form of one.
+// mediaType returns the first media type of a Content-Type field, in lower case and without
+// parameters (MIME Sniffing, section 4.4). It returns "" if the field does not begin with a
+// media type.
 func mediaType(s string) string {
 	if i := strings.IndexAny(s, ";,"); i >= 0 {
 		s = s[:i]
@@ -267,11 +269,11 @@ func notMediaType(c rune) bool {
 	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
-// Index calls f for each capture of a WARC file, in the file's order, and damaged for each
-// record that cannot be read. If damaged returns nil, Index continues with the next record
-// that can be found. If damaged is nil, Index stops at the first unreadable record with a
-// *warc.Error. It also stops at the first error of f or damaged. A block that claims to be an
-// HTTP message but is not is listed without status and media type.
+// Index calls f for each capture of a WARC file, in the order of the file, and damaged for each
+// record that cannot be read. If damaged returns nil, Index continues with the next record that
+// it can find. If the function damaged is nil, Index stops at the first unreadable record with
+// a *warc.Error. It also stops at the first error of f or damaged. If a block should be an HTTP
+// message, but is not one, its entry has no status and no media type.
 func Index(r io.Reader, filename string, f func(*Entry) error, damaged func(*warc.Error) error) error {
 	in := warc.NewReader(r)
 	for {

@@ -11,9 +11,9 @@ import (
 
 // Find returns the entries of one URL in an index of size bytes, in the order of the index. It
 // leaves out other URLs with the same key. It reads some thirty small pieces of a large index,
-// and holds one line in memory. For a malformed line it yields an error, and then goes on with
-// the next line. If the index is not sorted by bytes, Find may miss some lines. Other
-// goroutines may use r at the same time.
+// and holds one line in memory. For a malformed line it yields an error, and then continues
+// with the next line. If the lines of the index are not sorted by their bytes, Find may miss
+// some of them. Other goroutines may use r at the same time.
 func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		key := append([]byte(SURT(url)), ' ')
@@ -52,8 +52,8 @@ func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 // findPiece is how many bytes of an index are read at once.
 const findPiece = 4 << 10
 
-// firstLine returns the offset of a line from which to look for the key. It is at most one
-// findPiece before the first line whose key is not less than key.
+// firstLine returns the offset of a line from which to search forward for key. This line is at
+// most findPiece bytes before the first line whose key is not less than key.
 func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	low, high := int64(0), size
 	buf := make([]byte, max(findPiece, len(key)))
@@ -101,7 +101,7 @@ func lineAfter(r io.ReaderAt, from, end int64, buf []byte) (int64, error) {
 
 var errLine = fmt.Errorf("CDXJ: a line is longer than %d bytes", MaxLine)
 
-// nextLine reads a line without its end.
+// nextLine reads a line and returns it without its newline.
 func nextLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		piece, err := in.ReadSlice('\n')

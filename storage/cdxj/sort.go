@@ -13,22 +13,22 @@ const (
 	// defaultMemory is how many bytes of lines a Sorter holds in memory before it writes them to
 	// a file.
 	defaultMemory = 16 << 20
-	// MaxLine is the length of the longest line, in bytes, with its end.
+	// MaxLine is the length of the longest line, in bytes, with its newline.
 	MaxLine = 1 << 20
 )
 
 // A Sorter sorts lines by their bytes (as LC_ALL=C sort does). It writes lines that do not fit
-// in memory to temporary files as sorted runs, and merges the runs at the end. So a hundred
-// million lines need some 25 GB of disk, and no more memory than a thousand lines. A Sorter is
-// not safe for concurrent use.
+// in memory to temporary files, each of them sorted, and merges these files at the end. So a
+// hundred million lines need some 25 GB of disk, and no more memory than a thousand lines. A
+// Sorter is not safe for concurrent use.
 type Sorter struct {
 	lines *extsort.Sorter
 	line  []byte
 }
 
-// NewSorter returns a Sorter with temporary files in dir ("" is the system's). It holds at
-// most memory bytes of lines in memory, counting 32 bytes more for each (0 is defaultMemory).
-// The caller must call Close.
+// NewSorter returns a Sorter with temporary files in dir, or in the system's directory if dir
+// is "". It holds at most memory bytes of lines in memory, and counts 32 bytes more for each
+// line. If memory is 0, it is defaultMemory. The caller must call Close.
 func NewSorter(dir string, memory int) *Sorter {
 	if memory <= 0 {
 		memory = defaultMemory
@@ -36,8 +36,8 @@ func NewSorter(dir string, memory int) *Sorter {
 	return &Sorter{lines: extsort.New(dir, memory)}
 }
 
-// Add adds an entry. If a temporary file cannot be written, the entry is not added, nothing
-// else is lost, and Add can be called again.
+// Add adds an entry. If Add cannot write a temporary file, the entry is not added. The lines
+// that were added before are not lost, and Add can be called again.
 func (s *Sorter) Add(e *Entry) error {
 	line, err := e.Append(s.line[:0])
 	s.line = line
@@ -58,7 +58,7 @@ func (s *Sorter) AddLine(line []byte) error {
 // Len returns how many lines were added.
 func (s *Sorter) Len() int64 { return s.lines.Len() }
 
-// WriteTo writes all lines in order. It may be called more than once.
+// WriteTo writes all lines to w in their order. It may be called more than once.
 func (s *Sorter) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	out := bufio.NewWriterSize(c, 64<<10)
@@ -83,5 +83,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close frees memory and files. Lines that WriteTo has not written are lost.
+// Close frees the memory and removes the temporary files. Lines that WriteTo has not written
+// are lost.
 func (s *Sorter) Close() error { return s.lines.Close() }

@@ -1,11 +1,12 @@
 // Package machine keeps the clocks that all crawls of one machine share: the time before
 // which no process requests anything from a site or an address.
 //
-// The clocks are a table in a file that every process maps into its memory. The hash of a
-// name is the index of its place in the table. A place holds a time. The lowest bit of the
-// time is set if it is the end of a lease. A process takes a place with one atomic
-// compare-and-swap, so no process waits for another. If two names have the same place, they
-// can only delay each other. A process that is killed leaves only times, which expire.
+// The clocks are a table in a file that every process maps into its memory. The hash of a name
+// (of a site, host, address or domain) is the index of its place in the table. A place holds a
+// time, in one number. The lowest bit of the number is set if the time is the end of a lease,
+// which means that a request is under way. A process takes a place with one atomic
+// compare-and-swap, so no process waits for another. If two names have the same place, they can
+// only delay each other. A process that is killed leaves only times, which expire.
 package machine
 
 import (
@@ -26,8 +27,8 @@ import (
 const (
 	places   = 1 << 20
 	fileSize = places * 8
-	// farthest is how far in the future a time may be. A later time is ignored: a wrong clock
-	// has written it, and it must not block a site for years.
+	// farthest is how far in the future a time may be. A later time is ignored, because a
+	// process with a wrong clock has written it, and it must not block a site for years.
 	farthest = 24 * time.Hour
 	leased   = 1 // the lowest bit of a time: a request is under way
 )
@@ -37,13 +38,15 @@ const (
 type Table struct {
 	mem []byte
 
-	// mu guards reserved, and keeps mem mapped. It does not guard the places in mem, because
-	// other processes do not have this lock: they are changed by atomic operations.
+	// mu guards reserved, and prevents that mem is unmapped. It does not guard the places in
+	// mem, because other processes do not have this lock. The places are changed by atomic
+	// operations.
 	mu       sync.Mutex
-	reserved map[string]int64 // what this table has written, by name
+	reserved map[string]int64 // what this table has written to the places of the names
 }
 
-// Open opens the table at path, or creates it. The error is one of the file system.
+// Open opens the table in the file at path, or creates the file. It may return an error of the
+// file system.
 func Open(path string) (*Table, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -59,7 +62,7 @@ func Open(path string) (*Table, error) {
 	}
 	switch {
 	case info.Size() == fileSize:
-	case info.Size() < fileSize: // new, or another process is creating it
+	case info.Size() < fileSize: // the file is new, or another process is creating it
 		if err := f.Truncate(fileSize); err != nil {
 			return nil, err
 		}
@@ -76,7 +79,7 @@ func Open(path string) (*Table, error) {
 	return &Table{mem: mem, reserved: map[string]int64{}}, nil
 }
 
-// Close unmaps the table. Reservations stay in the file.
+// Close unmaps the table. The reservations stay in the file.
 func (t *Table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,15 +91,15 @@ func (t *Table) Close() error {
 	return unmapFile(mem)
 }
 
-// Reserve implements frontier.Shared. After Close, or if the file was truncated, every key
-// is free.
+// Reserve implements frontier.Shared. After Close, or if the file was truncated, every key can
+// be reserved.
 func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mem == nil {
 		return taken, true
 	}
-	// If another process truncates the file, an access to mem faults. Then every key is free.
+	// If another process truncates the file, an access to mem panics. Then every key is free.
 	defer func() {
 		if recover() != nil {
 			taken, ok = frontier.Taken{}, true
@@ -129,8 +132,8 @@ func (t *Table) Release(key string, until time.Time) {
 	t.set(key, until, 0)
 }
 
-// set writes a time to the place of key, if this table has reserved it; mark is leased or
-// 0.
+// set writes until to the place of key, if this table has reserved key. mark is leased to renew
+// the lease, or 0 to end it.
 func (t *Table) set(key string, until time.Time, mark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,16 +145,16 @@ func (t *Table) set(key string, until time.Time, mark int64) {
 	if most := time.Now().Add(farthest - time.Minute); until.After(most) {
 		until = most
 	}
-	defer func() { _ = recover() }() // as in Reserve
+	defer func() { _ = recover() }() // see Reserve: an access to mem may panic
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if to := nanos(until) | mark; t.place(key).CompareAndSwap(was, to) && mark == leased {
 		t.reserved[key] = to
 	}
 }
 
-// DefaultPath returns the path of the table that the crawl command uses: permesso/clocks in
-// the state directory of the user (XDG Base Directory Specification). A program that opens
-// this table shares its clocks with those crawls.
+// DefaultPath returns the path of the table that the crawl command uses: permesso/clocks in the
+// state directory of the user (XDG Base Directory Specification). A program that opens this
+// table shares its clocks with the crawls of that command.
 func DefaultPath() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -173,7 +176,7 @@ func (t *Table) place(key string) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
 }
 
-// nanos returns t in the form of the table, without the bit of a lease.
+// nanos returns t as the number that a place holds, without the bit for a lease.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

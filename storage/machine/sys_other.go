@@ -4,6 +4,7 @@ package machine
 
 import "os"
 
-// allocate does nothing. Windows reserves the disk space of a file when its length is set;
-// on other systems the file may have holes, and a write to one faults if the disk is full.
+// allocate does nothing. Windows reserves the disk space of a file when its length is set. On
+// other systems parts of the file may have no disk space, and a write to such a part faults if
+// the disk is full.
 func allocate(*os.File, int64) error { return nil }

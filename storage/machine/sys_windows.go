@@ -8,18 +8,19 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// mapFile maps the first size bytes of f, shared with other processes.
+// mapFile maps the first size bytes of f into memory that other processes share.
 func mapFile(f *os.File, size int) ([]byte, error) {
 	mapping, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, windows.PAGE_READWRITE, 0, uint32(size), nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateFileMapping", err)
 	}
 	at, err := windows.MapViewOfFile(mapping, windows.FILE_MAP_READ|windows.FILE_MAP_WRITE, 0, 0, uintptr(size))
-	// The view keeps the mapping.
+	// The mapping exists as long as this view of it, so its handle can be closed.
 	if err := errors.Join(os.NewSyscallError("MapViewOfFile", err), os.NewSyscallError("CloseHandle", windows.CloseHandle(mapping))); err != nil {
 		return nil, err
 	}
-	// Convert through a pointer to at: the memory does not belong to Go, and never moves.
+	// Convert a pointer to at instead of at itself: the memory does not belong to Go, and never
+	// moves.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size), nil
 }
 

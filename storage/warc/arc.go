@@ -24,15 +24,16 @@ import (
 // arcDate is the form of the date in an ARC record.
 const arcDate = "20060102150405"
 
-// maxARCLine is the longest line of a record, in bytes.
+// maxARCLine is the length of the longest line before a record's block, in bytes.
 const maxARCLine = 16 << 10
 
-// parseARC parses the line of a record. ok is false if it is not one.
+// parseARC parses the line before the block of a record. ok is false if line is not such a
+// line.
 func parseARC(line string) (version string, h Header, ok bool) {
 	f := strings.Split(line, " ")
 	for _, v := range []struct {
 		version string
-		behind  int // fields from the date on
+		behind  int // number of fields from the date on
 	}{{"ARC/1", 3}, {"ARC/2", 8}} {
 		at := len(f) - v.behind
 		if at < 2 || len(f[at]) != len(arcDate) {
@@ -60,8 +61,8 @@ func parseARC(line string) (version string, h Header, ok bool) {
 	return "", nil, false
 }
 
-// lineOfARC returns the line at the beginning of b with its end, and whether it is the line
-// of an ARC record.
+// lineOfARC returns the line at the beginning of b with its end, and whether this is the line
+// before the block of an ARC record.
 func lineOfARC(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b[:min(len(b), maxARCLine)], '\n')
 	if i < 0 {
@@ -71,7 +72,8 @@ func lineOfARC(b []byte) ([]byte, bool) {
 	return b[:i+1], ok
 }
 
-// readARC is readHeader for a record that does not begin as a WARC record does.
+// readARC does the same as readHeader for a record of an ARC file, which does not begin like a
+// WARC record.
 func (r *Reader) readARC(rec *Record) error {
 	ahead, err := r.source().Peek(maxARCLine)
 	line, ok := lineOfARC(ahead)
@@ -87,8 +89,8 @@ func (r *Reader) readARC(rec *Record) error {
 	return rec.mandatory()
 }
 
-// endARC reads the line ends after the block of an ARC record: one or more, or none at the
-// end of the file.
+// endARC reads the line ends after the block of an ARC record: one or more. At the end of the
+// file there may be none.
 func (r *Reader) endARC() error {
 	in := r.source()
 	for n := 0; ; n++ {

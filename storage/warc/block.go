@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// isHTTP reports whether the block is an HTTP message.
+// isHTTP reports whether the block of the record is an HTTP message.
 func (rec *Record) isHTTP() bool {
 	t, _, _ := strings.Cut(rec.Header.Get(FieldContentType), ";")
 	return strings.EqualFold(strings.TrimSpace(t), "application/http")
 }
 
-// head reads the block up to the end of the HTTP head. rest is what was read after the head.
-// If the block ends before the head does, head is the whole block.
+// head reads the block up to the end of the HTTP head. rest is what it has read after the head.
+// If the block ends before the head is complete, head is the whole block.
 func (rec *Record) head() (head, rest []byte, err error) {
 	if !rec.isHTTP() {
 		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
@@ -35,7 +35,7 @@ func (rec *Record) head() (head, rest []byte, err error) {
 		n, err := rec.Read(b[at:])
 		b = b[:at+n]
 		if err == io.EOF {
-			// The head has no end: the record is a revisit, or the answer broke off.
+			// The head is not complete: the record is a revisit, or the answer was cut off.
 			rec.start = b
 			return b, nil, nil
 		}
@@ -45,14 +45,14 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
-// Head reports whether the record is an answer to HEAD, by fieldMethod.
+// Head reports whether the record is an answer to a HEAD request, which its fieldMethod says.
 func (rec *Record) Head() bool { return rec.Header.Get(fieldMethod) == http.MethodHead }
 
-// Response reads the block as an HTTP response; no part of it may have been read before. The
-// body is the payload: without its transfer coding, with its content coding. In a truncated
-// record it may end with io.ErrUnexpectedEOF. An answer to HEAD has no body, even if its
-// header announces one. A head that net/http refuses is read as browsers do, if its meaning
-// is clear.
+// Response reads the block as an HTTP response; no part of the block may have been read before.
+// The body of the result is the payload: without its transfer coding, but with its content
+// coding. In a truncated record the body may end with io.ErrUnexpectedEOF. An answer to HEAD
+// has no body, even if its header announces one. A head that net/http refuses is read as
+// browsers read it, if its meaning is clear.
 func (rec *Record) Response() (*http.Response, error) {
 	head, rest, err := rec.head()
 	if err != nil {
@@ -70,7 +70,7 @@ func (rec *Record) Response() (*http.Response, error) {
 		return http.ReadResponse(bufio.NewReader(in), req)
 	}
 	resp, err := read(head)
-	if err != nil { // only the head was read
+	if err != nil { // ReadResponse has read only the head, so it can read the body after a corrected head
 		resp, err = read(mended(head, rec.Head()))
 	}
 	if err != nil {
@@ -79,8 +79,8 @@ func (rec *Record) Response() (*http.Response, error) {
 	return resp, nil
 }
 
-// Fields reads a block of type application/warc-fields, as in warcinfo and metadata records,
-// in its order. It reads at most maxHeader bytes.
+// Fields reads a block of type application/warc-fields, which warcinfo and metadata records
+// have. The fields are in the order of the block. Fields reads at most maxHeader bytes.
 func (rec *Record) Fields() ([]Field, error) {
 	b, err := io.ReadAll(io.LimitReader(rec, maxHeader+1))
 	if err != nil {

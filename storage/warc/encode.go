@@ -26,13 +26,13 @@ const defaultLevel = gzip.BestSpeed
 
 // Options are the settings of an [Encoder]. The zero value is ready to use.
 type Options struct {
-	// Level is the gzip level, 1 to 9; 0 is defaultLevel, at which short records share one
-	// Huffman code.
+	// Level is the gzip level, 1 to 9. 0 is defaultLevel. At defaultLevel short records share
+	// one Huffman code.
 	Level int
 	// Plain leaves the records uncompressed.
 	Plain bool
-	// Random is the source of the bytes of record IDs; nil is crypto/rand. It must be safe for
-	// concurrent use if the Encoder is used concurrently.
+	// Random is the source of the bytes of record IDs; nil means crypto/rand. Random must be
+	// safe for concurrent use if the Encoder is used concurrently.
 	Random io.Reader
 }
 
@@ -41,12 +41,12 @@ type Options struct {
 type Encoder struct {
 	level  int
 	plain  bool
-	short  *shortCode // code for short records; nil: short records are compressed like all others
+	short  *shortCode // the code that short records share; nil: short records are compressed like all others
 	random io.Reader
-	states sync.Pool // of *state
+	states sync.Pool // unused values of type *state
 }
 
-// NewEncoder returns an Encoder. It fails if gzip does not have the level.
+// NewEncoder returns an Encoder. It fails if Options.Level is not a level of gzip.
 func NewEncoder(o Options) (*Encoder, error) {
 	if o.Level == 0 {
 		o.Level = defaultLevel
@@ -71,35 +71,36 @@ func (e *Encoder) newID() (string, error) { return newID(e.random) }
 // An Info is the block of a warcinfo record (section 6.2). Empty fields are left out; format
 // and conformsTo are always written.
 type Info struct {
-	ID       string    // of the record; if empty, a new one is made
-	Filename string    // of the file that contains it, for WARC-Filename
+	ID       string    // the record's ID; if empty, a new one is made
+	Filename string    // name of the file that contains the record, for WARC-Filename
 	Date     time.Time // creation time of the file
 
-	Software  string // with its version
-	Robots    string // the policy, such as "RFC 9309"
+	Software  string // name and version of the program
+	Robots    string // the policy for robots.txt, such as "RFC 9309"
 	UserAgent string // as sent with each request
 	From      string // as sent with each request
 	Operator  string // a name and an address
 	Hostname  string
-	IsPartOf  string // the crawl
+	IsPartOf  string // the name of the crawl
 	More      []Field
 }
 
-// conformsTo is the URI by which WARC 1.1 wants to be named.
+// conformsTo is the URI that names WARC 1.1.
 const conformsTo = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 
 // A RevisitOf names the earlier record that an answer repeats (section 6.7).
 type RevisitOf struct {
 	Profile Profile
-	// ID, URL and Date are those of the earlier record: WARC-Refers-To, WARC-Refers-To-Target-URI
-	// and WARC-Refers-To-Date. Readers find the payload by URL and Date, so both should be set.
-	// The earlier record must have the payload. It must not be a revisit itself, because readers
-	// need not follow two steps.
+	// ID, URL and Date are those of the earlier record. They are written as WARC-Refers-To,
+	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the payload by URL and
+	// Date, so both should be set. The earlier record must have the payload. It must not be a
+	// revisit itself, because readers need not follow a second reference.
 	ID   string
 	URL  string
 	Date time.Time
-	// PayloadDigest is the payload digest of the earlier record. With IdenticalPayloadDigest it
-	// may be empty if Exchange.Response has the body to compute it from.
+	// PayloadDigest is the payload digest of the earlier record. With the profile
+	// IdenticalPayloadDigest it may be empty if Exchange.Response has the body, because it is
+	// then computed from the body.
 	PayloadDigest string
 }
 
@@ -109,13 +110,14 @@ type File struct {
 	Body []byte
 }
 
-// An Exchange is one request with its answer. Parts that are nil are not written, but at least
-// one must be set. A request without an answer has a Request and perhaps Metadata.
+// An Exchange is one request with its answer. Fields that are nil are not written, but a
+// request, an answer or metadata must be set. A request without an answer has a Request and
+// perhaps Metadata.
 type Exchange struct {
 	URL      string     // WARC-Target-URI: absolute, escaped, without white space
 	Date     time.Time  // WARC-Date of every record: the start of the request (section 5.4)
-	IP       netip.Addr // of the server; the zero value is left out
-	InfoID   string     // of the file's warcinfo record; may be empty
+	IP       netip.Addr // address of the server; the zero value is left out
+	InfoID   string     // ID of the file's warcinfo record; may be empty
 	Protocol []string   // such as "http/1.1" or "h2", and "tls/1.3"
 	Cipher   string     // TLS cipher suite by its IANA name
 
@@ -123,17 +125,18 @@ type Exchange struct {
 	// announces one, and its record has fieldMethod and no payload (RFC 9110, section 9.3.2).
 	Head     bool
 	Response *HTTP
-	// Revisit makes the answer a revisit record, which has the head of Response without the body.
+	// Revisit makes the answer's record a revisit record, which has the head of Response
+	// without the body.
 	Revisit *RevisitOf
-	// File replaces Response for protocols without headers.
+	// File is set instead of Response for a protocol without headers.
 	File *File
 	// Truncated says why the answer's body is incomplete.
 	Truncated Truncation
-	// PayloadType is the media type that was detected in the payload. It must not be a copy of
-	// Content-Type (section 5.19).
+	// PayloadType is the media type that was detected from the bytes of the payload. It must
+	// not be a copy of Content-Type (section 5.19).
 	PayloadType string
-	// PayloadDigest is the result of the function PayloadDigest for Response. If it is empty, it
-	// is computed.
+	// PayloadDigest is the result of the function PayloadDigest for Response. If it is empty,
+	// the Encoder computes it.
 	PayloadDigest string
 
 	Request *HTTP
@@ -171,8 +174,8 @@ func (e *Encoder) AppendExchange(b []byte, x *Exchange) ([]byte, []Placed, error
 	return s.result(b, err), p, err
 }
 
-// WriteExchange writes the records of x to w, as AppendExchange does. After an error a part of
-// the records may have been written.
+// WriteExchange writes the records of x to w, in the order of AppendExchange. After an error a
+// part of the records may have been written.
 func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	s := e.state()
 	defer e.states.Put(s)
@@ -181,19 +184,19 @@ func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	return e.exchange(s, x)
 }
 
-// A state holds the buffers of one call.
+// A state holds the buffers of one call of an Encoder's method.
 type state struct {
 	zip      *gzip.Writer
-	out      io.Writer // nil: append to buf
+	out      io.Writer // where the records are written; nil: they are appended to buf
 	buf      []byte
 	count    int64
-	head     []byte    // of the block
+	head     []byte    // head of the block
 	warc     []byte    // header of the record
-	text     []byte    // a block of fields
-	whole    []byte    // a short record
-	member   []byte    // whole, compressed
-	date     time.Time // of dateText
-	dateText []byte    // date in the form of records
+	text     []byte    // a block that consists of fields
+	whole    []byte    // all of a short record
+	member   []byte    // whole as a compressed gzip member
+	date     time.Time // the date that dateText has
+	dateText []byte    // date in the form that records have
 	sum      hash.Hash
 }
 
@@ -206,8 +209,8 @@ func (e *Encoder) state() *state {
 
 func (s *state) to(b []byte, w io.Writer) { s.buf, s.out, s.count = b, w, 0 }
 
-// result returns the buffer to which records were appended. If err is not nil, it returns b.
-// The state does not keep the buffer.
+// result returns the buffer to which records were appended, or b if err is not nil. The state
+// does not keep the buffer.
 func (s *state) result(b []byte, err error) []byte {
 	done := s.buf
 	s.buf = nil
@@ -220,7 +223,7 @@ func (s *state) result(b []byte, err error) []byte {
 func (s *state) Write(p []byte) (int, error) {
 	if s.out == nil {
 		if len(s.buf)+len(p) > cap(s.buf) {
-			// Twice as much, because append alone would copy a large record more often.
+			// Ask for twice as much, because append alone would copy a large record more often.
 			s.buf = slices.Grow(s.buf, max(len(p), len(s.buf)))
 		}
 		s.buf = append(s.buf, p...)
@@ -255,8 +258,8 @@ func (e *Encoder) info(s *state, i *Info) (Placed, error) {
 	return e.write(s, &r)
 }
 
-// appendFields appends fields in the form of application/warc-fields. It leaves out fields
-// without a value.
+// appendFields appends fields in the form of application/warc-fields. It leaves out fields with
+// an empty value.
 func appendFields(b []byte, fields []Field) ([]byte, error) {
 	for _, f := range fields {
 		if f.Value == "" {
@@ -282,7 +285,7 @@ func (e *Encoder) exchange(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// check returns an error if no records can be made of x.
+// check returns an error if x cannot be written as records.
 func (x *Exchange) check() error {
 	switch {
 	case x.Response != nil && x.File != nil:
@@ -302,7 +305,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		return nil, err
 	}
 	placed := make([]Placed, 0, 3)
-	first := "" // the record that the others are concurrent to
+	first := "" // ID of the first record, to which the others refer by WARC-Concurrent-To
 	add := func(r *record, err error) error {
 		if err != nil {
 			return err
@@ -353,7 +356,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// resource makes the record of x.File, which has no head.
+// resource returns the record of x.File, which has no head.
 func (x *Exchange) resource() *record {
 	return &record{
 		Type: Resource, contentType: cmp.Or(x.File.Type, "application/octet-stream"), body: x.File.Body,
@@ -361,7 +364,7 @@ func (x *Exchange) resource() *record {
 	}
 }
 
-// request makes the record of a request.
+// request returns the record of a request.
 func (s *state) request(m *HTTP) (*record, error) {
 	head, err := m.appendHead(s.head[:0])
 	s.head = head
@@ -373,7 +376,7 @@ func (s *state) request(m *HTTP) (*record, error) {
 	return r, nil
 }
 
-// response makes the response or revisit record of x.
+// response returns the record of x.Response, which is a response or a revisit.
 func (s *state) response(x *Exchange) (*record, error) {
 	head, err := x.Response.appendHead(s.head[:0])
 	s.head = head
@@ -407,7 +410,7 @@ func (s *state) response(x *Exchange) (*record, error) {
 	}
 	switch v.Profile {
 	case IdenticalPayloadDigest:
-		r.truncated = TruncatedLength // section 6.7.2
+		r.truncated = TruncatedLength // because the body is left out: section 6.7.2
 		if r.digest == "" && len(x.Response.Body) > 0 {
 			r.digest = s.payloadDigest(x.Response.Body, x.Response.chunked())
 		}

@@ -22,8 +22,8 @@ const (
 	Continuation Type = "continuation"
 )
 
-// The named fields of section 5, and two that archives have agreed on since: WARC-Protocol,
-// which may repeat, and WARC-Cipher-Suite.
+// The named fields of section 5, and two fields that archives have agreed on since:
+// WARC-Protocol, which may repeat, and WARC-Cipher-Suite.
 const (
 	fieldType           = "WARC-Type"
 	fieldRecordID       = "WARC-Record-ID"
@@ -47,9 +47,9 @@ const (
 	fieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
-// fieldMethod is a field of this package, as section 4 permits. In the record of an answer to
-// HEAD it has the method of the request. Without the field, a replay would take the record for
-// a capture of the page, and show an empty page.
+// fieldMethod is a field that only this package writes, which section 4 permits. The record of
+// an answer to HEAD has the method of the request in this field. Without the field, a replay
+// would take the record for a capture of the page, and show an empty page.
 const fieldMethod = "WARC-Request-Method"
 
 // A Truncation is the value of WARC-Truncated (section 5.15): why a block is incomplete. The
@@ -57,26 +57,26 @@ const fieldMethod = "WARC-Request-Method"
 type Truncation string
 
 const (
-	TruncatedLength      Truncation = "length"      // longer than the crawler keeps
-	TruncatedTime        Truncation = "time"        // slower than the crawler waits
+	TruncatedLength      Truncation = "length"      // longer than the limit of the crawler
+	TruncatedTime        Truncation = "time"        // slower than the limit of the crawler
 	TruncatedDisconnect  Truncation = "disconnect"  // the connection broke
 	TruncatedUnspecified Truncation = "unspecified" // anything else
 )
 
-// A Profile is the value of WARC-Profile (section 5.18), which a revisit record
-// must have.
+// A Profile is the value of WARC-Profile (section 5.18), which a revisit record must have: why
+// the record refers to an earlier one.
 type Profile string
 
 const (
-	// IdenticalPayloadDigest says that the payload has a digest that was seen before (section
-	// 6.7.2).
+	// IdenticalPayloadDigest says that the payload has the same digest as that of the earlier
+	// record (section 6.7.2).
 	IdenticalPayloadDigest Profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 	// ServerNotModified says that the server reported no change, as with status 304 (section
 	// 6.7.3).
 	ServerNotModified Profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// A Field is a name with a value, of a record's header or of a block of type
+// A Field is a name with a value. Fields are in a record's header, and in a block of type
 // application/warc-fields.
 type Field struct{ Name, Value string }
 
@@ -94,7 +94,7 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Values returns every value of a field that may repeat.
+// Values returns every value of a field. Some fields may repeat.
 func (h Header) Values(name string) []string {
 	var v []string
 	for _, f := range h {
@@ -142,15 +142,16 @@ func newID(random io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// appendField appends a line. The value is the concatenation of its parts. It fails if the
-// name or the value is invalid (section 4).
+// appendField appends a line with a field. The value is the concatenation of the strings in
+// value. It fails if the name or the value is invalid (section 4).
 func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	if !isToken(name) {
 		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ are allowed", clip(name))
 	}
 	for _, part := range value {
 		if i := strings.IndexFunc(part, control); i >= 0 {
-			// The copy keeps other values off the heap.
+			// Clone is called so that the other parts of the value need not be allocated on the
+			// heap.
 			return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(strings.Clone(part)), part[i])
 		}
 	}
@@ -162,8 +163,8 @@ func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	return append(b, "\r\n"...), nil
 }
 
-// isToken reports whether s is a token (RFC 9110, section 5.6.2), which is slightly narrower
-// than WARC's.
+// isToken reports whether s is a token of HTTP (RFC 9110, section 5.6.2). WARC permits slightly
+// more characters in its tokens.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-// A Coding says which of an HTTP message's codings its body still has.
+// A Coding says which codings of an HTTP message (transfer and content codings) its body still
+// has.
 type Coding uint8
 
 const (
-	// AsSent says that the body has the bytes from the wire, chunks included.
+	// AsSent says that the body has all codings: it is byte for byte as it was sent, chunks
+	// included.
 	AsSent Coding = iota
 	// Unchunked says that the transfer codings are removed, but not the content codings. net/http
 	// returns such bodies if it does not decompress.
@@ -23,38 +25,39 @@ const (
 	Decoded
 )
 
-// HTTP is a request or a response as a record's block: start line, header
-// fields, empty line, body (sections 6.3.2 and 6.5.2; RFC 9112, section 2.1).
+// HTTP is a request or a response in the form of a record's block: start line, header fields,
+// empty line, body (sections 6.3.2 and 6.5.2; RFC 9112, section 2.1).
 //
-// A header field that states a coding which Body no longer has would make readers decode
-// twice. Such a field is written under another name, which other crawlers use and replay
-// software knows: Transfer-Encoding becomes X-Archive-Orig-Transfer-Encoding,
-// Content-Encoding becomes X-Archive-Orig-Content-Encoding, Content-Length becomes
-// X-Archive-Orig-Content-Length, and a Content-Length that fits Body is added. If no coding
-// was removed, every field stays as it was received. A status line in which readers would not
-// find the status, such as "HTTP/1.1 200OK", is corrected, and the original is kept in a
-// field X-Archive-Orig-Status-Line.
+// A header field that states a coding which Body no longer has would make readers decode twice.
+// Such a field is written under another name, which other crawlers use and replay software
+// knows: Transfer-Encoding becomes X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
+// X-Archive-Orig-Content-Encoding, Content-Length becomes X-Archive-Orig-Content-Length. A
+// Content-Length with the length of Body is then added. If no coding was removed, every field
+// stays as it was received. If readers would not find the status in a status line, such as
+// "HTTP/1.1 200OK", this line is corrected, and the original line is stored in a field
+// X-Archive-Orig-Status-Line.
 type HTTP struct {
-	// Head is the start line, the fields and the empty line, byte for byte as on the wire. If it
-	// is nil, they are made from StartLine and Header.
+	// Head is the start line, the fields and the empty line, byte for byte as they were sent.
+	// If Head is nil, they are made from StartLine and Header.
 	Head []byte
 
-	// StartLine is the status line or the request line, without line end: see StatusLine and
-	// RequestLine.
+	// StartLine is the status line or the request line, without its line end. See the functions
+	// StatusLine and RequestLine.
 	StartLine string
-	// Header is written in canonical form, sorted by name, a Host field first (RFC 9110, section
-	// 7.2). The caller must add what net/http keeps elsewhere, such as Request.Host.
+	// Header is written with canonical names, sorted by name, but a Host field comes first (RFC
+	// 9110, section 7.2). The caller must add the fields that net/http keeps elsewhere, such as
+	// Request.Host.
 	Header http.Header
 
 	Body   []byte
-	Coding Coding // of Body
+	Coding Coding // the codings that Body still has
 }
 
-// StatusLine returns the first line of a response (RFC 9112, section 4). The version is
-// always HTTP/1.1: messages of HTTP/2 and HTTP/3 have no text form, and readers know no other
-// version. WARC-Protocol has the true one.
+// StatusLine returns the first line of a response (RFC 9112, section 4). The version is always
+// HTTP/1.1: messages of HTTP/2 and HTTP/3 have no text form, and readers know no other version.
+// The field WARC-Protocol has the version that was used.
 func StatusLine(status int) string {
-	if 100 <= status && status <= 999 { // true for every valid answer
+	if 100 <= status && status <= 999 { // the status of every valid answer is in this range
 		return "HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status)
 	}
 	return fmt.Sprintf("HTTP/1.1 %03d %s", status, http.StatusText(status))
@@ -66,8 +69,8 @@ func RequestLine(method, target string) string {
 	return method + " " + target + " HTTP/1.1"
 }
 
-// renamed are the fields that state the codings which Decoded has removed. Unchunked has
-// removed those of the first.
+// renamed are the fields that state a coding. A body that is Decoded has none of these codings
+// any more. A body that is Unchunked still has the codings of the second field.
 var renamed = [...]string{"Transfer-Encoding", "Content-Encoding"}
 
 const (
@@ -75,7 +78,7 @@ const (
 	original      = "X-Archive-Orig-"
 )
 
-// appendHead appends everything before the body.
+// appendHead appends everything that is before the body.
 func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 	if m.Head != nil {
 		return m.appendRaw(b)
@@ -112,7 +115,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 			b = append(b, value...)
 			for i, c := range b[from:] {
 				if c == '\r' || c == '\n' || c == 0 {
-					b[from+i] = ' ' // RFC 9110, section 5.5
+					b[from+i] = ' ' // instead of a control character: RFC 9110, section 5.5
 				}
 			}
 			b = append(b, "\r\n"...)
@@ -121,7 +124,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 	return m.finish(b, changed), nil
 }
 
-// appendRaw appends Head with the necessary fields renamed.
+// appendRaw appends Head. The fields that removed returns are renamed.
 func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	end := headEnd(m.Head)
 	if end != len(m.Head) {
@@ -149,10 +152,10 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	return m.finish(b, true), nil
 }
 
-// appendStatus corrects the status line of a head if readers would not find the status in it:
-// it appends the line that a correct server would have sent, and a field with the line that
-// was received. rest is what the caller must append: the head after its status line, or all
-// of any other head.
+// appendStatus corrects the status line of a head if readers would not find the status in it.
+// Then it appends the line that a correct server would have sent, and a field with the line
+// that was received. rest is what the caller must still append: the head after its status line,
+// or, if nothing was corrected, the whole head.
 func appendStatus(b, head []byte) (_, rest []byte) {
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -167,7 +170,7 @@ func appendStatus(b, head []byte) (_, rest []byte) {
 	return b, rest
 }
 
-// isPlainStatus reports whether every reader finds the status in a line.
+// isPlainStatus reports whether all readers find the status in the line.
 func isPlainStatus(line []byte) bool {
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
 		return false
@@ -189,7 +192,7 @@ func (m *HTTP) finish(b []byte, changed bool) []byte {
 	return append(b, "\r\n"...)
 }
 
-// removed returns the fields that state a coding which Body no longer has.
+// removed returns the names of the fields that state a coding which Body no longer has.
 func (m *HTTP) removed() []string {
 	return renamed[:min(int(m.Coding), len(renamed))]
 }
@@ -198,12 +201,12 @@ func (m *HTTP) isRemoved(name string) bool {
 	return slices.ContainsFunc(m.removed(), func(r string) bool { return strings.EqualFold(r, name) })
 }
 
-// stale reports whether a field is wrong after a coding was removed.
+// stale reports whether a field is wrong because a coding was removed.
 func (m *HTTP) stale(name string) bool {
 	return m.isRemoved(name) || strings.EqualFold(name, contentLength)
 }
 
-// chunked reports whether Body is in chunks.
+// chunked reports whether Body still consists of chunks.
 func (m *HTTP) chunked() bool {
 	if m.Coding != AsSent {
 		return false
@@ -221,7 +224,7 @@ func endsChunked(value string) bool {
 	return strings.EqualFold(strings.TrimSpace(last), "chunked")
 }
 
-// headField returns the last value of a field in the bytes of a head.
+// headField returns the last value of the field name in a head, as it was sent.
 func headField(head []byte, name string) string {
 	found := ""
 	for line := range bytes.Lines(head) {

@@ -11,10 +11,10 @@ import (
 
 var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.*)|([A-Za-z].*))?$`)
 
-// mended returns a head that net/http refuses in the form that a correct server would have
-// sent. The crawler that wrote the archive may have accepted the head as it is. Lines that are
-// not fields are left out, and so are the fields that state a length if the answer has no
-// body (bodiless).
+// mended returns a head in the form that a correct server would have sent, so that net/http
+// accepts it. The crawler that wrote the archive may have accepted the head as it was. Lines
+// that are not fields are left out. If bodiless is set, because the answer has no body, the
+// fields that state a length are left out, too.
 func mended(head []byte, bodiless bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
@@ -38,8 +38,8 @@ func mended(head []byte, bodiless bool) []byte {
 	return append(out, "\r\n"...)
 }
 
-// mendedStatus returns a status line in the form of RFC 9112, section 4, or "" for other
-// lines.
+// mendedStatus returns a status line in the form of RFC 9112, section 4. It returns "" if line
+// is not a status line.
 func mendedStatus(line string) string {
 	m := statusLine.FindStringSubmatch(line)
 	if m == nil {
@@ -47,7 +47,7 @@ func mendedStatus(line string) string {
 	}
 	version := m[1]
 	switch {
-	case len(version) == 1, version < "1.0": // read as 1.0
+	case len(version) == 1, version < "1.0": // such a version is read as 1.0
 		version = "1.0"
 	case version > "1.1":
 		version = "1.1"
@@ -55,8 +55,9 @@ func mendedStatus(line string) string {
 	return "HTTP/" + version + " " + m[2] + " " + spaced(m[3]+m[4])
 }
 
-// unfolded returns the lines of a head, without their ends and without the empty line. A line
-// that begins with white space continues the one before (RFC 9112, section 5.2).
+// unfolded returns the lines of a head, without their ends and without the empty line. If a
+// line begins with white space, it continues the line before (RFC 9112, section 5.2), and
+// unfolded joins them.
 func unfolded(head []byte) []string {
 	var lines, parts []string
 	flush := func() {
@@ -78,8 +79,8 @@ func unfolded(head []byte) []string {
 	return lines
 }
 
-// spaced returns a value in which each control character but the tab is replaced by a space
-// (RFC 9110, section 5.5), without blanks around it.
+// spaced returns value with a space in place of each control character except the tab (RFC
+// 9110, section 5.5), and without white space at its ends.
 func spaced(value string) string {
 	b := []byte(value)
 	for i, c := range b {
@@ -90,9 +91,10 @@ func spaced(value string) string {
 	return strings.Trim(string(b), " \t")
 }
 
-// framing returns the value that net/http accepts for a field. It changes only the fields that
-// state the length of a body, Content-Length and Transfer-Encoding. ok is false if such a
-// field must be left out: its value is meaningless, or the answer has no body.
+// framing returns the value for the field name that net/http accepts. It changes only the
+// fields that state the length of a body, Content-Length and Transfer-Encoding. ok is false if
+// such a field must be left out, because its value has no meaning, or because the answer has no
+// body (bodiless).
 func framing(name, value string, bodiless bool) (_ string, ok bool) {
 	var said []string
 	for one := range strings.SplitSeq(value, ",") {

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// FieldPurged is a field of this package, as section 4 permits. It marks a record that
-// replaces a removed record.
+// FieldPurged is a field that only this package writes, which section 4 permits. It marks a
+// record that replaces a removed record.
 const FieldPurged = "WARC-Purged"
 
 // A Purged is a record that replaces a removed record: a metadata record (section 6.6) whose
@@ -24,7 +24,7 @@ const FieldPurged = "WARC-Purged"
 type Purged struct {
 	ID   string    // of the record that was removed, without angle brackets
 	Date time.Time // when it was removed
-	Was  string    // value of FieldPurged: visible characters
+	Was  string    // the value of FieldPurged: visible characters
 }
 
 // errNoRoom is the error of a gap in which not even an empty record fits.
@@ -32,16 +32,17 @@ var errNoRoom = errors.New("the gap is too small for the record that marks a pur
 
 const (
 	maxStored = 1<<16 - 1 // bytes of a stored block (RFC 1951, section 3.2.4)
-	perStored = 5         // bytes before each stored block
+	perStored = 5         // bytes in the file before each stored block
 
-	// Header, extra field with an empty subfield, checksum and size of a gzip member
-	// (RFC 1952, section 2.3).
+	// The length of a gzip member's header, its extra field with an empty subfield, its
+	// checksum and its size (RFC 1952, section 2.3).
 	perMember = 10 + 2 + 4 + 8
 )
 
 // Fill writes a gzip member of exactly length bytes, so that the records after it in the file
-// keep their offsets. It always writes the same bytes. If length is too small, it returns an
-// error and writes nothing. The length of any record of an exchange is large enough.
+// keep their offsets. For the same p and length it always writes the same bytes. If length is
+// too small, Fill returns an error and writes nothing. Every record of an Exchange is long
+// enough.
 func (p *Purged) Fill(w io.Writer, length int64) error {
 	blanks := length - perMember
 	for blanks >= 0 {
@@ -59,14 +60,14 @@ func (p *Purged) Fill(w io.Writer, length int64) error {
 
 func (p *Purged) header(blanks int64) []byte {
 	sum := sha1.New()
-	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither can fail
+	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither the reader nor the writer can fail
 	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: sha1:%s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
 		fieldType, Metadata, fieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
 		fieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, fieldContentLength, blanks)
 }
 
-// pack returns b compressed with deflate; the result ends at a byte boundary and is not the
-// last block.
+// pack returns b compressed with deflate. The result ends at a byte boundary, and its last
+// block is not marked as the last one.
 func pack(b []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestCompression)
@@ -82,9 +83,10 @@ func pack(b []byte) []byte {
 	return out.Bytes()
 }
 
-// writePurged writes a member with the packed header, and blanks spaces that are stored
-// uncompressed, so that their length is known beforehand. extra is the length of the extra
-// field, which fills the rest.
+// writePurged writes a gzip member. packed is its beginning, which is the compressed header.
+// Then come as many spaces as blanks says. They are stored uncompressed, so that their length
+// is known beforehand. extra is the length of the extra field, which makes the member as long
+// as needed.
 func writePurged(w io.Writer, header, packed []byte, blanks int64, extra int) error {
 	b := []byte{0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255}
 	b = binary.LittleEndian.AppendUint16(b, uint16(4+extra))

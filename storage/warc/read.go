@@ -14,7 +14,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Limits of the memory of a reader. A record over a limit is an error and can be skipped.
+// Limits of the memory that a Reader uses. A record over a limit is an error and can be skipped
+// with Skip.
 const (
 	// maxHeader is the longest header of a record, in bytes.
 	maxHeader = 64 << 10
@@ -46,21 +47,22 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Record is one record of a file that is being read. Read returns its block once, in order.
+// A Record is one record of a file that is being read. Its block can be read only once, in
+// order, by the method Read.
 type Record struct {
-	Version string // "1.0" or "1.1"; "ARC/1" or "ARC/2", whose Header has the corresponding WARC fields
+	Version string // "1.0" or "1.1" of WARC; or "ARC/1" or "ARC/2": then Header has the corresponding WARC fields
 	Header  Header
 	Type    Type
 	ID      string // without angle brackets
 	Date    time.Time
 	Size    int64 // of the block, in bytes
-	Offset  int64 // in the file as it is stored
+	Offset  int64 // in bytes, in the file as it is stored
 
 	r      *Reader
 	arc    bool
 	left   int64
-	length int64  // as stored; 0 before the end is reached
-	start  []byte // start of the block after it was read: the head of its HTTP message
+	length int64  // bytes of the record as it is stored; 0 before its end is reached
+	start  []byte // what was read of the start of the block: the head of its HTTP message
 	err    error
 }
 
@@ -70,17 +72,17 @@ type Reader struct {
 	count   counter
 	in      *bufio.Reader
 	zip     *gzip.Reader
-	member  *bufio.Reader // over zip
+	member  *bufio.Reader // reads from zip
 	inside  bool          // the current record is a gzip member
 	arc     bool          // a record of an ARC file was read
-	before  uint32        // the last four bytes read of an uncompressed block
+	before  uint32        // the last four bytes that were read of an uncompressed block
 	current *Record
-	err     error // stays until Skip is called
+	err     error // what Next returns until Skip is called
 	line    []byte
 	scratch []byte
 }
 
-// A counter counts the bytes that were read from r.
+// A counter counts the bytes that were read from the reader r.
 type counter struct {
 	r io.Reader
 	n int64
@@ -99,9 +101,9 @@ func NewReader(r io.Reader) *Reader {
 	return rd
 }
 
-// Reset makes r read another file and keeps its buffers: from is at the first byte of a
-// record with the given offset. Records that r has returned before can no longer be used. A
-// new(Reader) can be used after Reset.
+// Reset makes r read another file, but keeps its buffers. from must be at the first byte of a
+// record, which has the given offset in the file. Records that r has returned before can no
+// longer be used. A Reader from new(Reader) can be used after Reset.
 func (r *Reader) Reset(from io.Reader, offset int64) {
 	*r = Reader{count: counter{from, offset}, in: r.in, zip: r.zip, member: r.member, line: r.line, scratch: r.scratch}
 	if r.in == nil {
@@ -111,7 +113,7 @@ func (r *Reader) Reset(from io.Reader, offset int64) {
 }
 
 // ReadAt reads the record at offset bytes. If no record begins there, the error is errVersion
-// or comes from gzip. Several goroutines may use one io.ReaderAt.
+// or an error of gzip. Several goroutines may call ReadAt with the same io.ReaderAt.
 func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	if offset < 0 {
 		return nil, &Error{offset, errors.New("an offset cannot be negative")}
@@ -125,7 +127,7 @@ func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	return rec, err
 }
 
-// offset returns how many bytes of the file were consumed.
+// offset returns how many bytes of the file r has used so far.
 func (r *Reader) offset() int64 { return r.count.n - int64(r.in.Buffered()) }
 
 // Next returns the next record and skips the rest of the one before. At the end of the file
@@ -171,7 +173,7 @@ func (r *Reader) fail(offset int64, err error) error {
 	return r.err
 }
 
-// cut returns ErrCut for the end of the file, and any other err unchanged.
+// cut returns ErrCut if err says that the file has ended, and otherwise err unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return ErrCut
@@ -194,7 +196,7 @@ func (r *Reader) openMember() error {
 	return nil
 }
 
-// source returns the reader of the record's bytes.
+// source returns the reader from which the bytes of the current record come.
 func (r *Reader) source() *bufio.Reader {
 	if r.inside {
 		return r.member
@@ -202,8 +204,8 @@ func (r *Reader) source() *bufio.Reader {
 	return r.in
 }
 
-// readLine reads a line of the header and returns it without its end, which
-// must be CRLF (section 4).
+// readLine reads a line of the header and returns it without its end, which must be CRLF
+// (section 4). *left is the number of bytes that the header may still have.
 func (r *Reader) readLine(left *int) ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -270,7 +272,7 @@ func (r *Reader) readHeader(rec *Record) error {
 	return rec.mandatory()
 }
 
-// mandatory parses the four fields that every record has (section 5).
+// mandatory parses the four fields that every record must have (section 5).
 func (rec *Record) mandatory() error {
 	for _, name := range [...]string{fieldType, fieldRecordID, FieldDate, fieldContentLength} {
 		if rec.arc && name == fieldRecordID {
@@ -298,7 +300,7 @@ func (rec *Record) mandatory() error {
 	return nil
 }
 
-// bare removes the angle brackets around a URI.
+// bare returns s without the angle brackets around a URI.
 func bare(s string) string {
 	if len(s) >= 2 && s[0] == '<' && s[len(s)-1] == '>' {
 		return s[1 : len(s)-1]
@@ -310,8 +312,8 @@ func bare(s string) string {
 // writers of WARC 1.0 put around it.
 func (rec *Record) TargetURI() string { return bare(rec.Header.Get(FieldTargetURI)) }
 
-// Read reads the block. It returns io.EOF at its end, and ErrCut in an *Error if the file
-// ends first.
+// Read reads the block. It returns io.EOF at the end of the block, and ErrCut in an *Error if
+// the file ends before.
 func (rec *Record) Read(p []byte) (int, error) {
 	switch {
 	case rec.err != nil:
@@ -345,7 +347,7 @@ func (rec *Record) Read(p []byte) (int, error) {
 }
 
 // Close skips the rest of the block, checks the end of the record, including the checksum of
-// its gzip member, and returns the length of the record as stored, in bytes. Further calls
+// its gzip member, and returns the length of the record as it is stored, in bytes. Later calls
 // return the same.
 func (rec *Record) Close() (int64, error) {
 	if rec.err != nil || rec.length > 0 {
@@ -367,7 +369,8 @@ func (rec *Record) Close() (int64, error) {
 	return rec.length, nil
 }
 
-// drain copies in to out, whose writes cannot fail, with a buffer that all records share.
+// drain copies in to out. Writes to out cannot fail. All records of r share the buffer for
+// this.
 func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	if r.scratch == nil {
 		r.scratch = make([]byte, 16<<10)
@@ -384,8 +387,8 @@ func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	}
 }
 
-// end reads the end of a record. Bytes that do not belong there are left for Skip: the next
-// record may begin there.
+// end reads the end of a record. It leaves other bytes for Skip, because the next record may
+// begin there.
 func (r *Reader) end() error {
 	b, err := r.source().Peek(len(recordEnd))
 	if err != nil {
@@ -411,8 +414,8 @@ func (r *Reader) end() error {
 	}
 }
 
-// memberErr reads the member once more at its end: the error is io.EOF again, unless the
-// member was cut.
+// memberErr is called at the end of a gzip member and reads once more. The error is again
+// io.EOF, unless the member was cut off.
 func (r *Reader) memberErr() error {
 	var b [1]byte
 	_, err := r.zip.Read(b[:])

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A record is a record to write.
+// A record is a record that will be written.
 type record struct {
 	Type         Type
 	id           string
@@ -26,12 +26,12 @@ type record struct {
 	payloadType  string
 	truncated    Truncation
 	head, body   []byte // head followed by body is the block
-	payload      bool   // body is a payload, which has a digest
-	chunked      bool   // body is in chunks
+	payload      bool   // body is a payload, and gets a digest as such
+	chunked      bool   // body consists of chunks
 	digest       string // of the payload; empty: computed from body if payload is set
 }
 
-// write writes r. It compresses directly to the output and keeps only the header in memory.
+// write writes r. It compresses r directly to the output, and keeps only the header in memory.
 func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	p := Placed{Type: r.Type, ID: r.id, URL: r.url, Date: r.date, Offset: s.count, PayloadDigest: r.digest, ContentType: r.contentType}
 	if r.Type == Response || r.Type == Revisit {
@@ -62,7 +62,7 @@ func (e *Encoder) write(s *state, r *record) (Placed, error) {
 }
 
 // header returns the header of r, including the empty line after it. block and payload are the
-// digests of the block and of the payload. The result is valid until the next record.
+// digests of the block and of the payload. The result is valid until the next call.
 func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	b := append(s.warc[:0], "WARC/1.1\r\n"...)
 	var err error
@@ -116,7 +116,7 @@ func (s *state) header(r *record, block, payload string) ([]byte, error) {
 	return b, err
 }
 
-// compress writes parts as one gzip member, or uncompressed if e.plain is set.
+// compress writes parts as one gzip member, or uncompressed if Options.Plain was set.
 func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	if member := e.asShort(s, parts); member != nil {
 		_, err := s.Write(member)
@@ -144,8 +144,8 @@ func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	return nil
 }
 
-// asShort returns parts as one gzip member, compressed with the code for short records. It
-// returns nil if they are too long or do not fit that code.
+// asShort returns parts as one gzip member, compressed with the code that short records share.
+// It returns nil if parts are too long or cannot be written with this code.
 func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 	size := 0
 	for _, part := range parts {
@@ -169,8 +169,8 @@ func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 // recordEnd follows every block (section 4).
 var recordEnd = []byte("\r\n\r\n")
 
-// payloadDigest returns the digest of the body without its transfer coding (section 6.3.2).
-// If the chunks break off, the digest covers their content up to that point.
+// payloadDigest returns the digest of body without its transfer coding (section 6.3.2). If the
+// chunks are cut off, the digest covers their content up to that point.
 func (s *state) payloadDigest(body []byte, chunked bool) string {
 	s.sum.Reset()
 	if chunked {
@@ -181,14 +181,15 @@ func (s *state) payloadDigest(body []byte, chunked bool) string {
 	return s.labelled()
 }
 
-// PayloadDigest returns the WARC-Payload-Digest of a record of m. The caller can look it up
-// to decide whether an answer is written whole or as a revisit.
+// PayloadDigest returns the WARC-Payload-Digest of a record of m. With it the caller can find
+// out whether the same answer was archived before, and then write a revisit.
 func PayloadDigest(m *HTTP) string {
 	s := state{sum: sha1.New()}
 	return s.payloadDigest(m.Body, m.chunked())
 }
 
-// labelled returns the sum in the form of section 5.8.
+// labelled returns the digest computed by s in the form of section 5.8: algorithm, colon,
+// value.
 func (s *state) labelled() string {
 	const prefix = "sha1:"
 	var sum [sha1.Size]byte

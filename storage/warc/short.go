@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// Most records are short: requests and metadata with a few hundred bytes of header fields
-// each. A compressor makes a new Huffman code for each record, which takes longer than the
-// rest of its work, and writes the code before the text, in some 60 bytes. But short records
-// have nearly the same letters. So at the fastest level, all short records share one code that
-// was made once for such fields. This code has fewer different code lengths than the best
-// code, so that it takes only 33 bytes; that makes up for the worse compression.
+// Most records are short: requests and metadata with a few hundred bytes of header fields each.
+// A compressor makes a new Huffman code for each record, which takes longer than the rest of
+// its work. It writes this code before the text, in some 60 bytes. But short records have
+// nearly the same letters. So at the fastest level, all short records share one code that was
+// made once for such fields. This code has fewer different code lengths than the best code, so
+// that it takes only 33 bytes. That makes up for the worse compression.
 
 // maxShort is the length of the longest short record, in bytes.
 const maxShort = 2 << 10
@@ -23,9 +23,10 @@ type run struct {
 	bits uint8
 }
 
-// The shared code has three parts: for literals, the end, and lengths of matches; for
-// distances; and for the code lengths of these two (RFC 1951, sections 3.2.5 and 3.2.7). It is
-// complete, as decoders require. Bytes that header fields do not have are without a code.
+// The shared code has three parts: one for single bytes, the end, and lengths of matches; one
+// for distances; and one for the code lengths of the other two (RFC 1951, sections 3.2.5 and
+// 3.2.7). It is complete, as decoders require. Bytes that header fields do not have are without
+// a code.
 var (
 	shortSymbols = []run{
 		{9, 0}, {'\n', 6}, {12, 0}, {'\r', 6}, {31, 0},
@@ -36,7 +37,7 @@ var (
 	shortLengths   = []run{{0, 5}, {3, 0}, {4, 5}, {5, 4}, {6, 3}, {7, 5}, {8, 4}, {9, 0}, {10, 5}, {11, 4}, {15, 0}, {16, 1}, {18, 5}}
 )
 
-// expand returns the bits of each symbol.
+// expand returns the number of bits of each symbol.
 func expand(runs []run) (all []uint8) {
 	for _, r := range runs {
 		for len(all) <= r.last {
@@ -46,19 +47,19 @@ func expand(runs []run) (all []uint8) {
 	return all
 }
 
-// A huffman is the code of a symbol. It has n bits, and its lowest bit is written first. If the
-// extra bits that follow the symbol are known, it includes them.
+// A huffman is the code of a symbol. It has n bits, and its lowest bit is written first. If a
+// fixed number follows the symbol as extra bits, the code includes these bits.
 type huffman struct {
 	code uint32
 	n    uint8
 }
 
-// then returns h followed by n more bits.
+// then returns h followed by n more bits, which are those of more.
 func (h huffman) then(more uint32, n int) huffman {
 	return huffman{h.code | more<<h.n, h.n + uint8(n)}
 }
 
-// huffmans returns the codes of symbols from the lengths of the codes (RFC 1951, section
+// huffmans returns the codes of symbols, given the lengths of the codes (RFC 1951, section
 // 3.2.2).
 func huffmans(lengths []uint8) []huffman {
 	all := make([]huffman, len(lengths))
@@ -82,10 +83,10 @@ const (
 
 // A shortCode compresses short records. It is safe for concurrent use.
 type shortCode struct {
-	begin     []huffman             // beginning of a block, which contains the code
-	literals  [endOfBlock]huffman   // by byte
-	matches   [maxMatch + 1]huffman // by length
-	distances []huffman             // by symbol, without the bits that follow
+	begin     []huffman             // the beginning of a block, which contains the code itself
+	literals  [endOfBlock]huffman   // codes of single bytes
+	matches   [maxMatch + 1]huffman // codes of matches, by their length
+	distances []huffman             // codes of distances, by symbol, without the extra bits after it
 	end       huffman
 }
 
@@ -99,19 +100,21 @@ func newShortCode() *shortCode {
 		symbol, more, extra := spread(uint32(n-3), 3)
 		c.matches[n] = all[endOfBlock+1+symbol].then(more, extra)
 	}
-	c.matches[maxMatch] = all[len(all)-1] // it has a symbol of its own
+	c.matches[maxMatch] = all[len(all)-1] // the longest match has a symbol of its own
 	return c
 }
 
-// spread returns the symbol of a length less 3, or of a distance less 1. With 3 or 2 as of, 8
-// or 4 symbols have no extra bits, and then 4 or 2 symbols each number of extra bits (RFC
-// 1951, section 3.2.5).
+// spread returns the symbol of v, the extra bits after it, and their number. v is the length of
+// a match less 3, or a distance less 1. For lengths of is 3: eight symbols have no extra bits,
+// and then four symbols have each number of extra bits. For distances of is 2: four symbols
+// have no extra bits, and then two symbols have each number (RFC 1951, section 3.2.5).
 func spread(v uint32, of int) (symbol int, more uint32, extra int) {
 	extra = max(0, bits.Len32(v)-of)
 	return extra<<(of-1) + int(v>>extra), v & (1<<extra - 1), extra
 }
 
-// beginning returns the header of the only block, with the code (RFC 1951, section 3.2.7).
+// beginning returns the header of the only block of a member, which contains the code (RFC
+// 1951, section 3.2.7).
 func beginning(symbols, distances []uint8) []huffman {
 	order := [...]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 	lengths := expand(shortLengths)
@@ -137,7 +140,8 @@ func beginning(symbols, distances []uint8) []huffman {
 	return all
 }
 
-// appendRun appends the statement that n symbols have codes of that many bits.
+// appendRun appends codes which say that the next n symbols have codes of the length of, in
+// bits.
 func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times, 0 3 to 10 times, 0 11 to 138 times
 	if of > 0 {
@@ -160,11 +164,11 @@ func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 	return all
 }
 
-// A bitWriter appends bits, the lowest of each code first.
+// A bitWriter appends codes to a slice of bytes, the lowest bit of each code first.
 type bitWriter struct {
 	to   []byte
 	bits uint64
-	n    uint8 // number of bits, less than 32
+	n    uint8 // number of bits that are not in a byte yet, less than 32
 }
 
 func (w *bitWriter) write(h huffman) {
@@ -176,7 +180,7 @@ func (w *bitWriter) write(h huffman) {
 	}
 }
 
-// rest appends the remaining bits, padded to a whole byte.
+// rest appends the remaining bits, padded to a whole byte, and returns all bytes.
 func (w *bitWriter) rest() []byte {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.to = append(w.to, byte(w.bits))
@@ -185,11 +189,11 @@ func (w *bitWriter) rest() []byte {
 	return w.to
 }
 
-// append appends text, of at most maxShort bytes, as a gzip member (RFC 1952). It returns
-// false if text has a byte without a code, or if compression saves less than an eighth.
+// append appends text, of at most maxShort bytes, as a gzip member (RFC 1952). It returns false
+// if text has a byte without a code, or if compression saves less than an eighth of the bytes.
 func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	from := len(to)
-	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // deflate; no name, no time; fast; any system
+	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // method deflate; no name, no time; fastest compression; unknown system
 	for _, h := range c.begin {
 		w.write(h)
 	}
@@ -202,11 +206,11 @@ func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	return to, len(to)-from <= len(text)-len(text)/8
 }
 
-// compress writes text as single bytes and as matches with earlier text, of at least four
-// bytes. It reports false if a byte has no code.
+// compress writes text as single bytes and as matches with earlier parts of text, of at least
+// four bytes. It returns false if a byte has no code.
 func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	const tableBits = 10
-	var table [1 << tableBits]uint16 // last offset of four bytes, by their hash
+	var table [1 << tableBits]uint16 // for the hash of four bytes, the last offset at which they were found
 	at := func(word uint32) *uint16 { return &table[word*2654435761>>(32-tableBits)] }
 	for i := 0; i < len(text); {
 		n := 0
@@ -240,8 +244,8 @@ func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	return true
 }
 
-// alike returns the length of the common beginning of a and b, at most maxMatch. b is the end
-// of a.
+// alike returns how many bytes at the beginning of a and b are equal, at most maxMatch. b is
+// the end of a.
 func alike(a, b []byte) int {
 	n, most := minMatch, min(len(b), maxMatch)
 	for n < most && a[n] == b[n] {

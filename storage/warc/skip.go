@@ -10,9 +10,9 @@ import (
 )
 
 // Skip searches for the next record after a record that could not be read. It looks for a gzip
-// member that begins as a record does, and for a record that follows two line ends. Then Next
-// returns that record, or io.EOF if there is none. Skip returns the number of bytes from the
-// unreadable record to that place.
+// member that begins as a record does, and for a record that follows two line ends. A later
+// Next returns the record that was found, or io.EOF if there is none. Skip returns the number
+// of bytes from the unreadable record to the place where the search ended.
 func (r *Reader) Skip() (int64, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err == nil {
@@ -32,7 +32,7 @@ func (r *Reader) Skip() (int64, error) {
 		if len(ahead) == 0 {
 			break
 		}
-		// Keep enough bytes to recognise the beginning of a record.
+		// Leave enough bytes after the current one to recognize the beginning of a record.
 		n := len(ahead)
 		if err == nil {
 			n = len(ahead) / 2
@@ -52,7 +52,7 @@ func (r *Reader) Skip() (int64, error) {
 	return r.offset() - from, nil
 }
 
-// begins reports whether a record begins at b; before are the four bytes before b.
+// begins reports whether a record begins at b. before has the four bytes of the file before b.
 func (r *Reader) begins(b []byte, before uint32) bool {
 	const version = "WARC/1."
 	if before == 0x0d0a0d0a && bytes.HasPrefix(b, []byte(version)) {
@@ -63,7 +63,8 @@ func (r *Reader) begins(b []byte, before uint32) bool {
 			return true
 		}
 	}
-	// RFC 1952, section 2.3.1: magic, deflate, no reserved flag.
+	// RFC 1952, section 2.3.1: the two bytes that identify gzip, method deflate, no reserved
+	// flag.
 	if len(b) < 4 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&0xe0 != 0 {
 		return false
 	}

@@ -18,10 +18,10 @@ import (
 	"strings"
 )
 
-// Verify reads the whole block, from which nothing may have been read before, and checks its
-// digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The
-// error is an *Error with ErrDigest if a digest does not fit, and with errAlgorithm if it
-// cannot be computed; the Reader can continue after both. A record without digests is valid.
+// Verify reads the whole block, of which no part may have been read before, and checks its
+// digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The error
+// is an *Error that wraps ErrDigest if a digest does not match, or errAlgorithm if the digest
+// cannot be computed. The Reader can continue after both. A record without digests is valid.
 func (rec *Record) Verify() error {
 	if rec.left != rec.Size {
 		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
@@ -54,7 +54,7 @@ func (rec *Record) Verify() error {
 		if err := rec.r.drain(payload, body); err != nil && rec.err != nil {
 			return rec.err
 		}
-		// The rest is trailers, or the bytes after a broken chunk.
+		// What follows in the block are trailers, or the bytes after an invalid chunk.
 	}
 	sink := io.Writer(block)
 	if payload != nil && !rec.isHTTP() {
@@ -91,8 +91,8 @@ func (rec *Record) hasPayload() bool {
 	return false
 }
 
-// A digest compares a labelled digest (section 5.8) with the bytes written to it. The nil
-// digest fits any bytes.
+// A digest compares the bytes written to it with a digest in the form of section 5.8. A nil
+// *digest matches any bytes.
 type digest struct {
 	hash.Hash
 	want string
@@ -116,7 +116,7 @@ func newDigest(label string) (*digest, error) {
 	return nil, fmt.Errorf("%w: %q", errAlgorithm, clip(label))
 }
 
-// Write makes the nil digest an io.Writer.
+// Write implements io.Writer, also for a nil digest.
 func (d *digest) Write(p []byte) (int, error) {
 	if d == nil {
 		return len(p), nil
@@ -126,8 +126,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) write(p []byte) { _, _ = d.Write(p) }
 
-// fits accepts base 32 and base 16 in either case, and base 64 with either alphabet: all are
-// in use.
+// fits reports whether the digests match. It accepts base 32 and base 16 in either case, and
+// base 64 with either alphabet, because all of these are in use.
 func (d *digest) fits() bool {
 	if d == nil {
 		return true

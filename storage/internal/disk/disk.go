@@ -9,8 +9,9 @@ import (
 
 // A Disk syncs files and directories. The zero value is ready to use.
 type Disk struct {
-	// Before is called with the path of each sync, and may return an error for it: tests
-	// simulate slow and failing disks with it. It may be nil.
+	// Before is called with the path of each file or directory before it is synced. If Before
+	// returns an error, the sync fails with this error. With Before tests simulate slow and
+	// failing disks. It may be nil.
 	Before func(path string) error
 }
 
@@ -21,7 +22,7 @@ func (d Disk) ask(path string) error {
 	return d.Before(path)
 }
 
-// Sync makes the device write all of f.
+// Sync makes the device write all data and metadata of f.
 func (d Disk) Sync(f *os.File) error {
 	if err := d.ask(f.Name()); err != nil {
 		return err
@@ -29,7 +30,7 @@ func (d Disk) Sync(f *os.File) error {
 	return f.Sync()
 }
 
-// SyncData is like Sync, without metadata that is not needed to read f again.
+// SyncData is like Sync, but without the metadata that is not needed to read f again.
 func (d Disk) SyncData(f *os.File) error {
 	if err := d.ask(f.Name()); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (d Disk) SyncData(f *os.File) error {
 	return syncData(f)
 }
 
-// SyncDir makes the names in a directory survive a power cut.
+// SyncDir makes the names in a directory survive a power cut, by a sync of the directory.
 func (d Disk) SyncDir(path string) error {
 	if err := d.ask(path); err != nil {
 		return err
@@ -48,5 +49,5 @@ func (d Disk) SyncDir(path string) error {
 // Full reports whether err says that there is no more room: on the disk, within the quota
 // of the user, or within the size that a file may have.
 func Full(err error) bool {
-	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap this one
+	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap the error of the system in this one
 }

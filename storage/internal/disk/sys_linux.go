@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-// syncData makes the device write the data of f, and only the metadata that is needed to
-// read it again.
+// syncData makes the device write the data of f, and of its metadata only what is needed to
+// read f again.
 func syncData(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }

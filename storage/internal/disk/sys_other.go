@@ -4,6 +4,6 @@ package disk
 
 import "os"
 
-// syncData makes the device write f. On macOS that is F_FULLFSYNC, which also empties the
+// syncData makes the device write f. On macOS this uses F_FULLFSYNC, which also empties the
 // cache of the device, and is slow.
 func syncData(f *os.File) error { return f.Sync() }

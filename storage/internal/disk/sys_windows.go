@@ -13,6 +13,6 @@ func noRoom(err error) bool {
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// syncDir does nothing: a directory cannot be synced on Windows, and NTFS keeps a journal
-// of names.
+// syncDir does nothing: a directory cannot be synced on Windows, and NTFS keeps a journal of
+// the names in directories.
 func syncDir(string) error { return nil }

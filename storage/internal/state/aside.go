@@ -9,12 +9,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// requeueAtOnce is how many entries Requeue reads within one transaction.
+// requeueAtOnce is how many entries Requeue reads in one transaction.
 const requeueAtOnce = 4096
 
 // Requeue queues again those entries that were put aside (frontier.Code.Aside) and for which
-// wanted returns true. It returns their number. It does not consider entries whose end was
-// submitted but is not merged yet. Read returns the entries after the next commit.
+// wanted returns true. It returns their number. It does not consider an entry whose end was
+// submitted but is still pending in the journal. Read returns the entries after the next
+// commit.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	var after []byte
 	for {
@@ -41,7 +42,7 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 			return n, err
 		}
 		var back []asideSite
-		for _, e := range looked { // outside the transaction, as wanted may be slow
+		for _, e := range looked { // outside the transaction, because wanted may be slow
 			if !wanted(e) {
 				continue
 			}
@@ -78,7 +79,7 @@ func (r *Reader) Aside() (some bool, err error) {
 	return some, err
 }
 
-// An asideSite is a site whose entries are queued again.
+// An asideSite is a site with entries that Requeue queues again.
 type asideSite struct {
 	name frontier.Site
 	num  siteNum
@@ -103,16 +104,17 @@ func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	return rowEntry(r.Site, n, ended, tx.Bucket(bucketEntries).Get(ended))
 }
 
-// setAside records that an entry has ended, but was only put aside (frontier.Code.Aside).
+// setAside records in bucketAside that an entry has ended, but was only put aside
+// (frontier.Code.Aside).
 func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }
 
-// requeue moves an entry that was set aside back into the queue.
+// requeue moves an entry that was put aside back into the queue.
 func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	aside, id := c.tx.Bucket(bucketAside), rowKey(entryID(n, num))
 	if aside.Get(id) == nil {
-		return nil // it was requeued twice
+		return nil // the entry was requeued twice
 	}
 	from := endedKey(n, num)
 	raw, err := unseal(bucketEntries, from, get(c.entryRows, from))
@@ -121,7 +123,7 @@ func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	}
 	d := decoder{b: raw}
 	d.skipEntry()
-	raw = slices.Clone(raw[:len(raw)-len(d.b)]) // a row must not be read after rows are written
+	raw = slices.Clone(raw[:len(raw)-len(d.b)]) // copy the row, because its bytes must not be read after rows are written
 	r.Ready++
 	r.Queued++
 	return errors.Join(c.entries.Delete(from), aside.Delete(id), put(c.entries, readyKey(n, entryRank(raw), num), c.arena.value(raw)))

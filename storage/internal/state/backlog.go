@@ -58,14 +58,14 @@ func (db *DB) Sites(f func(frontier.SiteState) error) error {
 	})
 }
 
-// nameSum returns a hash of a site's name and number. The sum over all names must equal the
-// sum over all records of sites. This check finds a lost name: without its name a site would
-// get a new number, and its queued entries would never be fetched.
+// nameSum returns a hash of a site's name and number. The sum over all rows of bucketNames must
+// equal the sum over all records of sites. This check finds a lost name: without its name a
+// site would get a new number, and its queued entries would never be fetched.
 func nameSum(site frontier.Site, n siteNum) uint64 {
 	return xxh3.HashStringSeed(string(site), uint64(n))
 }
 
-// namesOf returns the sum of nameSum over all names.
+// namesOf returns the sum of nameSum over all rows of bucketNames.
 func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	err = names.ForEach(func(key, value []byte) error {
 		n, err := decodeNumber(key, value)
@@ -75,7 +75,8 @@ func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	return sum, err
 }
 
-// misnamed returns an error that names the first site whose name and record disagree.
+// misnamed returns an error that names the first site whose name in bucketNames and whose
+// record disagree, or nil if there is no such site.
 func (v *view) misnamed() error {
 	err := v.states.ForEach(func(key, raw []byte) error {
 		var r siteRecord
@@ -135,12 +136,13 @@ func (db *DB) Common(f func(frontier.CommonClock) error) error {
 	return err
 }
 
-// A view reads buckets and applies what is pending. The caller holds merging.
+// A view reads buckets, and applies the changes that are pending in the journal to what it
+// reads. The caller holds DB.merging.
 type view struct {
 	db                     *DB
 	tx                     *bbolt.Tx
 	names, states, entries *bbolt.Bucket
-	change                 *change // reads the journal
+	change                 *change // its methods read the journal
 }
 
 func (db *DB) newView(tx *bbolt.Tx) *view {
@@ -161,7 +163,8 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 	return n, r, err
 }
 
-// state returns the state of the site with the record r, after what is pending. It changes r.
+// state returns the state of the site with the record r, with the pending changes applied. It
+// changes r.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	ended, again := 0, 0
 	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
@@ -222,22 +225,22 @@ func (s revisitState) count() int {
 	return 0
 }
 
-// after returns the state that the completion j leads to from s.
+// after returns the state that an entry with state s has after the completion j.
 func (s revisitState) after(j *journaled) revisitState {
 	s.visited = s.visited || j.visits != nil
 	s.again = j.fate.Waits() && s.visited && (j.visits != nil || j.tries == 0)
 	return s
 }
 
-// revisitState returns the state of an entry in its row, before what is pending. The first
-// pending completion of the entry, j, says where the row is.
+// revisitState returns the state that an entry has in its row, without the pending changes. j
+// is the first pending completion of the entry, and says where the row is.
 func (v *view) revisitState(n siteNum, e *pendingEnd, j *journaled) (s revisitState, err error) {
 	num := e.num
 	if num == 0 && n != 0 {
 		num, _, err = seenNum(v.entries.Cursor(), n, e.fp)
 	}
 	if num == 0 || err != nil {
-		return s, err // it is one of the pending links
+		return s, err // the entry is one of the pending links, so it has no row yet
 	}
 	key := readyKey(n, j.rank, num)
 	if j.due != 0 {
@@ -270,7 +273,8 @@ func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []fronti
 }
 
 func (db *DB) readBy(r *reader) (int, error) {
-	// acknowledge waits for this lock: while this transaction may have an ended entry as
+	// acknowledge waits for this lock. While this transaction may still read an entry that has
+	// ended as queued, the entry stays out.
 	// queued, the entry stays out.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
@@ -288,20 +292,21 @@ func (db *DB) readBy(r *reader) (int, error) {
 		return err
 	})
 	if r.n == 0 {
-		// The site has nothing else to read: merge what is pending now.
+		// Everything of the site was read: let the next commit merge what is pending for the
+		// site.
 		db.queue.starve(r.site)
 		nudge(db.queue.hurry)
 	}
 	return r.n, err
 }
 
-// A reader fills entries from the rows of one site.
+// A reader fills entries from the rows of one site in bucketEntries.
 type reader struct {
 	handedOut  *handedOut
 	site       frontier.Site
 	num        siteNum
 	now        int64 // in Unix milliseconds; a waiting entry is returned only if it is due by this time
-	requisites bool  // return only entries that are fetched after the pages (frontier.Entry.AfterPages)
+	requisites bool  // return only entries that may be fetched after the limit of pages (frontier.Entry.AfterPages)
 	entries    []frontier.Entry
 	n          int       // number of entries returned so far
 	upTo       []byte    // unless requisites: all entries with kindReady up to this key are out
@@ -350,8 +355,8 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 	return nil
 }
 
-// take adds the entry of a row to the result and marks it as out. It does nothing if the
-// entry is out already, or if the reader does not want it.
+// take adds the entry of a row to the result and marks it as out, which means that it was read.
+// It does nothing if the entry is out already, or is not one that the reader must return.
 func (r *reader) take(key, value []byte, ready bool) error {
 	if r.requisites {
 		if is, err := r.leave(key, value); !is || err != nil {
@@ -371,8 +376,8 @@ func (r *reader) take(key, value []byte, ready bool) error {
 	return nil
 }
 
-// leave reports whether the entry of a row is fetched after the pages and is not out. It does
-// not mark the entry as out.
+// leave reports whether the entry of a row may be fetched after the limit of pages and is not
+// out. It does not mark the entry as out.
 func (r *reader) leave(key, value []byte) (bool, error) {
 	if r.handedOut.isOut(r.num, lastNum(key)) {
 		return false, nil

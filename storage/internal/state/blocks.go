@@ -9,9 +9,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A block holds the fingerprints of some of a site's URLs, sorted, each with the number of
-// its entry. The key of each block has the first fingerprint of the block, except that the
-// key of the first block of a site has 0. So the keys tell in which block a fingerprint is.
+// A block holds the fingerprints (hashes) of some of a site's URLs, sorted, each with the
+// number of its entry. The key of each block has the first fingerprint of the block, except
+// that the key of the first block of a site has 0. So the keys say in which block a fingerprint
+// is.
 type block []byte
 
 const fingerSize = 8 + 4
@@ -20,7 +21,8 @@ func (b block) len() int            { return len(b) / fingerSize }
 func (b block) finger(i int) uint64 { return binary.BigEndian.Uint64(b[i*fingerSize:]) }
 func (b block) num(i int) uint32    { return binary.BigEndian.Uint32(b[i*fingerSize+8:]) }
 
-// find returns the index of fp, or the index where it would be inserted.
+// find returns the index of fp in b. If b does not have fp, ok is false, and i is the index at
+// which fp would be inserted.
 func (b block) find(fp uint64) (i int, ok bool) {
 	i = sort.Search(b.len(), func(i int) bool { return b.finger(i) >= fp })
 	return i, i < b.len() && b.finger(i) == fp
@@ -37,8 +39,8 @@ func appendNumbered(b []byte, n numbered) []byte {
 }
 
 // findBlock returns the only block of a site that may have fp. first is the fingerprint in the
-// key of the block, next the fingerprint in the key of the next block. last is true if there
-// is no next block.
+// key of this block, next is that in the key of the block after it. last is true if there is no
+// block after it.
 func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
 	want := seenKey(n, fp)
 	prefix := want[:5]
@@ -72,8 +74,8 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 	return binary.BigEndian.Uint64(key[5:]), b, next, last, err
 }
 
-// seenNum returns the number of the entry of a site with a fingerprint. ok is false if there
-// is none.
+// seenNum returns the number of the entry of a site that has the fingerprint fp. ok is false if
+// there is no such entry.
 func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err error) {
 	_, b, _, _, err := findBlock(c, n, fp)
 	if err != nil {
@@ -86,8 +88,8 @@ func seenNum(c *bbolt.Cursor, n siteNum, fp uint64) (num uint32, ok bool, err er
 	return num, ok, nil
 }
 
-// unseen calls add for each of fps that is not in a block of the site; fps are sorted and
-// distinct. add must not change the bucket.
+// unseen calls add with the index of each of fps that is not in a block of the site. fps must
+// be sorted and distinct. add must not change the bucket.
 func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	for i := 0; i < len(fps); {
 		_, b, next, last, err := findBlock(c, n, fps[i].fp)
@@ -103,9 +105,9 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 	return nil
 }
 
-// insert adds fingerprints to the blocks of a site. They must be sorted, and in no block yet.
-// No block gets more than most fingerprints; most must be at least 2. rows is a cursor of
-// bucket; memory for the blocks comes from a.
+// insert adds the fingerprints news to the blocks of a site. They must be sorted, and in no
+// block yet. No block gets more than most fingerprints; most must be at least 2. rows is a
+// cursor of bucket; memory for the blocks comes from a.
 func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(rows, n, news[i].fp)
@@ -142,7 +144,7 @@ func insertSorted(b block, news []numbered) []byte {
 func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
 	parts := (b.len() + most - 1) / most
 	if parts > 1 {
-		// Leave room to grow in each part.
+		// Leave room in each part for later fingerprints.
 		parts = (b.len() + most*3/4 - 1) / (most * 3 / 4)
 	}
 	each := (b.len() + parts - 1) / parts
@@ -158,8 +160,8 @@ func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int,
 	return nil
 }
 
-// An arena allocates memory for many small values at once. bbolt uses a value that was put
-// until the transaction ends. The zero arena is empty.
+// An arena allocates memory for many small values at once. The memory stays valid as long as
+// bbolt needs it, which is until the end of the transaction. The zero arena is empty.
 type arena struct{ free []byte }
 
 const arenaSize = 256 << 10
@@ -177,7 +179,7 @@ func (a *arena) take(n int) []byte {
 	return b
 }
 
-// value returns the concatenation of parts after room for the checksum.
+// value returns the concatenation of parts, with free room for the checksum before it.
 func (a *arena) value(parts ...[]byte) []byte {
 	n := checksumSize
 	for _, p := range parts {

@@ -2,14 +2,14 @@ package state
 
 import "sync/atomic"
 
-// A knownCache remembers fingerprints of recently seen URLs, so that the most common links
-// (navigation) need not be looked up in the file. It may forget a fingerprint, but never
-// reports one that was not added. Each fingerprint has one place, by its low bits. The number
-// of places is a power of two; it doubles as URLs are added, up to maxPlaces. A knownCache
-// is safe for concurrent use. No fingerprint is 0.
+// A knownCache remembers fingerprints of recently seen URLs, so that the most common links,
+// such as those of menus, need not be looked up in the file. It may forget a fingerprint, but
+// never reports one that was not added. Each fingerprint has one place, which its low bits
+// give. The number of places is a power of two. It doubles as URLs are added, up to maxPlaces.
+// A knownCache is safe for concurrent use. No fingerprint is 0.
 type knownCache struct {
 	places  atomic.Pointer[[]atomic.Uint64]
-	fills   atomic.Int64 // fingerprints added since the last doubling
+	fills   atomic.Int64 // number of fingerprints that were added since the last doubling
 	growing atomic.Bool  // a goroutine is doubling the places
 }
 
@@ -31,8 +31,8 @@ func (c *knownCache) known(fp uint64) bool {
 	return p[fp&uint64(len(p)-1)].Load() == fp
 }
 
-// note adds fp. It must be called only after the completion with this link was enqueued,
-// because otherwise another page could omit the link and be committed first.
+// note adds fp. It must be called only after the completion with this link is in the queue.
+// Otherwise another page could omit the link as known and be committed first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
@@ -45,9 +45,9 @@ func (c *knownCache) note(fp uint64) {
 	}
 }
 
-// grow doubles the places, unless they have been replaced since now was loaded. It may lose
-// fingerprints that other goroutines add meanwhile; their links are then looked up again.
-// Only one goroutine may grow the cache at a time, because growing allocates megabytes.
+// grow doubles the number of places, unless they were replaced after the caller loaded now. It
+// may lose fingerprints that other goroutines add meanwhile; their links are then looked up
+// again. Only one goroutine may grow the cache at a time, because growing allocates megabytes.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
 	if c.places.Load() != now {
 		return

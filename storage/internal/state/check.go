@@ -16,24 +16,25 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Check reads a whole state file and checks that it is consistent.
+// A Check reads a whole state file and checks that its parts agree with each other.
 type Check struct {
 	Problem func(error)                       // called with each thing that is not as it was written; the error names state.db
-	Fate    func(frontier.URL, frontier.Fate) // called with each URL, twice if the journal has it, too
-	Payload func(Payload)                     // called with each answer that was archived
+	Fate    func(frontier.URL, frontier.Fate) // called with each URL, and a second time if the journal has the URL, too
+	Payload func(Payload)                     // called with each archived answer in bucketPayloads or the journal of payloads
 }
 
 // Checked is the result of a Check.
 type Checked struct {
 	Sites, Entries, Snapshots int
 
-	Unclean  bool       // a run did not close the state
-	Growing  Marks      // of the outputs that grow
-	Finished Marks      // of finished outputs
-	Index    IndexMarks // of the index
+	Unclean  bool       // the last run did not close the state
+	Growing  Marks      // marks of the outputs to which a run appends
+	Finished Marks      // marks of the finished outputs
+	Index    IndexMarks // marks of the index
 }
 
-// ErrEmpty says that a state has no buckets: a run ended before it began the crawl.
+// ErrEmpty says that a state file has no buckets, because a run ended before it began the
+// crawl.
 var ErrEmpty = errors.New("no bucket was made")
 
 // Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
@@ -46,7 +47,7 @@ func (c Check) Read(dir string) (done Checked, err error) {
 	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
 	defer func() {
-		if p := recover(); p != nil { // from bbolt, about damage
+		if p := recover(); p != nil { // bbolt panics if it reads damaged pages
 			done, err = r.done, damaged(r.path, nil, p)
 		}
 	}()
@@ -59,7 +60,7 @@ func (c Check) Read(dir string) (done Checked, err error) {
 	return r.done, errors.Join(err, bolt.Close())
 }
 
-// A siteEntry identifies an entry in the journal.
+// A siteEntry identifies an entry that the journal names.
 type siteEntry struct {
 	site frontier.Site
 	fp   uint64
@@ -70,15 +71,15 @@ type checker struct {
 	path     string
 	done     Checked
 	seed     uint64
-	ends     map[siteEntry]frontier.Fate // of entries whose end is only in the journal
-	setAside int                         // entries that ended out of scope
+	ends     map[siteEntry]frontier.Fate // fates of the entries whose end is only in the journal
+	setAside int                         // number of entries that were put aside (frontier.Code.Aside)
 }
 
 func (v *checker) problem(format string, args ...any) {
 	v.Problem(fmt.Errorf(File+": "+format, args...))
 }
 
-// failed reports err as a problem if it is not nil. It returns whether err is not nil.
+// failed passes err to Problem if err is not nil. It returns whether err is not nil.
 func (v *checker) failed(err error) bool {
 	if err != nil {
 		v.problem("%w", err)
@@ -126,7 +127,7 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	return nil
 }
 
-// each calls f with the rows of a bucket that has no nested buckets.
+// each calls f with the rows of b, a bucket without nested buckets.
 func each(b *bbolt.Bucket, f func(key, value []byte)) {
 	c := b.Cursor()
 	for key, value := c.First(); key != nil; key, value = c.Next() {
@@ -154,7 +155,8 @@ func (v *checker) meta(meta *bbolt.Bucket) error {
 	return nil
 }
 
-// journal reads a row of the journal: the links, and the ends of entries that are not merged.
+// journal checks a row of the journal: the links, and the ends of entries that are not merged
+// yet.
 func (v *checker) journal(key, value []byte) {
 	all, err := decodeRow(key, value)
 	if v.failed(err) {
@@ -219,8 +221,8 @@ func (v *checker) sites(tx *bbolt.Tx) {
 }
 
 func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
-	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number
-	seen := make([]uint64, r.Entries)   // as the blocks have them
+	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number - 1
+	seen := make([]uint64, r.Entries)   // the same, as the blocks have them
 	counts, again := map[byte]int{}, 0
 	note := func(to []uint64, what string, num uint32, fp uint64) {
 		switch {
@@ -288,8 +290,8 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	}
 }
 
-// ordered checks that the fingerprints in a block are sorted, and not less than first, the
-// fingerprint in the key of the block.
+// ordered checks that the fingerprints in b are sorted, and not less than first, the
+// fingerprint in the key of b.
 func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	for i := range b.len() {
 		if i > 0 && b.finger(i) <= b.finger(i-1) || b.finger(i) < first {
@@ -298,7 +300,7 @@ func (v *checker) ordered(site frontier.Site, b block, first uint64) {
 	}
 }
 
-// aside checks that bucketAside has an entry whose fate is aside (frontier.Code.Aside).
+// aside checks that bucketAside names an entry whose fate has Code.Aside.
 func (v *checker) aside(tx *bbolt.Tx, n siteNum, num uint32) {
 	key := rowKey(entryID(n, num))
 	value := tx.Bucket(bucketAside).Get(key)

@@ -7,13 +7,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// muchAhead is how far a clock must have run ahead before times are corrected. Smaller
+// muchAhead is how far the wall clock must have been ahead before times are corrected. Smaller
 // differences are ignored, because many clocks are set back a little every day.
 const muchAhead = time.Second
 
-// clock returns the time that a commit stores. Before turnBack has ended, this is the time of
-// the last commit of the run before, so that the next run corrects the times if this run is
-// killed meanwhile.
+// clock returns the time that a commit stores as its own. Until turnBack has ended, this is the
+// time of the last commit of the run before. So if this run is killed before turnBack has
+// ended, the next run corrects the times.
 func (db *DB) clock() time.Time {
 	if db.book.turning {
 		return db.begun.Committed
@@ -21,9 +21,9 @@ func (db *DB) clock() time.Time {
 	return time.Now()
 }
 
-// turnBack makes the due times of waiting entries earlier, if the clock ran ahead when they
-// were set. Then the time left to wait is what it was at the last commit. turnBack does not
-// change the clocks of sites: the frontier does.
+// turnBack makes the due times of waiting entries earlier, if the wall clock was ahead when
+// they were set. Each entry then waits as much longer as it had to wait at the last commit.
+// turnBack does not change the clocks of sites, because the frontier corrects these.
 func (db *DB) turnBack() error {
 	ahead := time.Until(db.begun.Committed)
 	if ahead < muchAhead {
@@ -31,14 +31,14 @@ func (db *DB) turnBack() error {
 	}
 	db.book.turning = true
 	defer func() { db.book.turning = false }()
-	// Merge first, because the journal has the old due times of entries.
+	// Merge first, because rows of the journal have the old due times of entries.
 	for !db.book.pending.empty() {
 		if err := db.commitGroup(false, true); err != nil {
 			return err
 		}
 	}
 	select {
-	case <-db.growths.C(): // discard the growth: the frontier has not begun yet
+	case <-db.growths.C(): // discard the growth, because the frontier does not read growths yet
 	default:
 	}
 	return db.file.bolt.Update(func(tx *bbolt.Tx) error {
@@ -58,9 +58,9 @@ func (db *DB) turnBack() error {
 	})
 }
 
-// sooner makes the due times of the waiting entries of a site earlier by a duration.
+// sooner makes the due times of the waiting entries of a site earlier by the duration by.
 func (c *change) sooner(n siteNum, by time.Duration) error {
-	var keys, values [][]byte // collected first: changes invalidate a cursor
+	var keys, values [][]byte // collected first, because changes invalidate a cursor
 	prefix := n.prefix(kindWaiting)
 	rows := c.entryRows
 	now := time.Now().UnixMilli()

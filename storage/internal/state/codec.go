@@ -24,8 +24,8 @@ var (
 	errRecord   = errors.New("record is not of the known form")
 )
 
-// checksum returns the checksum of a row. It covers the key, because ranks and due times are
-// only in keys.
+// checksum returns the checksum of a row: a key and its value. It covers the key, because ranks
+// and due times are only in keys.
 func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value[checksumSize:])
 }
@@ -60,7 +60,7 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n))
 }
 
-// A decoder reads the results of the append functions. After the first missing or invalid
+// A decoder reads what the append functions have written. After the first missing or invalid
 // part all methods return zero values, and err returns an error.
 type decoder struct {
 	b   []byte
@@ -108,7 +108,7 @@ func (d *decoder) uint64() uint64 {
 	return 0
 }
 
-// lengthed reads a length and returns that many bytes, without copying them.
+// lengthed reads a length, and returns as many bytes after it, without copying them.
 func (d *decoder) lengthed() []byte { return d.bytes(d.uvarint()) }
 
 func (d *decoder) string() string { return string(d.lengthed()) }

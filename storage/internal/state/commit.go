@@ -11,27 +11,31 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A book is the committer's memory between two commits. Only the committer changes it, with
-// DB.merging held. The committer reads it without the lock.
+// A book is what the committer, the goroutine that commits, remembers between two commits. Only
+// the committer changes it, while it holds DB.merging. The committer reads it without the lock.
 type book struct {
-	marks     Marks             // of all outputs at their last flush, also of those that this run does not write
-	committed Marks             // the marks in the last commit
-	commits   uint64            // number of the last commit
-	position  uint64            // of the last group in Options.Log
-	row       uint64            // number of the newest row that the journal ever had: it never decreases
-	pending   *pending          // what is in the journal and not yet in other buckets
-	pass      *pass             // the pass that is not finished; nil: none
-	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their number
-	payloads  []string          // keys of the payloads in the payload journal
-	archived  map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
-	unknown   bool              // the last commit failed, but may be on disk: do not truncate the outputs
-	drained   bool              // a pass has ended since Begin; before that, merge at once, because the frontier has nothing to read
-	turning   bool              // turnBack has not ended
+	marks     Marks    // of all outputs at their last flush, also of those outputs that this run does not write
+	committed Marks    // the marks in the last commit
+	commits   uint64   // number of the last commit
+	position  uint64   // position of the last group in Options.Log
+	row       uint64   // number of the newest row that the journal ever had: it never decreases
+	pending   *pending // the changes that are in the journal and not yet merged into other buckets
+	pass      *pass    // the pass of merges that has not ended; nil: there is none
+	// checked has the rows of the journal whose checksum was checked since the last pass ended,
+	// by the low half of their number.
+	checked  map[uint32]bool
+	payloads []string          // keys of the payloads in the payload journal
+	archived map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
+	unknown  bool              // the last commit failed, but may be on disk: do not truncate the outputs
+	// drained says that a pass has ended since Begin. Before that, merge at once, because the
+	// frontier has nothing to read.
+	drained bool
+	turning bool // turnBack has not ended
 	workspace
 }
 
-// commit is the main loop of the committer. After the last group it merges everything that
-// is pending.
+// commit is the main loop of the committer. After the last group it merges everything that is
+// pending in the journal.
 func (db *DB) commit() {
 	defer close(db.ended)
 	for last := false; !last; {
@@ -50,7 +54,7 @@ func (db *DB) commit() {
 }
 
 // wait waits until there is something to commit, or time to merge. last says that the DB is
-// being closed; quiet says that no caller waits for the commit.
+// being closed. quiet says that no caller waits for the commit.
 func (db *DB) wait() (last, quiet bool) {
 	var rest <-chan time.Time
 	if !db.book.pending.empty() {
@@ -93,23 +97,24 @@ func (db *DB) gather() (last bool) {
 	return false
 }
 
-// A commitGroup is what one commit takes from the queue, with the state of the outputs at
-// one moment.
+// A commitGroup is what one commit takes from the queue, together with the marks of the outputs
+// at one moment.
 type commitGroup struct {
-	taken  batch     // from the queue
+	taken  batch     // what was taken from the queue
 	ops    []op      // all operations, including those of applied groups
 	own    []op      // the operations that are not from applied groups
 	all    []encoded // the completions in ops
 	rows   [][]byte  // the new rows of the journal, with the completions in all
-	row    uint64    // number of the last of these rows
-	last   bool      // no group follows: later commits only merge what is pending
-	quiet  bool      // no caller waits for the commit: there is time to merge
+	row    uint64    // number of the last of these rows in the journal
+	last   bool      // no group follows; later commits only merge what is pending
+	quiet  bool      // no caller waits for the commit, so there is time to merge
 	moment Moment
 
-	after, position uint64 // positions in Options.Log of the previous group, and of this one; 0: none
+	// Positions in Options.Log: of the previous group, and of this group. 0: there is none.
+	after, position uint64
 }
 
-// take takes a group from the queue.
+// take takes a group from the queue of the DB.
 func (db *DB) take(last bool) *commitGroup {
 	w := &db.book.workspace
 	g := &commitGroup{taken: db.queue.take(last, w.room), all: w.all, last: last, after: db.book.position}
@@ -129,8 +134,9 @@ func (db *DB) take(last bool) *commitGroup {
 // number returns the number of rows[i] in the journal.
 func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
 
-// flatten sets ops, own and rows. It replaces each applied group by the operations in it,
-// and encodes rows of about size bytes again.
+// flatten sets ops, own and rows from what was taken. It replaces each applied group by the
+// operations in it. If there was an applied group, it encodes all completions again, in rows of
+// about size bytes.
 func (g *commitGroup) flatten(size int) {
 	g.ops, g.own, g.rows = g.taken.ops, g.taken.ops, g.taken.rows
 	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
@@ -157,8 +163,8 @@ func (g *commitGroup) flatten(size int) {
 	g.rows = journal.rows
 }
 
-// commitGroup commits what is in the queue. After an error nothing more can be committed,
-// and later submits return that error.
+// commitGroup commits what is in the queue. If it returns an error, nothing more can be
+// committed, and later submits return that error.
 func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
@@ -192,14 +198,14 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	}
 	db.file.bolt.AllocSize = db.file.step
 	if d := db.opts.SyncDelay; d > 0 {
-		time.Sleep(2 * d) // bbolt syncs twice
+		time.Sleep(2 * d) // twice, because bbolt syncs twice
 	}
 	c, err := db.transact(g)
 	if db.opts.Fault != nil {
 		err = db.opts.Fault(err)
 	}
 	if err != nil && !DiskFull(err) {
-		// The error does not tell whether the commit is on disk.
+		// The error does not say whether the commit is on disk.
 		c, err = db.again(g, c, err)
 		b.unknown = err != nil && !DiskFull(err)
 	}
@@ -224,7 +230,8 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	return nil
 }
 
-// withholdApplied marks entries that have ended in an applied group as out.
+// withholdApplied marks entries as out that have ended in an applied group, so that Read does
+// not return them.
 func (db *DB) withholdApplied(g *commitGroup) error {
 	var sites []*pendingSite
 	for i := range g.all {
@@ -250,7 +257,7 @@ func (db *DB) withholdApplied(g *commitGroup) error {
 	})
 }
 
-// transact commits a group, and merges a part of what is pending.
+// transact commits a group, and merges a part of what is pending in the journal.
 func (db *DB) transact(g *commitGroup) (c *change, err error) {
 	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
 		c = newChange(db, tx, g.row)
@@ -291,7 +298,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 
 func (c *change) apply(o op) error {
 	switch {
-	case o.completion != nil, o.payload != nil: // these go into the journals
+	case o.completion != nil, o.payload != nil: // these go into the journal, or the journal of payloads
 		return nil
 	case o.snapshot != nil:
 		return putSnapshot(c.tx, o.site, o.snapshot)
@@ -300,7 +307,7 @@ func (c *change) apply(o op) error {
 	}
 }
 
-// finish writes what every commit writes.
+// finish writes into bucketMeta what every commit writes there.
 func (c *change) finish(commit uint64, now Marks) error {
 	if err := putCommit(c.meta, lastCommit{commit, c.row, c.db.clock()}); err != nil {
 		return err
@@ -330,8 +337,8 @@ func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	return c, err
 }
 
-// again opens the file again, after an error that does not tell whether the group is on
-// disk. If the group is not on disk, again commits it once more.
+// again opens the file again, after an error that does not say whether the group is on disk. If
+// the group is not on disk, again commits it once more.
 func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
@@ -355,8 +362,8 @@ func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	return c, nil
 }
 
-// acknowledge updates the memory after a commit, and reports to the frontier what the commit
-// has merged.
+// acknowledge updates the memory of the DB after a commit, and reports to the frontier the
+// sites that the commit has changed by merging.
 func (db *DB) acknowledge(g *commitGroup, c *change) {
 	b := &db.book
 	for _, m := range c.merged {
@@ -377,7 +384,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 	settled := b.pending.settled(c.upTo)
 
-	// The lock waits for readers whose transaction still has the ended entries as queued.
+	// The lock waits for readers whose transaction may still read the ended entries as queued.
 	db.reading.Lock()
 	db.handedOut.merged(c.records, c.ended)
 	db.queue.committed(g.ops, payloads)
@@ -387,9 +394,9 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 }
 
-// Pending returns put, the number of operations that are not committed, and kept, the number
-// of links and completions that are committed and not merged. Read does not return the
-// entries of either yet.
+// Pending returns put, the number of operations that are not committed, and kept, the number of
+// links and completions that are committed and not merged. Read does not return the entries of
+// these operations, links and completions yet.
 func (db *DB) Pending() (put, kept int) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Dump returns the contents of the state in dir as sorted lines, for comparing small files.
-// Two files that have committed the same groups have the same lines after all groups are
-// merged, even if they merged at different times. Dump fails as OpenReader does.
+// Dump returns the contents of the state in dir as sorted lines, for comparing small files. Two
+// files that have committed the same groups have the same lines after all groups are merged,
+// even if they merged at different times. Dump fails with the same errors as OpenReader.
 func Dump(dir string) (lines []string, err error) {
 	r, err := OpenReader(dir)
 	if err != nil {

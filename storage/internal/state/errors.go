@@ -12,7 +12,7 @@ import (
 // An InUseError says that another process holds the state of a crawl.
 type InUseError struct {
 	Dir string
-	Run *Run // that process; nil if it is not known
+	Run *Run // the other process; nil if it is not known
 }
 
 func (e *InUseError) Error() string {
@@ -23,8 +23,8 @@ func (e *InUseError) Error() string {
 		e.Dir, e.Run.PID, e.Run.Started.Format(time.RFC3339))
 }
 
-// A DamagedError says that a file of a crawl does not have the contents that were written.
-// Nothing was changed.
+// A DamagedError says that a file of a crawl does not have the contents that the crawl has
+// written. The call that returns it has changed nothing.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -40,7 +40,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // version has written it in another layout. The crawl is not damaged.
 type VersionError struct {
 	Path      string
-	Have, Can uint64 // the layout of the file, and the one that this version reads
+	Have, Can uint64 // the layout that the file has, and the layout that this version reads
 }
 
 func (e *VersionError) Error() string {
@@ -51,9 +51,10 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s has layout %d, this version reads layout %d: use %s version", e.Path, e.Have, e.Can, which)
 }
 
-// damaged returns err as a *DamagedError of the file at path. It returns err itself if that
-// is an error of the file system, an *InUseError, a *VersionError or a *DamagedError, and
-// the original error if err comes from a callback. If panicked is not nil, it is the cause.
+// damaged returns err as a *DamagedError of the file at path. It returns err itself if err is
+// an error of the file system, an *InUseError, a *VersionError or a *DamagedError. If a
+// callback has returned err, it returns the error of the callback. If panicked is not nil,
+// panicked is the cause.
 func damaged(path string, err error, panicked any) error {
 	if err == nil && panicked == nil {
 		return nil
@@ -75,11 +76,12 @@ func damaged(path string, err error, panicked any) error {
 	return &DamagedError{path, err}
 }
 
-// A callersError is an error that a callback has returned. It does not mean that the state
-// file is damaged.
+// A callersError wraps an error that a function of the caller has returned. It does not mean
+// that the state file is damaged.
 type callersError struct{ error }
 
-// callbackError wraps an error that a callback has returned. It returns nil if err is nil.
+// callbackError wraps err, which a function of the caller has returned. It returns nil if err
+// is nil.
 func callbackError(err error) error {
 	if err == nil {
 		return nil

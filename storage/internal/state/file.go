@@ -16,26 +16,27 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// A file is state.db, opened by bbolt. If it is unknown whether a commit is on disk, the file
-// is opened again, because bbolt's memory may then differ from the file.
+// A file is state.db, opened by bbolt. If it is not known whether a commit is on disk, the file
+// is opened again, because the memory of bbolt may then differ from the file.
 type file struct {
 	dir    string
-	size   atomic.Int64 // bytes after the last commit; the committer writes it, submitters read it
+	size   atomic.Int64 // bytes of the file after the last commit; the committer writes it, submitters read it
 	closed atomic.Bool  // Close was called: readers get ErrClosed
 	broken atomic.Bool  // a writing transaction has panicked: bbolt may hold its own lock forever
-	step   int          // number of bytes by which the file grows at once; used by the committer only
+	step   int          // by how many bytes the file grows at once; used by the committer only
 	reads  bool         // the file is opened for reading only, so other processes may read it, too
 
 	mu     sync.RWMutex // held to use bolt, and to replace it; taken before bbolt's own locks
 	bolt   *bbolt.DB    // replaced by the committer only, which needs no lock to use it; nil after close
-	handle *os.File     // of bolt
+	handle *os.File     // the descriptor that bolt uses
 }
 
 func (f *file) path() string { return filepath.Join(f.dir, File) }
 
 // open opens the file, for the first time or again.
 func (f *file) open() (err error) {
-	// Map a large range from the start, because growing the mapping waits for all readers.
+	// Map a large range of addresses from the start, because a mapping can grow only after all
+	// readers have ended.
 	opts := &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, InitialMmapSize: mapAhead()}
 	if f.reads {
 		opts = &bbolt.Options{Timeout: 100 * time.Millisecond, ReadOnly: true}
@@ -46,14 +47,14 @@ func (f *file) open() (err error) {
 		return h, err
 	}
 	b, err := openBolt(f.dir, opts)
-	if errors.Is(err, syscall.ENOMEM) { // not enough address space
+	if errors.Is(err, syscall.ENOMEM) { // there is not enough address space
 		opts.InitialMmapSize = 0
 		b, err = openBolt(f.dir, opts)
 	}
 	if err != nil {
 		return err
 	}
-	b.AllocSize = f.step // before the first commit sets it
+	b.AllocSize = f.step // until the first commit sets it again
 	f.bolt = b
 	return nil
 }
@@ -62,11 +63,11 @@ func (f *file) open() (err error) {
 func (f *file) reopen() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.bolt.Close() // an error about the old descriptor does not matter
+	f.bolt.Close() // ignore an error about the old descriptor
 	return f.open()
 }
 
-// close closes the file. If broken is set, closing bbolt could block forever; then close only
+// close closes the file. If f.broken is set, closing bbolt could block forever. Then close only
 // closes the descriptor, so that other processes can open the file.
 func (f *file) close() error {
 	f.mu.Lock()
@@ -77,15 +78,16 @@ func (f *file) close() error {
 	case b != nil && !f.broken.Load():
 		return b.Close()
 	case f.handle != nil:
-		// The mapping would keep the file locked.
+		// While the file is mapped, closing the descriptor does not release the lock, so unlock
+		// it first.
 		return errors.Join(unlock(f.handle), f.handle.Close())
 	}
 	return nil
 }
 
 // guarded calls do and returns its error. If do panics, guarded returns a *DamagedError,
-// because a damaged page may make bbolt panic. Errors of do that mean damage become a
-// *DamagedError, too. writes says that do may write to the file.
+// because a damaged page may make bbolt panic. Errors of do that mean damage also become a
+// *DamagedError. writes says that do may write to the file.
 func (f *file) guarded(writes bool, do func() error) (err error) {
 	defer func() {
 		panicked := recover()
@@ -102,7 +104,7 @@ func (f *file) guarded(writes bool, do func() error) (err error) {
 	return do()
 }
 
-// view runs a read transaction. It returns ErrClosed after close.
+// view calls read in a read transaction. It returns ErrClosed after close.
 func (f *file) view(read func(*bbolt.Tx) error) error {
 	return f.guarded(false, func() error {
 		f.mu.RLock()
@@ -114,8 +116,8 @@ func (f *file) view(read func(*bbolt.Tx) error) error {
 	})
 }
 
-// growth returns by how many bytes a file of the given size grows at once. Large steps save
-// syncs, and small steps keep the file of a small crawl small.
+// growth returns by how many bytes a file of the given size grows at once. Large steps need
+// fewer syncs, and small steps keep the file of a small crawl small.
 func growth(size int64) int {
 	return int(min(max(size/8, minGrowth), maxGrowth))
 }
@@ -155,7 +157,7 @@ func openChecked(dir string, readOnly bool) (*bbolt.DB, error) {
 
 var errNoState = errors.New("not the state of a crawl")
 
-// checkBuckets returns the key of the fingerprints. It returns a *VersionError if this version
+// checkBuckets returns the seed of the fingerprints. It returns a *VersionError if this version
 // cannot read the layout of the file, and a *DamagedError if a bucket is missing.
 func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 	var missing []byte
@@ -167,7 +169,7 @@ func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 			found = true
 		}
 	}
-	// Another layout has other buckets.
+	// Check the layout before the buckets, because another layout has other buckets.
 	if meta := tx.Bucket(bucketMeta); meta != nil || !found {
 		if seed, err = layout(meta, path); err != nil {
 			return 0, err
@@ -179,7 +181,7 @@ func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 	return seed, nil
 }
 
-// layout returns the key of the fingerprints. It returns a *VersionError if this version
+// layout returns the seed of the fingerprints. It returns a *VersionError if this version
 // cannot read the layout of the file, and a *DamagedError if meta is not that of a crawl.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	none := &DamagedError{path, errNoState}

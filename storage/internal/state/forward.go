@@ -11,23 +11,23 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A list of page changes (frontier.Changes) brings entries forward: they become due earlier.
-// The list is looked up when it is submitted, on the caller's goroutine. The journal has the
-// result: the entries, with their old and new due times. If an entry no longer has the old
-// due time when the row of the journal is merged, it was fetched or brought forward
-// meanwhile, and its due time is not changed. So the effect of a row does not depend on how
-// much was merged when the row was written.
+// A list of page changes (frontier.Changes) brings entries forward, which means that they
+// become due earlier. When the list is submitted, the goroutine of the caller looks up the
+// pages in it. The journal has the result: the entries, with their old and new due times. If an
+// entry no longer has the old due time when the row of the journal is merged, it was fetched or
+// brought forward meanwhile, and its due time is not changed. So the effect of a row does not
+// depend on how much was merged when the row was written.
 
 // A forward is an entry that waits to be fetched again, with a new, earlier due time.
 type forward struct {
 	named
 	site     frontier.Site
 	from, to int64  // old and new due time, in Unix milliseconds
-	at       uint32 // offset in encoded.raw of the result of appendForward
+	at       uint32 // position in encoded.raw of what appendForward has written
 }
 
-// forwards returns the entries that changes bring forward, sorted by site. It does not
-// consider what is pending. It fails if the file cannot be read.
+// forwards returns the entries that changes bring forward, sorted by site. It does not consider
+// changes that are pending in the journal. It fails if the file cannot be read.
 func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 	if changes == nil {
 		return nil, nil
@@ -48,8 +48,8 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Many entries may get the same due time: in this order their rows are inserted next
-		// to each other.
+		// Many entries may get the same due time. In this order their rows are inserted next to
+		// each other.
 		slices.SortFunc(w.found, func(a, b forward) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.num, b.num)) })
 		all = append(all, w.found...)
 	}
@@ -65,18 +65,18 @@ type waiters struct {
 
 	num    siteNum
 	wanted map[uint32]waiter
-	after  []byte // the last row that was read
+	after  []byte // key of the last row that was read
 	done   bool
 	found  []forward
 }
 
-// A waiter is an entry and the change of its page.
+// A waiter is an entry and the change of its page that a list names.
 type waiter struct {
 	fp uint64
 	*frontier.Change
 }
 
-// find looks up the numbers of the entries of pages, and sets wanted.
+// find looks up the numbers of the entries for w.pages, and sets w.wanted.
 func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	if w.num, err = siteNumber(tx.Bucket(bucketNames), w.site); w.num == 0 || err != nil {
 		return err
@@ -97,11 +97,11 @@ func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// waitersAtOnce is how many rows are read within one transaction (see leftAtOnce). It is
-// larger, because for most rows only the key is read.
+// waitersAtOnce is how many rows are read in one transaction. It is larger than leftAtOnce,
+// because of most rows only the key is read.
 const waitersAtOnce = 4096
 
-// some reads the next rows of waiting entries, and sets done after the last one.
+// some reads the next rows of waiting entries, and sets w.done after the last row.
 func (w *waiters) some(tx *bbolt.Tx) error {
 	prefix, rows := w.num.prefix(kindWaiting), tx.Bucket(bucketEntries).Cursor()
 	key, value := rows.Seek(prefix)
@@ -132,7 +132,7 @@ func (w *waiters) some(tx *bbolt.Tx) error {
 	return nil
 }
 
-// addForwards appends to a completion the entries that it brings forward.
+// addForwards appends the entries that a completion brings forward to the encoded completion.
 func (e *encoded) addForwards(all []forward) {
 	if len(all) == 0 {
 		return
@@ -157,13 +157,13 @@ func appendForward(b []byte, f *forward) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(f.from)), uint64(f.to))
 }
 
-// forward reads the result of appendForward.
+// forward reads what appendForward has written.
 func (d *decoder) forward() forward {
 	return forward{named: named{fp: d.uint64()}, from: int64(d.uint64()), to: int64(d.uint64())}
 }
 
-// forwards reads the entries that a completion of the site brings forward, which follow its
-// links. whole is the length of the whole completion, in bytes.
+// forwards reads the entries that a completion of the site brings forward. They come after the
+// links of the completion. whole is the length of the encoded completion, in bytes.
 func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		of := site
@@ -189,7 +189,7 @@ func (c *change) forwarded(p place) (forward, error) {
 	return f, err
 }
 
-// bringForward changes the due time of an entry, if its row still has the old due time.
+// bringForward changes the due time of an entry, unless its row no longer has the old due time.
 func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	f, err := c.forwarded(e.place)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	if err != nil {
 		return fmt.Errorf("an entry of %s: %w", r.Site, err)
 	}
-	row := c.arena.value(raw) // it must not be read after rows are written
+	row := c.arena.value(raw) // a copy, because the row must not be read after rows are written
 	if err := c.entries.Delete(from); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 //   - ofEntry: the entry that ended: its fingerprint; its rank, or its due time in Unix
 //     milliseconds if it was waiting; its tries; its fate; if it will be fetched again, its
 //     visits (appendVisits)
-//   - ofBack: entries that were set aside and are queued again: their site; their number; the
+//   - ofBack: entries that were put aside and are queued again: their site; their number; the
 //     fingerprint of each
 //   - links: their number (4); for each a zero byte or its site, its fingerprint, and the
 //     entry after its length
@@ -31,33 +31,37 @@ const (
 	ofSite = 1 << iota
 	ofEntry
 	wasWaiting // the entry had kindWaiting
-	ofBack     // entries that were set aside are queued again
+	ofBack     // entries that were put aside are queued again
 	toGet      // the entry waits, and will be requested with GET instead of HEAD
 	toVisit    // the entry waits to be fetched again
 	ofForward  // entries are brought forward
 )
 
-// A link is a link of a completion that may be new.
+// A link is a link of a completion that may be new for the crawl.
 type link struct {
 	site frontier.Site
 	fp   uint64
-	at   uint32 // offset in encoded.raw of the length of the encoded entry
+	at   uint32 // position in encoded.raw of the length of the encoded entry
 }
 
-// An encoded is an encoded completion.
+// An encoded is a completion in the form of the journal.
 type encoded struct {
-	raw      []byte
-	links    []link
-	site     frontier.Site // empty if the completion has only links
-	num      siteNum       // number of site in this file; 0 if it is not known (yet)
-	entry    named         // the entry that ended; zero if none did
-	waited   bool          // entry had kindWaiting
-	back     []named       // entries of site that are queued again; if there are any, the completion has no clocks
-	forwards []forward     // entries of any site that are brought forward, sorted by site
+	raw    []byte
+	links  []link
+	site   frontier.Site // empty if the completion has only links
+	num    siteNum       // number of site in this file; 0 if it is not known (yet)
+	entry  named         // the entry that ended; zero: no entry ended
+	waited bool          // the row of entry had kindWaiting
+	// back has the entries of site that were put aside and are queued again. If there are any,
+	// the completion has no clocks.
+	back     []named
+	forwards []forward // entries of any site that are brought forward, sorted by site
 	common   []frontier.CommonClock
-	place         // its position in the journal; before the commit, row counts from 0 in the rows of the group
-	own      bool // it was submitted to this DB, which must report when it has settled
-	leaves   bool // the frontier gives an entry of site back, and may need to read more
+	// place is the position in the journal. Before the commit, its row counts from 0 in the
+	// rows of the group.
+	place
+	own    bool // the completion was submitted to this DB, which must report when it has settled
+	leaves bool // the frontier no longer has an entry of site that it had read, and may need to read more
 }
 
 // A named identifies an entry within its site.
@@ -66,16 +70,16 @@ type named struct {
 	num uint32 // its number in this file; 0 if it is not known (yet)
 }
 
-// A draft is the memory in which a completion is encoded, until it is put.
+// A draft is the memory in which a completion is encoded, until the completion is in the queue.
 type draft struct {
 	raw, entry []byte
 	news       []finger
 }
 
-// drafts are unused drafts.
+// drafts are drafts for reuse.
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
-// Larger drafts are not reused.
+// Drafts with more memory than this are not reused.
 const (
 	maxDraft      = 64 << 10 // bytes
 	maxDraftLinks = 1 << 10
@@ -87,8 +91,8 @@ func (d *draft) release() {
 	}
 }
 
-// encodeCompletion encodes a completion without its known links. The result uses the memory
-// of the draft.
+// encodeCompletion encodes a completion, without those links that are known. The result uses
+// the memory of the draft.
 func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
@@ -141,10 +145,10 @@ func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	return e
 }
 
-// encodeBack encodes entries of a site that were set aside and are queued again.
+// encodeBack encodes entries of a site that were put aside and are queued again.
 func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
 	b := append(make([]byte, 0, 64+8*len(back)), ofBack)
-	b = binary.AppendUvarint(b, 0) // common clocks
+	b = binary.AppendUvarint(b, 0) // no common clocks
 	b = binary.AppendUvarint(appendString(b, string(site)), uint64(len(back)))
 	for _, e := range back {
 		b = binary.BigEndian.AppendUint64(b, e.fp)
@@ -178,7 +182,7 @@ func (db *DB) encodeLinks(b []byte, c *frontier.Completion, draft *draft) ([]byt
 	return b, links
 }
 
-// A journaled is a decoded completion.
+// A journaled is a completion that was read from the journal.
 type journaled struct {
 	site   frontier.Site
 	clocks frontier.Clocks
@@ -186,16 +190,16 @@ type journaled struct {
 	given  frontier.Fate
 	common []frontier.CommonClock
 	entry  uint64 // fingerprint of the entry that ended; 0: no entry ended
-	due    int64  // its due time in the queue, in Unix milliseconds; 0: it had kindReady, and rank
+	due    int64  // due time in its old row, in Unix milliseconds; 0: that row had kindReady, and the rank
 	rank   uint8
 	tries  int
 	byGet  bool
-	visits *frontier.Visits // nil, unless it will be fetched again
+	visits *frontier.Visits // nil, unless the entry will be fetched again
 	fate   frontier.Fate
-	back   []named // entries of site that are queued again
+	back   []named // entries of site that were put aside and are queued again
 }
 
-// completion reads a completion up to its links.
+// completion reads an encoded completion up to its links.
 func (d *decoder) completion() (j journaled) {
 	flags := d.byte()
 	if flags&ofSite != 0 {
@@ -229,7 +233,7 @@ func (d *decoder) completion() (j journaled) {
 	return j
 }
 
-// links reads the links of a completion of the site. whole is the length of the whole
+// links reads the links of a completion of the site. whole is the length of the encoded
 // completion, in bytes.
 func (d *decoder) links(site frontier.Site, whole int) []link {
 	raw := d.bytes(4)
@@ -250,15 +254,15 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 	return links
 }
 
-// A rowsBuilder encodes rows of completions.
+// A rowsBuilder encodes completions as rows of the journal.
 type rowsBuilder struct {
 	size  int      // approximate size of a row, in bytes
-	rows  [][]byte // each begins with room for the checksum
-	spare [][]byte // unused memory for rows
+	rows  [][]byte // each row begins with room for the checksum
+	spare [][]byte // memory for later rows
 }
 
-// add copies a completion to the last row, or to a new row if it does not fit. It sets e.raw
-// to the copy, and e.place.
+// add copies e.raw to the last row, or to a new row if it does not fit into the last row. It
+// sets e.raw to the copy, and e.place.
 func (b *rowsBuilder) add(e *encoded) {
 	n := len(b.rows)
 	if n == 0 || len(b.rows[n-1])+len(e.raw) > b.size {
@@ -272,11 +276,11 @@ func (b *rowsBuilder) add(e *encoded) {
 	e.raw, e.place = row[at:len(row):len(row)], place{uint32(n - 1), uint32(at - checksumSize)}
 }
 
-// maxSpareRows is how many rows are kept for reuse. A group has that many rows at thousands of
-// pages a second.
+// maxSpareRows is how many rows are kept for reuse. A group has so many rows if a crawl fetches
+// thousands of pages a second.
 const maxSpareRows = 64
 
-// reuse makes new rows use the memory of rows, which nothing uses any more.
+// reuse makes new rows use the memory of rows, which no other part uses any more.
 func (b *rowsBuilder) reuse(rows [][]byte) {
 	for _, row := range rows {
 		if len(b.spare) < maxSpareRows && cap(row) <= 2*b.size {
@@ -285,8 +289,9 @@ func (b *rowsBuilder) reuse(rows [][]byte) {
 	}
 }
 
-// room returns an empty row after room for the checksum, for a first completion of n bytes.
-// Its capacity suffices for everything that add appends.
+// room returns an empty row with room for the checksum before it. n is the length of the first
+// completion in the row, in bytes. The capacity of the row suffices for everything that add
+// appends.
 func (b *rowsBuilder) room(n int) []byte {
 	most := max(b.size, checksumSize+n) + binary.MaxVarintLen32
 	if last := len(b.spare) - 1; last >= 0 && cap(b.spare[last]) >= most {
@@ -316,7 +321,7 @@ func decodeRow(key, value []byte) (all []encoded, err error) {
 	return all, nil
 }
 
-// decodeCompletion decodes the result of encodeCompletion, which has no numbers of sites and
+// decodeCompletion decodes what encodeCompletion has written, which has no numbers of sites and
 // entries. ok is false if raw is damaged.
 func decodeCompletion(raw []byte) (e encoded, ok bool) {
 	d := decoder{b: raw}

@@ -12,19 +12,21 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Kept is an entry and its fate. The fate is Undecided while the entry is queued, and
-// Waiting while it waits for another try. If the entry will be fetched again, the fate is
-// that of its last visit, with an Until (frontier.Fate.Again).
+// A Kept is an entry and its fate. The fate is Undecided while the entry is queued, and Waiting
+// while it waits for another try. If the entry waits to be fetched again, the fate is that of
+// its last visit, with an Until (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
-	Fate   frontier.Fate
-	Number int // position among the entries of its site in the order in which they were found, from 1; 0 if not merged yet
+	Fate frontier.Fate
+	// Number counts the entries of the site from 1, in the order in which they were found. 0:
+	// the entry is pending in the journal, and has no number yet.
+	Number int
 }
 
-// Entry returns the crawl's entry for u. If an entry is kept apart under that URL
-// (frontier.Entry.Key), Entry returns it; otherwise it returns the entry with the key of u,
-// which may be an entry of an equivalent URL. ok is false if no such entry was ever queued.
-// Submitted entries are found after they are committed.
+// Entry returns the crawl's entry for u. If an entry has u with Entry.Apart (see
+// frontier.Entry.Key), Entry returns this entry. Otherwise it returns the entry with the key of
+// u, whose URL may be another spelling of u. ok is false if no such entry was ever queued.
+// Submitted entries are found only after they are committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	apart := frontier.Entry{URL: u, Apart: true}
 	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
@@ -33,7 +35,7 @@ func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	return db.entryOf(u.Site(), u.Key())
 }
 
-// entryOf returns the entry of a site with a key.
+// entryOf returns the entry of a site that has the key.
 func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -63,11 +65,11 @@ func (db *DB) entryOf(site frontier.Site, key string) (k Kept, ok bool, err erro
 	return k, ok, err
 }
 
-// keptAtOnce is how many entries are read within one transaction, and held in memory at once.
+// keptAtOnce is how many entries are read in one transaction, and held in memory at once.
 const keptAtOnce = 1024
 
 // Entries iterates over all entries of site, in the order in which they were found. If the
-// crawl runs meanwhile, each entry is as it was when it was read.
+// crawl runs during the iteration, each entry is as it was when Entries read it.
 func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	return func(yield func(Kept, error) bool) {
 		after := uint32(0)
@@ -89,8 +91,8 @@ func (db *DB) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 	}
 }
 
-// keptAfter returns the next entries of a site, those with numbers greater than *after, and
-// sets *after to the last number. more is true if there may be further entries.
+// keptAfter returns the next entries of a site, whose numbers are greater than *after, and sets
+// *after to the last of these numbers. more is true if there may be further entries.
 func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -119,16 +121,18 @@ func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bo
 	return some, more, err
 }
 
-// A keptSite reads the entries of one site, and applies what is pending to them. The caller
-// holds merging.
+// A keptSite reads the entries of one site, and applies the changes that are pending in the
+// journal to them. The caller holds DB.merging.
 type keptSite struct {
 	*view
 	n       siteNum // 0 if the site is not known
 	record  siteRecord
-	pending *pendingSite          // nil: nothing is pending
-	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
-	unnamed map[uint64]pendingEnd // the same for entries that are pending links, by fingerprint
-	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
+	pending *pendingSite          // nil: no changes are pending for the site
+	ends    map[uint32]pendingEnd // the last pending end of each entry that has a number, by this number
+	unnamed map[uint64]pendingEnd // the last pending end of each entry that is itself a pending link, by fingerprint
+	// forward has the places in the journal at which an entry is brought forward after its last
+	// end, by the entry's fingerprint.
+	forward map[uint64][]place
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
@@ -162,7 +166,7 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	return s, nil
 }
 
-// row returns the row of an entry, which may be of any kind except kindSeen.
+// row returns the row of an entry. It may be of any kind except kindSeen.
 func (s *keptSite) row(num uint32) (key, value []byte, err error) {
 	if key = endedKey(s.n, num); s.entries.Get(key) != nil {
 		return key, s.entries.Get(key), nil
@@ -182,7 +186,8 @@ func (s *keptSite) row(num uint32) (key, value []byte, err error) {
 	return nil, nil, recordError(bucketEntries, endedKey(s.n, num), errRecord)
 }
 
-// ranks returns the ranks of the ready entries in the queue.
+// ranks returns the ranks of those entries of the site that are ready: queued without a due
+// time.
 func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	prefix := s.n.prefix(kindReady)
 	for key, _ := rows.Seek(prefix); bytes.HasPrefix(key, prefix); {
@@ -195,7 +200,7 @@ func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	return ranks
 }
 
-// kept returns the entry of a row, after what is pending for it.
+// kept returns the entry of a row, with the pending changes applied.
 func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	e, err := rowEntry(s.record.Site, s.n, key, value)
 	if err != nil {
@@ -222,7 +227,7 @@ func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	return k, err
 }
 
-// bringForward applies the pending changes of an entry's due time.
+// bringForward applies the pending changes of the due time of k.
 func (s *keptSite) bringForward(k *Kept, fp uint64) error {
 	for _, at := range s.forward[fp] {
 		f, err := s.change.forwarded(at)
@@ -237,12 +242,12 @@ func (s *keptSite) bringForward(k *Kept, fp uint64) error {
 	return nil
 }
 
-// take applies the pending end of an entry.
+// take applies the pending end of the entry k.
 func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	j, err := s.change.journaled(end.place)
 	k.Fate, k.Due = j.fate, time.Time{}
 	k.Tries = max(k.Tries, j.tries)
-	if j.fate.Waits() { // the same values that its row will have
+	if j.fate.Waits() { // the entry will get these values in its new row, too
 		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
 		if j.visits != nil {
 			k.Visits, k.Tries = j.visits, 0
@@ -252,8 +257,8 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	return err
 }
 
-// waits returns the fate of an entry that waits: the fate of its last visit if it will be
-// fetched again, otherwise Waiting; both with the due time as Until.
+// waits returns the fate of an entry that waits. If it waits to be fetched again, this is the
+// fate of its last visit, otherwise Waiting. In both cases Until is the due time.
 func waits(e *frontier.Entry) frontier.Fate {
 	fate := frontier.Fate{Code: frontier.Waiting}
 	if e.Visits != nil && e.Tries == 0 {
@@ -290,7 +295,7 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	return k, true, err
 }
 
-// links returns the entries of the pending links that are not in the file, each once.
+// links returns the entries of those pending links that have no row yet, each only once.
 func (s *keptSite) links() (all []Kept, err error) {
 	if s.pending == nil {
 		return nil, nil
@@ -315,15 +320,16 @@ func (s *keptSite) links() (all []Kept, err error) {
 	return all, nil
 }
 
-// A rows iterates over the rows of a site in the order of the numbers of their entries.
+// A rows iterates over the rows of a site in the order of the numbers of the entries in them.
 type rows struct {
 	sources []*rowSource
-	waiting []waitingRow // the waiting entries with the lowest numbers, sorted by number
+	waiting []waitingRow // the rows of the waiting entries with the lowest numbers, sorted by number
 	entries *bbolt.Bucket
 	n       siteNum
 }
 
-// A rowSource iterates over the rows of one kind and one rank, which are sorted by number.
+// A rowSource iterates over the rows of a site of one kind and one rank. They are sorted by
+// number.
 type rowSource struct {
 	cursor     *bbolt.Cursor
 	prefix     []byte
@@ -335,8 +341,8 @@ type waitingRow struct {
 	due int64
 }
 
-// rowsAfter returns the rows of entries with numbers greater than after: all of them, or at
-// least the first keptAtOnce.
+// rowsAfter returns the rows of those entries whose numbers are greater than after: all of
+// them, or at least the first keptAtOnce.
 func (s *keptSite) rowsAfter(after uint32) *rows {
 	r := &rows{entries: s.entries, n: s.n}
 	if s.n == 0 {
@@ -375,7 +381,7 @@ func (s *rowSource) move(key, value []byte) {
 	}
 }
 
-// next returns the next row and the number of its entry. key is nil at the end.
+// next returns the next row and the number of its entry. After the last row key is nil.
 func (r *rows) next() (key, value []byte, num uint32) {
 	var first *rowSource
 	for _, s := range r.sources {
@@ -400,8 +406,8 @@ func (r *rows) next() (key, value []byte, num uint32) {
 // MostAhead is the largest number that Ahead returns.
 const MostAhead = 100_000
 
-// Ahead returns how many entries of the site of k are fetched before k, or MostAhead if there
-// are more. k must be queued and due. Pending entries are not counted.
+// Ahead returns how many entries of the same site are fetched before k, or MostAhead if there
+// are more. k must be queued and due. Entries that are pending in the journal are not counted.
 func (db *DB) Ahead(k Kept) (n int, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
@@ -419,7 +425,7 @@ func (db *DB) Ahead(k Kept) (n int, err error) {
 	return n, err
 }
 
-// namesAtOnce is how many names of sites are read within one transaction.
+// namesAtOnce is how many names of sites are read in one transaction.
 const namesAtOnce = 256
 
 // Names iterates over the sites that have entries, in byte order.
@@ -444,7 +450,7 @@ func (db *DB) Names() iter.Seq2[frontier.Site, error] {
 	}
 }
 
-// namesAfter returns the next sites in byte order after the site after.
+// namesAfter returns the next sites in byte order that come after the site after.
 func (db *DB) namesAfter(after frontier.Site) (some []frontier.Site, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -9,19 +9,20 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// leftAtOnce is how many entries are read within one transaction. It is small, because
-// bbolt cannot reuse freed pages of the file while a transaction lasts.
+// leftAtOnce is how many entries are read in one transaction. It is small, because bbolt cannot
+// reuse freed pages of the file while a transaction lasts.
 const leftAtOnce = 256
 
-// Queued iterates over the entries of site that have not ended, including those that are
-// out: first the entries that are ready, by rank, then the waiting ones, by due time. Entries
-// that were submitted and are not merged yet are left out.
+// Queued iterates over the entries of site that have not ended, including those that the
+// frontier has read. First come the entries without a due time, by rank, then the waiting
+// entries, by due time. Entries that were submitted and are still pending in the journal are
+// left out.
 func (db *DB) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return rowsOf(db.file.view, site, kindReady, kindWaiting)
 }
 
-// rowsOf iterates over the entries of a site whose rows are of the given kinds, one kind
-// after the other.
+// rowsOf iterates over those entries of a site whose rows are of the given kinds, in the order
+// of kinds.
 func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ...byte) iter.Seq2[frontier.Entry, error] {
 	return func(yield func(frontier.Entry, error) bool) {
 		for _, kind := range kinds {
@@ -45,8 +46,8 @@ func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ..
 	}
 }
 
-// someRows returns the next entries of a site in rows of one kind, those whose key is greater
-// than after. last is the key of the last of these rows.
+// someRows returns the next entries of a site whose rows are of the given kind and have a key
+// greater than after. last is the key of the last of these rows.
 func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind byte, after []byte) (some []frontier.Entry, last []byte, err error) {
 	err = view(func(tx *bbolt.Tx) error {
 		n, err := siteNumber(tx.Bucket(bucketNames), site)

@@ -7,41 +7,42 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Mark is the length of a file and the CRC-32C of its first Length bytes. It is updated as
-// the file grows, so that a run can append to a file without reading it. The CRC detects
-// accidents, not forgery.
+// A Mark is the length of a file and the CRC-32C of the file's first Length bytes. It is
+// updated as the file grows, so that a run can append to the file without reading it. The CRC
+// detects accidental changes, but not intended ones.
 type Mark struct {
 	Length int64  `json:"length"`
 	Sum    uint32 `json:"crc32c,omitempty"`
-	Part   bool   `json:"part,omitempty"` // some run did not write this file, so it does not cover the whole crawl
+	Part   bool   `json:"part,omitempty"` // a run did not write this file, so the file does not cover the whole crawl
 	Lost   bool   `json:"lost,omitempty"` // the file is being rebuilt
 
 	// SHA256 is the state of the SHA-256 of the same bytes, which the next run continues
-	// (digest.Resume); empty if it is not known.
+	// (digest.Resume). It is empty if it is not known.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Digest returns the SHA-256 of the marked bytes; nil if it is not known.
+// Digest returns the SHA-256 of the first Length bytes of the file, or nil if it is not known.
 func (m Mark) Digest() []byte { return digest.Of(m.SHA256, m.Length) }
 
-// Of returns m with the length and the checksums of o.
+// Of returns m with its length and checksums replaced by those of o.
 func (m Mark) Of(o Mark) Mark {
 	m.Length, m.Sum, m.SHA256 = o.Length, o.Sum, o.SHA256
 	return m
 }
 
-// Marks are the marks of files, by their paths in the directory of the crawl.
+// Marks are the marks of files, by the paths of the files in the directory of the crawl.
 type Marks map[string]Mark
 
-// Expect records whether the run that begins writes the file name. It sets Mark.Part if this
-// run or an earlier one does not. first says whether the run is the first.
+// Expect records in m whether the run that begins writes the file name. It sets Mark.Part if
+// this run or an earlier one does not write the file. first says whether the run is the first.
 func (m Marks) Expect(name string, written, first bool) {
 	known, ok := m[name]
 	known.Part = known.Part || !written || !ok && !first
 	m[name] = known
 }
 
-// Plus returns the mark of a file to which p was appended, without its SHA-256.
+// Plus returns the mark that a file with the mark m has after p was appended, without the
+// SHA-256.
 func (m Mark) Plus(p []byte) Mark {
 	m.Length += int64(len(p))
 	m.Sum = crc32.Update(m.Sum, castagnoli, p)
@@ -52,7 +53,8 @@ func (m Mark) Plus(p []byte) Mark {
 // Same reports whether two marks have the same length and CRC-32C.
 func (m Mark) Same(o Mark) bool { return m.Length == o.Length && m.Sum == o.Sum }
 
-// IndexMarks are the marks of index.cdxj and of the lines from which it was made.
+// IndexMarks are the marks of index.cdxj, and of index.part when index.cdxj was made from its
+// lines.
 type IndexMarks struct {
 	Part  Mark `json:"part"`
 	Index Mark `json:"index"`
@@ -66,7 +68,7 @@ func putFinished(tx *bbolt.Tx, name string, m Mark) error {
 	return putJSON(tx.Bucket(bucketFinished), []byte(name), m)
 }
 
-// getMarks reads the marks of the outputs.
+// getMarks reads the marks of the files that grow, and of the index, from bucketMeta.
 func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 	growing = Marks{}
 	if raw := meta.Get(keyOutputs); raw != nil {
@@ -80,11 +82,11 @@ func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 	return growing, index, err
 }
 
-// An Outline reads and replaces marks and values in the state of a crawl that no process
-// runs.
+// An Outline reads and replaces marks and values in the state of a crawl. No process may run
+// the crawl meanwhile.
 type Outline struct {
-	Marks Marks      // of files that grow
-	Index IndexMarks // of the index
+	Marks Marks      // marks of the files to which a run appends
+	Index IndexMarks // marks of the index
 	bolt  *bbolt.DB
 }
 
@@ -111,7 +113,7 @@ func OpenOutline(dir string) (o *Outline, err error) {
 	return o, nil
 }
 
-// PutMarks stores new marks of the files that grow, and of the index.
+// PutMarks stores new marks of the files to which a run appends, and of the index.
 func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 	return updateMarks(o.bolt, growing, index)
 }
@@ -119,8 +121,8 @@ func (o *Outline) PutMarks(growing Marks, index IndexMarks) error {
 // Close closes the state.
 func (o *Outline) Close() error { return o.bolt.Close() }
 
-// PutMarks stores new marks of the files that grow, and of the index. It must be called
-// before Begin or after the last commit.
+// PutMarks stores new marks of the files to which a run appends, and of the index. It must be
+// called before Begin or after the last commit.
 func (db *DB) PutMarks(growing Marks, index IndexMarks) error {
 	return db.file.guarded(true, func() error { return updateMarks(db.file.bolt, growing, index) })
 }
@@ -152,8 +154,8 @@ func (o *Outline) Put(key string, value any) error {
 	})
 }
 
-// Get reads the value that was Put under key. If there is none, it leaves value unchanged
-// and returns nil.
+// Get reads the value that was Put under key into value. If there is no such value, Get leaves
+// value unchanged and returns nil.
 func (o *Outline) Get(key string, value any) error {
 	err := o.bolt.View(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)

@@ -11,8 +11,8 @@ import (
 )
 
 // MendFlips corrects single flipped bits in the state file in dir, in place, and returns their
-// number. It corrects bits in rows and in the meta pages, where the checksum tells which bit
-// has flipped, and in the headers of pages. No process may hold the file.
+// number. It corrects bits in rows and in the meta pages, where a checksum says which bit has
+// flipped, and in the headers of pages. No process may have the file open.
 func MendFlips(dir string) (n int, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ type mender struct {
 	n    int
 }
 
-// heads corrects the two meta pages by their checksums.
+// heads corrects the two meta pages of bbolt by their checksums.
 func (m *mender) heads() error {
 	page := int64(os.Getpagesize())
 	for _, at := range []int64{0, page} {
@@ -60,8 +60,8 @@ func goodHead(b []byte) bool {
 	return binary.NativeEndian.Uint32(b) == 0xED0CDAED && sum.Sum64() == binary.NativeEndian.Uint64(b[56:])
 }
 
-// oneBit flips one bit of b after the other until good returns true. If good returns true
-// before any bit is flipped, or for no bit, ok is false and b is unchanged.
+// oneBit flips each bit of b in turn, until good returns true. If good returns true before any
+// bit is flipped, or for no bit, ok is false and b is unchanged.
 func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	if good() {
 		return 0, false
@@ -76,16 +76,16 @@ func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	return 0, false
 }
 
-// maxMended is the length of the longest row that is searched for a flipped bit, in bytes. The
+// maxMended is the length of the longest row in which a flipped bit is searched, in bytes. The
 // time of a search grows with the square of the length.
 const maxMended = 16 << 10
 
-// rows corrects the pages that are in use: their numbers and kinds, the places of their
-// rows, and the rows.
+// rows corrects the pages that are in use: their numbers and kinds, the positions of their
+// rows, and the rows themselves.
 func (m *mender) rows() error {
 	h, err := newestHead(m.file)
 	if err != nil || h.pageSize == 0 {
-		return nil // opening the file reports the error
+		return nil // ignore the error, because opening the file reports it
 	}
 	seen := map[uint64]bool{}
 	type node struct {
@@ -149,8 +149,8 @@ func (m *mender) rows() error {
 	return nil
 }
 
-// element corrects the flag that says whether an element of a leaf is a bucket, and the name
-// of a bucket. It can, because all buckets are in the root, and have known names.
+// element corrects the flag that says whether an element of a leaf is a bucket, and the name of
+// a bucket. This is possible because all buckets are in the root, and their names are known.
 func (m *mender) element(b []byte, e int, inBucket bool) {
 	key, _, err := text(b, e, b[e+4:], b[e+8:], b[e+12:])
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *mender) element(b []byte, e int, inBucket bool) {
 	}
 }
 
-// inline corrects the rows of a small bucket.
+// inline corrects the rows of a small bucket, which bbolt stores within the page of its parent.
 func (m *mender) inline(b []byte) {
 	count := int(binary.NativeEndian.Uint16(b[10:]))
 	if pageHeader+count*pageElement > len(b) {

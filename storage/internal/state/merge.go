@@ -13,27 +13,29 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A change collects what one commit does to the buckets, within one transaction. After the
-// transaction, acknowledge makes the same changes in memory.
+// A change collects what one commit does to the buckets, in one transaction. After the
+// transaction, DB.acknowledge makes the same changes in memory.
 type change struct {
 	db *DB
 	tx *bbolt.Tx
 	writeBuckets
 	readers
 
-	row   uint64            // number of the last row of the journal
-	rows  map[uint32][]byte // rows of the journal that were read, without checksums, by the low half of their number
+	row uint64 // number of the last row that the journal has
+	// rows has the rows of the journal that were read, without checksums, by the low half of
+	// their number.
+	rows  map[uint32][]byte
 	arena arena
 
 	size     int64             // bytes of the file before the transaction
 	archived map[string]uint32 // what to add to book.archived
 	merged   []mergedSite
-	ended    []uint64             // IDs of entries whose end was merged
-	records  []changedSite        // sites whose record was changed
-	touched  []frontier.SiteState // the new states of the sites in records
+	ended    []uint64             // IDs of entries whose end this commit has merged
+	records  []changedSite        // sites whose record this commit has changed
+	touched  []frontier.SiteState // the states of the sites in records after the changes
 	payloads []string             // keys of the payloads that were put
 	upTo     uint64               // all rows of the journal up to this row are merged
-	drained  bool                 // a pass has ended, and the common clocks were written
+	drained  bool                 // this commit ends a pass, and has written the common clocks
 	pass     *pass                // the pass that this commit leaves unfinished; nil: none
 	at       int                  // index in pass.sites of the first site that is not merged
 
@@ -44,10 +46,11 @@ type change struct {
 type writeBuckets struct{ meta, journal, names, states, entries, common *bbolt.Bucket }
 
 // readers are cursors of three of the writeBuckets. They are reused, because making a cursor
-// costs more than a search. The row that a cursor finds is valid until something is written.
+// takes longer than a search. The row that a cursor has found is valid until something is
+// written.
 type readers struct{ journalRows, stateRows, entryRows *bbolt.Cursor }
 
-// get returns the value of a key, or nil.
+// get returns the value of key, found with the cursor rows, or nil.
 func get(rows *bbolt.Cursor, key []byte) []byte {
 	if is, value := rows.Seek(key); bytes.Equal(is, key) {
 		return value
@@ -63,7 +66,7 @@ type changedSite struct {
 type mergedSite struct {
 	*pendingSite
 	num   siteNum
-	count int // number of links that were merged, from the first on
+	count int // number of links that were merged: the first count of them
 }
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
@@ -75,21 +78,21 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 		},
 	}
 	c.readers = readers{journalRows: c.journal.Cursor(), stateRows: c.states.Cursor(), entryRows: c.entries.Cursor()}
-	// A merge adds many rows to a leaf at once. bbolt then splits the leaf into leaves that
-	// are filled to this part.
+	// A merge adds many rows to a leaf at once. bbolt then splits the leaf into leaves that are
+	// filled to this fraction.
 	c.entries.FillPercent = 0.75
 	c.states.FillPercent, c.names.FillPercent = 0.9, 0.9
 	return c
 }
 
-// The costs of merging a site and of ending an entry, in links.
+// How long merging a site and ending an entry take, as the number of links that take as long.
 const (
 	siteCost = 4
 	endCost  = 4
 )
 
-// some returns the links of s that one commit merges: the first MaxSlice, or all of them if
-// one of them may be an entry that has ended.
+// some returns the links of s that one commit merges: the first Limits.MaxSlice. If one of the
+// links may be an entry that has ended, it returns all links.
 func (c *change) some(s *pendingSite) []pendingLink {
 	if c.whole(s) {
 		return s.links
@@ -102,13 +105,13 @@ func (c *change) whole(s *pendingSite) bool {
 	return len(s.links) <= c.db.limits.MaxSlice || s.unnamed > 0
 }
 
-// cost returns the cost of what merge does for s, in links.
+// cost returns how long merge takes for s, as the number of links that take as long.
 func (c *change) cost(s *pendingSite) int {
 	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
 
-// merge merges what is pending for a site: all completions, and the links that some returns.
-// Repeating it after a kill changes nothing, because the record of the site has the number of
+// merge merges what is pending for a site: all completions, and the links that some returns. A
+// repeated merge after a kill changes nothing, because the record of the site has the number of
 // the last row whose completions were merged, and a link that was queued is not new.
 func (c *change) merge(s *pendingSite) error {
 	n, err := c.lookUp(s)
@@ -121,7 +124,7 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	if s.done == 0 && len(found) == 0 {
-		// The usual case: most links to other sites are known.
+		// This is the usual case, because most links to other sites are known.
 		c.merged = append(c.merged, mergedSite{s, n, len(links)})
 		return nil
 	}
@@ -130,8 +133,8 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	// Links first, because one of them may be an entry that has already ended: it ended in
-	// the file of another DB, whose group was applied.
+	// Links first, because one of them may be an entry that has already ended: it ended in the
+	// file of another DB, whose group was applied here.
 	if err := c.link(n, r, links, found); err != nil {
 		return err
 	}
@@ -150,7 +153,8 @@ func (c *change) merge(s *pendingSite) error {
 	return put(c.states, n.key(), r.value(c.arena.take(256)))
 }
 
-// updateStates computes the new states of the sites that were changed, for the frontier.
+// updateStates sets c.touched: the new states, for the frontier, of the sites that were
+// changed.
 func (c *change) updateStates() {
 	c.db.handedOut.mu.Lock()
 	defer c.db.handedOut.mu.Unlock()
@@ -166,10 +170,10 @@ func (c *change) updateStates() {
 	}
 }
 
-// complete merges the completions of a site.
+// complete merges the completions of a site into its record and rows.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	ends := s.ends
-	if s.unnamed > 0 { // in a copy of ends: this commit may assign their numbers, and it may fail
+	if s.unnamed > 0 { // in a copy of ends, because this commit may assign their numbers, and may fail after that
 		named := pendingSite{ends: slices.Clone(s.ends), unnamed: s.unnamed}
 		if err := named.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
 			return err
@@ -189,8 +193,8 @@ func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
 	return err
 }
 
-// take merges a pendingEnd: the end of an entry, its return to the queue, or its new due
-// time.
+// take merges a pendingEnd, which is the end of an entry, its return to the queue, or its new
+// due time.
 func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	if e.what == comesForward {
 		return c.bringForward(n, r, e)
@@ -207,8 +211,8 @@ func (c *change) take(n siteNum, r *siteRecord, e pendingEnd) error {
 	return c.end(n, r, e.num, &j)
 }
 
-// end moves the row of an entry to the ended entries, or, if its fate waits, to the waiting
-// entries.
+// end moves the row of an entry to the ended entries. If the fate says that the entry waits,
+// end moves it to the waiting entries.
 func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	from := readyKey(n, j.rank, num)
 	if j.due != 0 {
@@ -216,8 +220,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// turnBack has changed the due time in this file, but not in the file where the entry
-		// ended, or the other way round.
+		// turnBack has changed the due time in only one of two files: this one, or the one of
+		// the other DB in which the entry ended.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -261,8 +265,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	return put(c.entries, endedKey(n, num), c.arena.value(raw, ended))
 }
 
-// waiting looks for the row of a waiting entry whose due time is not known. It returns nil
-// if there is none.
+// waiting looks for the row of a waiting entry whose due time is not known. It returns nil if
+// there is no such row.
 func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	rows, prefix := c.entryRows, n.prefix(kindWaiting)
 	for key, value = rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
@@ -273,8 +277,8 @@ func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	return nil, nil
 }
 
-// unseen returns the indexes of those links that are not known to the site n, sorted, and
-// each URL only once. The result is valid until the next call.
+// unseen returns the indexes of those links that are not known to the site n, sorted. If
+// several have the same URL, it returns only one. The result is valid until the next call.
 func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	if len(links) == 0 {
 		return nil, nil
@@ -303,7 +307,7 @@ type workspace struct {
 	found []int32
 	news  []numbered
 
-	// The memory of a commit group.
+	// room and all are the memory for a commit group.
 	room batch
 	all  []encoded
 }
@@ -332,7 +336,7 @@ type finger struct {
 	i  int32
 }
 
-// link queues the links that unseen returned, in the order in which they were found.
+// link queues the links whose indexes are in found, in the order in which they were found.
 func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int32) error {
 	news := c.db.book.workspace.news[:0]
 	for _, k := range found {
@@ -353,8 +357,8 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	return insert(c.entries, c.entryRows, n, news, c.db.limits.MaxBlock, &c.arena)
 }
 
-// number returns the whole number of the row of a place. A place has only the low half of
-// the number; number returns the newest row of the journal that has this low half.
+// number returns the whole number of the row that p names. A place has only the low half of the
+// number. number returns the newest row of the journal that has this low half.
 func (c *change) number(p place) uint64 {
 	n := c.row&^0xffffffff | uint64(p.row)
 	if n > c.row {
@@ -363,7 +367,7 @@ func (c *change) number(p place) uint64 {
 	return n
 }
 
-// text returns the row of a place, from the place on.
+// text returns the part of a row of the journal that begins at p.
 func (c *change) text(p place) ([]byte, error) {
 	text, ok := c.rows[p.row]
 	if !ok {
@@ -379,8 +383,8 @@ func (c *change) text(p place) ([]byte, error) {
 	return text[p.at:], nil
 }
 
-// readRow returns a row of the journal without its checksum. It checks the checksum of each
-// row only once in a pass, because each commit of a pass reads nearly all rows.
+// readRow returns a row of the journal without its checksum. It checks the checksum of each row
+// only once in a pass, because each commit of a pass reads nearly all rows.
 func (c *change) readRow(number uint64) ([]byte, error) {
 	key, low, checked := rowKey(number), uint32(number), c.db.book.checked
 	value := get(c.journalRows, key)
@@ -404,7 +408,7 @@ func (c *change) journaled(p place) (journaled, error) {
 	return j, err
 }
 
-// entry returns the encoded entry of a link.
+// entry returns the encoded entry of the pending link at p.
 func (c *change) entry(p place) ([]byte, error) {
 	raw, err := c.text(p)
 	d := decoder{b: raw}
@@ -415,7 +419,7 @@ func (c *change) entry(p place) ([]byte, error) {
 	return e, err
 }
 
-// site returns the number and the record of a site. If n is 0 the site is new: it gets a
+// site returns the number and the record of a site. If n is 0 the site is new, and gets a
 // number and an empty record.
 func (c *change) site(n siteNum, name frontier.Site) (siteNum, *siteRecord, error) {
 	r := &siteRecord{Site: name}
@@ -463,7 +467,8 @@ func decodeNumber(name, value []byte) (siteNum, error) {
 	return siteNum(binary.BigEndian.Uint32(raw)), nil
 }
 
-// keepCommon writes the clocks that several sites share. It never makes a clock earlier.
+// keepCommon writes the clocks that several sites share. It never moves such a clock to an
+// earlier time.
 func (c *change) keepCommon(clocks map[string]time.Time) error {
 	for name, due := range clocks {
 		is, err := commonClock(c.common, []byte(name))
@@ -499,9 +504,9 @@ func commonClock(common *bbolt.Bucket, name []byte) (time.Time, error) {
 	return due, nil
 }
 
-// forget deletes the rows of the journal up to upTo.
+// forget deletes the rows of the journal up to the number upTo.
 func (c *change) forget(upTo uint64) error {
-	var keys [][]byte // collected first: deleting invalidates a cursor
+	var keys [][]byte // collected first, because deleting invalidates a cursor
 	rows := c.journal.Cursor()
 	for key, _ := rows.First(); key != nil && binary.BigEndian.Uint64(key) <= upTo; key, _ = rows.Next() {
 		keys = append(keys, key)
@@ -515,12 +520,12 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
-// mostPassed limits how many entries that wait for another try firstWaiting skips to find the
-// first entry that will be fetched again.
+// mostPassed is how many entries that wait for another try firstWaiting skips at most, to find
+// the first entry that waits to be fetched again.
 const mostPassed = 64
 
-// stateOf returns the state of a site. out reports whether an entry is out; ready is the
-// number of entries with kindReady that are out.
+// stateOf returns the state of a site, from its record r. out reports whether an entry was read
+// and has not ended; ready is the number of such entries with kindReady.
 func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(num uint32) bool) frontier.SiteState {
 	st := frontier.SiteState{
 		Site: r.Site, Clocks: r.Clocks, Known: int(r.Entries), Queued: r.Queued - r.Again, Again: r.Again, Ready: r.Ready > ready, Spent: r.Spent, Fate: r.Given,
@@ -534,9 +539,9 @@ func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(n
 	return st
 }
 
-// firstWaiting looks at the waiting entries of a site that are not out. It sets st.Waiting to
-// the due time of the first. If again is set, it sets st.NextAgain to the due time of the
-// first that will be fetched again.
+// firstWaiting looks at the waiting entries of a site for which out returns false. It sets
+// st.Waiting to the due time of the first of these. If again is set, it sets st.NextAgain to
+// the due time of the first that waits to be fetched again.
 func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
 	prefix, passed := n.prefix(kindWaiting), 0
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {
@@ -547,7 +552,7 @@ func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32
 		if passed == 0 {
 			st.Waiting = due
 		}
-		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // the checksum is checked when the row is read
+		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // without a check of the checksum, which is checked when the entry is read
 			st.NextAgain = due
 			return
 		}

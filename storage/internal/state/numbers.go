@@ -7,13 +7,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A numberCache remembers the numbers of recently used sites. DB.sift uses it, because half
-// of its searches in the file would be for the number of a site. A numberCache may confuse
-// sites with similar hashes. In sift that does no harm: a link that is looked up at the wrong
-// site is not found there, and is looked up again when it is merged. A numberCache is safe
-// for concurrent use; the zero value is empty.
+// A numberCache remembers the numbers of recently used sites. DB.sift uses it, because half of
+// its searches in the file would be for the number of a site. A numberCache may confuse sites
+// with similar hashes. In sift this does no harm: a link that is looked up at the wrong site is
+// not found there, and is looked up again when it is merged. A numberCache is safe for
+// concurrent use; the zero value is empty.
 type numberCache struct {
-	places atomic.Pointer[[numberPlaces]atomic.Uint64] // each has the upper half of the hash, and the number
+	places atomic.Pointer[[numberPlaces]atomic.Uint64] // each place has the upper half of a name's hash, and the number of the site
 }
 
 const numberPlaces = 1 << 18 // 2 MiB

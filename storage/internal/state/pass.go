@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// These constants decide when the journal is merged. Merging more at once touches fewer pages
-// of the file; merging less makes new sites known sooner.
+// These constants decide when the journal is merged into the other buckets. Merging more at
+// once touches fewer pages of the file. Merging less at once makes new sites known sooner.
 const (
 	someAge    = time.Second           // after this time, merge if at most SomeMerge is pending
 	fullAge    = 30 * time.Second      // after this time, merge in any case
@@ -15,18 +15,18 @@ const (
 	siteWeight = 2                     // a pending site takes as much memory as this many links
 )
 
-// Limits are the limits of writing the state. Tests make them small. "Pending" is the number
-// of links and completions that are not merged.
+// Limits are the limits of writing the state. Tests make them small. "Pending" are those links
+// and completions that are in the journal and not yet merged into the other buckets.
 type Limits struct {
-	SmallPending int // with at most this many pending, merge with every commit
-	SomeMerge    int // with at most this many pending, merge after someAge
+	SmallPending int // with at most this many pending, every commit merges
+	SomeMerge    int // with at most this many pending, merge after the time someAge
 	FullMerge    int // with at least this many pending, merge
-	Slice        int // least cost that one commit of a pass merges, in links
-	MaxSlice     int // number of links of one site that one commit merges
+	Slice        int // how much one commit of a pass merges at least, in links (see change.cost)
+	MaxSlice     int // largest number of links of one site that one commit merges
 	RowSize      int // approximate size of a row of a journal, in bytes
-	Payloads     int // number of payloads in their journal from which on they are merged
-	MaxBlock     int // number of fingerprints in a block
-	Sift         int // size of the state file, in bytes, from which on Submit looks up known links
+	Payloads     int // with this many payloads in their journal, they are merged
+	MaxBlock     int // largest number of fingerprints in a block
+	Sift         int // size of the state file, in bytes, from which on Submit drops known links
 
 	// How much may wait for a commit before Submit blocks.
 	Queue      int // number of operations
@@ -45,9 +45,10 @@ var Usual = Limits{
 	RowSize: 16 << 10,
 	// Until they are merged, payloads are also in memory.
 	Payloads: 4096,
-	// A block takes a little less than half a page of bbolt's.
+	// A block takes a little less than half a page of bbolt.
 	MaxBlock: 160,
-	// In a smaller file, merging known links is cheap: many are on the same page.
+	// In a smaller file merging known links takes little time, because many of them are on the
+	// same page.
 	Sift: 512 << 20,
 
 	Queue:      512,
@@ -63,8 +64,9 @@ func (l Limits) with(b Bounds) Limits {
 	return l
 }
 
-// mergeSome merges the sites that have nothing else to read (batch.hungry). If a pass is
-// under way, or it is time to begin one, it also merges the next sites of the pass.
+// mergeSome merges the sites of which the frontier has read everything (batch.hungry). If a
+// pass has begun and not ended, or it is time to begin a pass, it also merges the next sites of
+// the pass.
 func (c *change) mergeSome(g *commitGroup) error {
 	p := c.db.book.pending
 	left, budget := p.todo, c.db.limits.Slice
@@ -96,7 +98,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		}
 		return nil
 	}
-	// Merge more than this group adds, so that the pass ends.
+	// Merge more than this group adds, so that the pass ends some time.
 	for _, e := range g.all {
 		budget += (1 + len(e.links)) * 3 / 2
 	}
@@ -112,7 +114,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 			}
 		}
 		if !c.whole(s) {
-			break // the next commit continues with it
+			break // the next commit continues with s
 		}
 	}
 	c.at = at
@@ -125,7 +127,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 	return nil
 }
 
-// drain ends a pass: everything in the journal up to the row upTo is merged. It writes the
+// drain ends a pass: everything in the journal up to the row upTo is merged. drain writes the
 // common clocks and deletes these rows.
 func (c *change) drain(upTo uint64) error {
 	c.pass, c.drained = nil, true
@@ -135,12 +137,12 @@ func (c *change) drain(upTo uint64) error {
 	return c.forget(upTo)
 }
 
-// A pass merges everything that was pending when it began, in the order of the sites in the
-// file, over several commits.
+// A pass merges everything that was pending when the pass began, in the order of the sites in
+// the file, in several commits.
 type pass struct {
 	sites []*pendingSite
 	at    int    // index of the first site that is not merged
-	upTo  uint64 // the last row of the journal when it began
+	upTo  uint64 // number of the last row of the journal when the pass began
 }
 
 func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error) {
@@ -157,16 +159,16 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 		if err != nil {
 			return nil, err
 		}
-		if !done[s] { // otherwise its number may be one that this commit assigns
+		if !done[s] { // for a site that this commit has merged, the number may be one that this commit assigns
 			s.num = n
 		}
 		if n == 0 {
-			n-- // after the others
+			n-- // sites without a number come after the others
 		}
 		sites = append(sites, numberedSite{n, s})
 	}
 	slices.SortFunc(sites, func(a, b numberedSite) int {
-		x, y := a.s.first(), b.s.first() // new sites in the order in which they were found
+		x, y := a.s.first(), b.s.first() // new sites are in the order in which they were found
 		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(int32(x.row-y.row), 0), cmp.Compare(x.at, y.at))
 	})
 	p := &pass{upTo: upTo, sites: make([]*pendingSite, len(sites))}

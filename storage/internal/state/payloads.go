@@ -11,14 +11,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Payload names the first archived answer that has a payload, by time and URL.
+// A Payload names the first archived answer that has a payload, by the answer's time and URL.
 type Payload struct {
 	Date time.Time
 	URL  string
 }
 
 // Payload returns the first answer whose payload has the digest ("sha1:" and base 32), or nil
-// if there is none.
+// if there is no such answer.
 func (db *DB) Payload(digest string) (p *Payload, err error) {
 	key := payloadKey(digest)
 	db.queue.mu.Lock()
@@ -39,8 +39,8 @@ func (db *DB) Payload(digest string) (p *Payload, err error) {
 	return p, err
 }
 
-// PutPayload stores an answer. The record of the answer must have been appended before, so
-// that no commit has the payload without the record.
+// PutPayload stores an answer under the digest of its payload. The record of the answer must
+// have been appended before, so that no commit has the payload without the record.
 func (db *DB) PutPayload(digest string, p Payload) error {
 	return db.enqueue(op{digest: digest, payload: &p})
 }
@@ -69,11 +69,12 @@ func getPayload(key, value []byte) (*Payload, error) {
 func (d *decoder) payload() Payload { return Payload{d.time(), d.string()} }
 
 // The payloads of one commit have unrelated digests, so that in bucketPayloads nearly each of
-// them would rewrite another page of the file. So they are kept in a journal of their own,
+// them would rewrite another page of the file. So payloads are kept in a journal of their own,
 // and in memory, until there are many.
 
-// A journaledPayload is a payload in a row of that journal: its key, and its value for
-// bucketPayloads without the checksum. In the row the key follows its length.
+// A journaledPayload is a payload in a row of the journal of payloads: its key, and its value
+// for bucketPayloads without the checksum. In the row the length of the key comes before the
+// key.
 type journaledPayload struct{ key, raw []byte }
 
 func appendPayload(row, key []byte, p *Payload) []byte {
@@ -99,7 +100,7 @@ func payloadsOf(key, value []byte, f func(journaledPayload, Payload)) error {
 	return nil
 }
 
-// loadPayloads reads the journal of payloads.
+// loadPayloads reads the journal of payloads into memory.
 func (db *DB) loadPayloads(tx *bbolt.Tx) error {
 	return tx.Bucket(bucketPayloadJournal).ForEach(func(key, value []byte) error {
 		return payloadsOf(key, value, func(j journaledPayload, p Payload) {
@@ -133,7 +134,7 @@ func (c *change) journalPayloads(ops []op) error {
 	end := func() error {
 		number++
 		err := put(journal, rowKey(number), row)
-		row = make([]byte, checksumSize) // bbolt uses the other row until the commit
+		row = make([]byte, checksumSize) // a new row, because bbolt uses the other one until the commit
 		return err
 	}
 	for _, o := range ops {
@@ -155,7 +156,7 @@ func (c *change) journalPayloads(ops []op) error {
 	return end()
 }
 
-// mergePayloads moves the payloads of their journal to bucketPayloads. If several answers
+// mergePayloads moves the payloads from their journal to bucketPayloads. If several answers
 // have the same payload, it keeps the first.
 func (c *change) mergePayloads() error {
 	all := make([]journaledPayload, 0, len(c.db.book.payloads)+len(c.payloads))

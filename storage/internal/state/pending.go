@@ -7,38 +7,38 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// pending lists what the journal holds that is not merged yet, by site. It has only places
-// in the journal, a few bytes for each link. Goroutines other than the committer hold
-// DB.merging to read it.
+// pending lists by site what is in the journal and not yet merged into the other buckets. It
+// has only places in the journal, a few bytes for each link. Goroutines other than the
+// committer hold DB.merging to read it.
 type pending struct {
 	sites  map[frontier.Site]*pendingSite
 	common map[string]time.Time // clocks that several sites share: their due times, by name
-	todo   int                  // number of links and completions
+	todo   int                  // number of links and completions that are not merged
 	since  time.Time            // when pending was last empty
-	groups []group              // that are not settled, oldest first
+	groups []group              // the groups that have not settled, oldest first
 }
 
-// A group counts the submits of one commit. It settles when all rows of the journal up to
-// row are merged.
+// A group counts the calls of Submit that one commit contains. It settles when all rows of the
+// journal up to row are merged.
 type group struct {
 	row     uint64 // number of the last row of the commit
 	submits int
 }
 
-// A pendingSite lists what is pending for one site, in the order of the journal.
+// A pendingSite lists what is pending for one site (see pending), in the order of the journal.
 type pendingSite struct {
 	name    frontier.Site
-	num     siteNum // 0 if it is not known (yet)
-	done    int     // number of completions
-	last    place   // of the last completion
-	clocks  place   // of the last completion with the clocks of the site; zero if there is none
+	num     siteNum // number of the site; 0 if it is not known (yet)
+	done    int     // number of pending completions
+	last    place   // place of the last completion
+	clocks  place   // place of the last completion with the clocks of the site; zero if there is none
 	ends    []pendingEnd
-	unnamed int // number of ends whose entries may be among links
+	unnamed int // number of elements of ends whose entries may be among links
 	links   []pendingLink
 }
 
-// A place is a position in the journal: the low half of the number of a row, and an offset
-// in the row after its checksum, in bytes.
+// A place is a position in the journal: the low half of the number of a row, and an offset in
+// bytes, which counts from the end of the row's checksum.
 type place struct{ row, at uint32 }
 
 func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
@@ -46,18 +46,18 @@ func (p place) plus(n uint32) place { return place{p.row, p.at + n} }
 // A pendingEnd is the end of an entry, its return to the queue, or a new due time.
 type pendingEnd struct {
 	named
-	waited bool // the entry had kindWaiting
+	waited bool // the row of the entry had kindWaiting
 	what   fateOf
-	place  // of the completion; for comesForward, of the encoded forward
+	place  // of the completion in the journal; for comesForward, of the encoded forward
 }
 
-// A fateOf is a kind of pendingEnd.
+// A fateOf says what a pendingEnd does with its entry.
 type fateOf uint8
 
 const (
 	hasEnded     fateOf = iota
-	comesBack           // the entry was set aside, and is queued again
-	comesForward        // the entry waits to be fetched again, and is due earlier
+	comesBack           // the entry was put aside, and is queued again
+	comesForward        // the entry waits to be fetched again, and becomes due earlier
 )
 
 type pendingLink struct {
@@ -83,7 +83,7 @@ func (p *pending) site(name frontier.Site) *pendingSite {
 	return s
 }
 
-// add adds the completions of a commit. row is the number of the last row of the commit.
+// add adds the completions of a commit. row is the number of the last row that the commit adds.
 func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	if len(all) == 0 {
 		return
@@ -121,8 +121,8 @@ func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	}
 }
 
-// forward adds the entries that a completion brings forward. The completion is counted once
-// for each site of these entries.
+// forward adds the entries that a completion brings forward: they become due earlier. The
+// completion is counted once for each site of these entries.
 func (p *pending) forward(e *encoded) {
 	at := e.place
 	var s *pendingSite
@@ -139,7 +139,7 @@ func (p *pending) forward(e *encoded) {
 	}
 }
 
-// complete adds a completion with the clocks of the site, or with entries that come back.
+// complete adds a completion that has the clocks of the site, or entries that are queued again.
 func (s *pendingSite) complete(e *encoded) {
 	at := e.place
 	s.done++
@@ -165,11 +165,11 @@ func (s *pendingSite) end(e pendingEnd) {
 	s.ends = append(s.ends, e)
 }
 
-// unnamed reports whether the entry may be one of the pending links. An entry that is
-// brought forward cannot: its link was merged before, or else the forward has no effect.
+// unnamed reports whether the entry may be one of the pending links. An entry that is brought
+// forward cannot be one: its link was merged before, or else e has no effect.
 func (e *pendingEnd) unnamed() bool { return e.num == 0 && e.what != comesForward }
 
-// resolve sets the missing numbers of the entries in ends that number finds.
+// resolve sets the missing numbers of entries in s.ends, if the function number knows them.
 func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -188,8 +188,8 @@ func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err e
 	return nil
 }
 
-// first returns the place of the first link that is pending for s, or that of the last
-// completion if no link is.
+// first returns the place of the first link that is pending for s. If there is none, it returns
+// the place of the last completion.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -197,8 +197,8 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had removes the completions of a site that were merged before the file was opened. effect
-// reports whether the completion at a place was merged there.
+// had removes those completions of a site that were merged before the file was opened. effect
+// reports whether the completion at a place was merged before.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	s.unnamed = 0
@@ -216,7 +216,7 @@ func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	}
 }
 
-// merged removes the completions and the links of a site that were merged.
+// merged removes the completions and the links of a site that a commit has merged.
 func (p *pending) merged(m mergedSite) {
 	s := m.pendingSite
 	s.num = m.num
@@ -227,8 +227,8 @@ func (p *pending) merged(m mergedSite) {
 	}
 }
 
-// settled removes the groups whose rows are merged up to row, and returns the number of their
-// submits.
+// settled removes the groups whose rows are merged, if all rows up to row are. It returns the
+// number of calls of Submit in these groups.
 func (p *pending) settled(row uint64) (n int) {
 	for len(p.groups) > 0 && p.groups[0].row <= row {
 		n += p.groups[0].submits

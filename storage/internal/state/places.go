@@ -8,7 +8,7 @@ import (
 )
 
 // The rows of ended entries have the number of a WARC file instead of its name, because the
-// name takes forty bytes and a file has thousands of answers.
+// name takes forty bytes and a WARC file has thousands of answers.
 
 // appendEnded appends the fate of an ended entry, and the place of its answer in the
 // archive, if it has one: the number of the file, and the offset.
@@ -23,7 +23,7 @@ func (c *change) appendEnded(b []byte, f frontier.Fate) ([]byte, error) {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(n)), uint64(answer.Offset)), err
 }
 
-// ended reads the result of appendEnded.
+// ended reads what appendEnded has written.
 func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 	f = d.fate()
 	if d.bad || len(d.b) == 0 {
@@ -41,7 +41,8 @@ func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 
 func archiveKey(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 
-// archiveNumber returns the number of a WARC file. If the file has none, it gets a new number.
+// archiveNumber returns the number of a WARC file. If the file has no number yet, it gets a new
+// one.
 func (c *change) archiveNumber(name string) (uint32, error) {
 	if n := c.archived[name]; n != 0 {
 		return n, nil
@@ -62,7 +63,7 @@ func (c *change) archiveNumber(name string) (uint32, error) {
 	return n, put(archives, archiveKey(n), c.arena.value([]byte(name)))
 }
 
-// loadArchives returns the numbers of all WARC files, by name.
+// loadArchives returns the numbers of all WARC files, by the names of the files.
 func loadArchives(tx *bbolt.Tx) (map[string]uint32, error) {
 	numbers := map[string]uint32{}
 	return numbers, tx.Bucket(bucketArchives).ForEach(func(key, value []byte) error {

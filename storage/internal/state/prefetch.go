@@ -9,22 +9,22 @@ import (
 )
 
 // bbolt maps the file for random access, so that the system reads only the page that is used.
-// The pages of a bucket are all over the file, so that iterating over a bucket waits for the
-// disk once per page. prefetch reads the same pages in the order of the file, many at a time.
+// The pages of a bucket are all over the file. So a loop over a bucket waits for the disk once
+// for each page. prefetch reads the same pages in the order of the file, many at a time.
 
 const (
-	nearPages = 16 // largest gap, in pages, that is read with the pages around it
+	nearPages = 16 // largest gap between two pages, in pages, that is read together with them
 	mostRead  = 1 << 20
 )
 
-// prefetch makes the system read whole buckets into its memory, before the caller iterates
-// over them. It ignores errors, because the caller will get them, too.
+// prefetch makes the system read whole buckets into its memory, before the caller iterates over
+// them. It ignores errors, because the caller will get the same errors.
 func (f *file) prefetch(tx *bbolt.Tx, buckets ...*bbolt.Bucket) {
 	size := int64(tx.DB().Info().PageSize)
 	r := pageReader{f.handle, size, uint64(tx.Size() / size)}
 	var pages []uint64
 	for _, b := range buckets {
-		if root := uint64(b.Root()); root != 0 { // otherwise the bucket is within another page
+		if root := uint64(b.Root()); root != 0 { // a small bucket has no root, because it is within the page of another bucket
 			pages = append(pages, r.leaves(root)...)
 		}
 	}
@@ -47,10 +47,10 @@ type pageReader struct {
 	pages uint64
 }
 
-// leaves returns the leaves below a page, without their continuation pages.
+// leaves returns the leaf pages below the page root, without their continuation pages.
 func (r *pageReader) leaves(root uint64) (all []uint64) {
 	level, met := []uint64{root}, uint64(1)
-	for r.isBranch(level[0]) { // the pages of a level are all branches or all leaves
+	for r.isBranch(level[0]) { // all pages of a level are branches, or all are leaves
 		var below []uint64
 		for _, n := range level {
 			below = r.below(n, below)
@@ -68,8 +68,8 @@ func (r *pageReader) isBranch(n uint64) bool {
 	return flags == branchPage
 }
 
-// head returns the flags and the number of elements in the header of a page, and the size of
-// the page with its continuation, in bytes. It returns zeros if the page cannot be read.
+// head returns the flags and the number of elements in the header of page n, and the size of
+// the page with its continuation pages, in bytes. It returns zeros if the page cannot be read.
 func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
 	var h [pageHeader]byte
 	if n >= r.pages {
@@ -82,7 +82,7 @@ func (r *pageReader) head(n uint64) (flags uint16, elements int, size int64) {
 	return binary.NativeEndian.Uint16(h[8:]), int(binary.NativeEndian.Uint16(h[10:])), int64(more+1) * r.size
 }
 
-// below appends the pages that a branch refers to.
+// below appends the pages to which the branch page n refers.
 func (r *pageReader) below(n uint64, to []uint64) []uint64 {
 	flags, elements, size := r.head(n)
 	if flags != branchPage || int64(pageHeader+elements*pageElement) > size {

@@ -11,18 +11,18 @@ import (
 	"path/filepath"
 )
 
-// firstPages is how many pages a new bbolt file has.
+// firstPages is how many pages a new file of bbolt has.
 const firstPages = 4
 
 // Unwritten reports whether the state file in dir is too short to be a bbolt file, because the
-// disk was full, or the process was killed, when the crawl was begun.
+// disk was full, or the process was killed, when a run began the crawl.
 func Unwritten(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, File))
 	return err == nil && info.Size() < int64(firstPages*os.Getpagesize())
 }
 
 // Empty reports whether the state file in dir is Unwritten or has no bucket. A run that is
-// killed, or finds the disk full, while it begins leaves such a file.
+// killed, or finds the disk full, before it has begun the crawl leaves such a file.
 func Empty(dir string) bool {
 	if Unwritten(dir) {
 		return true
@@ -44,7 +44,7 @@ func Empty(dir string) bool {
 	return flags == leafPage && elements == 0
 }
 
-// StartAgain empties a state file that is Unwritten, unless another process is writing it.
+// StartAgain makes a state file that is Unwritten empty, unless another process is writing it.
 func StartAgain(dir string) error {
 	if !Unwritten(dir) {
 		return nil
@@ -55,15 +55,16 @@ func StartAgain(dir string) error {
 	}
 	defer f.Close()
 	if locked(f) || !Unwritten(dir) {
-		return nil // opening the file reports the other process
+		return nil // ignore the error, because opening the file reports the other process
 	}
 	return f.Truncate(0)
 }
 
 // preflight looks for damage that would end the process when bbolt reads the file, because
-// recover cannot catch it: a file that is shorter than its header says, cycles of pages, or a
-// free list without an end. It does not check the leaves of the buckets, because they are a
-// hundred times as many pages. An empty or missing file is valid.
+// recover cannot catch it. Such damage is a file that is shorter than its header says, pages
+// that refer to each other in a cycle, or a list of free pages without an end. preflight does
+// not check the leaves of the buckets, because they are a hundred times as many pages. An empty
+// or missing file is valid.
 func preflight(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +79,7 @@ func preflight(path string) error {
 		return err
 	}
 	if locked(f) {
-		return nil // opening the file reports the other process
+		return nil // ignore the error, because opening the file reports the other process
 	}
 	h, err := newestHead(f)
 	if err != nil {
@@ -90,12 +91,12 @@ func preflight(path string) error {
 	return newTree(f, h).walk(h)
 }
 
-// A head is the contents of a valid meta page of bbolt.
+// A head is what a valid meta page of bbolt says.
 type head struct {
 	pageSize, root, freelist, pages, tx uint64
 }
 
-// newestHead returns the meta page that bbolt uses.
+// newestHead returns the contents of the meta page that bbolt uses: the newest valid one.
 func newestHead(f *os.File) (newest head, err error) {
 	for _, at := range metaOffsets(f) {
 		var b [80]byte
@@ -123,7 +124,7 @@ func newestHead(f *os.File) (newest head, err error) {
 }
 
 // metaOffsets returns the possible offsets of the two meta pages. The second is one page after
-// the first; but only a meta page has the size of a page, and the first may be damaged.
+// the first. But only a meta page says how long a page is, and the first may be damaged.
 func metaOffsets(f *os.File) []int64 {
 	offsets := []int64{0}
 	for size := int64(1024); size <= 64<<10; size *= 2 {

@@ -9,11 +9,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrUnsettled says that the last run did not close the state. The journal must be merged
-// before rows can be changed.
+// ErrUnsettled says that the last run did not close the state. Before rows can be changed, the
+// journal must be merged into the other buckets.
 var ErrUnsettled = errors.New("the last run did not end by itself")
 
-// Files are the marks of all files beside a state.
+// Files are the marks of all files of a crawl except the state file.
 type Files struct {
 	Growing, Finished Marks
 	Index             IndexMarks
@@ -66,12 +66,12 @@ func (o *Outline) PutFiles(f Files) error {
 // purgeAtOnce is how many rows sweep changes in one transaction.
 const purgeAtOnce = 4096
 
-// A purgeRow is a new row for a key; a row without a value is deleted.
+// A purgeRow is a new row for a key. If it has no value, the row with the key is deleted.
 type purgeRow struct{ key, value []byte }
 
 // sweep calls f for all rows of a bucket, and put for each result of f that is not nil. If f
-// returns an error, sweep passes it to problem, and the row stays unchanged. sweep returns
-// the number of changed rows. It may be repeated after a kill.
+// returns an error, sweep passes it to problem, and the row stays unchanged. sweep returns the
+// number of changed rows. After a kill it may be called again.
 func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error), put func(*bbolt.Tx, *purgeRow) error) (n int, err error) {
 	var after []byte
 	for more := true; more; {
@@ -111,8 +111,8 @@ func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, k
 	return n, nil
 }
 
-// PurgePayloads deletes the payloads for whose URL purged returns true, so that no later
-// answer refers to them. It returns their number.
+// PurgePayloads deletes the payloads for whose URL purged returns true, so that no later answer
+// refers to these. It returns the number of deleted payloads.
 func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error)) (n int, err error) {
 	return o.sweep(bucketPayloads, problem, func(_ *bbolt.Tx, key, value []byte) (*purgeRow, error) {
 		p, err := getPayload(key, value)
@@ -123,10 +123,10 @@ func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error
 	}, func(tx *bbolt.Tx, row *purgeRow) error { return tx.Bucket(bucketPayloads).Delete(row.key) })
 }
 
-// PurgeEntries calls f for each fate that may have an answer: that of an entry that has
-// ended, and that of the last visit of an entry. If f returns true, the entry ends with the
-// fate that f returns, which must have no answer, and is put aside. PurgeEntries returns the
-// number of these entries.
+// PurgeEntries calls f for each fate that may have an answer: that of an entry that has ended,
+// and that of the last visit of an entry that will be fetched again. If f returns true, the
+// entry ends with the fate that f returns, which must have no answer, and is put aside.
+// PurgeEntries returns the number of these entries.
 func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fate, bool), problem func(error)) (n int, err error) {
 	sites := map[siteNum]frontier.Site{}
 	return o.sweep(bucketEntries, problem, func(tx *bbolt.Tx, key, value []byte) (*purgeRow, error) {
@@ -139,14 +139,14 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 			if err := r.decode(site.key(), tx.Bucket(bucketStates).Get(site.key())); err != nil {
 				return nil, err
 			}
-			clear(sites) // the rows of a site are consecutive
+			clear(sites) // start anew, because the rows of a site follow each other
 			sites[site] = r.Site
 		}
 		e, err := rowEntry(sites[site], site, key, value)
 		if err != nil {
 			return nil, err
 		}
-		raw, _ := unseal(bucketEntries, key, value) // rowEntry has checked it
+		raw, _ := unseal(bucketEntries, key, value) // ignore the error, because rowEntry has checked the row
 		d := decoder{b: raw}
 		d.skipEntry()
 		head := raw[:len(raw)-len(d.b)]
@@ -173,12 +173,12 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 	}, purgeEntry)
 }
 
-// purgeEntry replaces a row by that of an entry that has ended and was put aside.
+// purgeEntry replaces a row by the row of an entry that has ended and was put aside.
 func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
 	if row.key[4] != kindEnded {
 		raw, err := unseal(bucketEntries, row.key, entries.Get(row.key))
-		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // read before anything is written
+		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // read before anything is written, because raw is not valid after that
 		if err := errors.Join(err, entries.Delete(row.key), leaveQueue(tx, row.key, again)); err != nil {
 			return err
 		}
@@ -189,7 +189,7 @@ func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 }
 
 // leaveQueue updates the record of a site after the row of a queued entry was deleted. key is
-// the key of that row; again says whether the entry was to be fetched again.
+// the key of that row; again says whether the entry was waiting to be fetched again.
 func leaveQueue(tx *bbolt.Tx, key []byte, again bool) error {
 	var r siteRecord
 	site, states := keySite(key), tx.Bucket(bucketStates)

@@ -11,38 +11,38 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = errors.New("storage: closed")
 
-// An op is one operation to be committed.
+// An op is one operation that will be committed.
 type op struct {
 	completion *encoded
 	snapshot   *robots.Snapshot
-	site       frontier.Site // of snapshot
-	key        string        // of value
-	value      []byte        // after room for the checksum
-	digest     string        // of payload
+	site       frontier.Site // the site of snapshot
+	key        string        // the key of value
+	value      []byte        // JSON, after room for the checksum
+	digest     string        // the digest of payload
 	payload    *Payload
-	applied    *applied // if it is set, no other field is
+	applied    *applied // an applied group; if it is set, no other field is set
 }
 
-// A queue holds the operations that were put and that the committer has not taken, in the
-// order in which they take effect. It is not on disk.
+// A queue holds the operations that callers have submitted and that the committer has not
+// taken, in the order in which they take effect. It is not on disk.
 type queue struct {
 	limits *Limits
-	wake   chan struct{} // there is something to commit
-	hurry  chan struct{} // a caller waits for the commit
+	wake   chan struct{} // has a value if there is something to commit
+	hurry  chan struct{} // has a value if a caller waits for the commit
 
-	// mu guards the fields below. A goroutine that waits on room releases it.
+	// mu guards the fields below. A goroutine that waits on room releases mu meanwhile.
 	mu        sync.Mutex
-	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds end
-	ops       []op                               // what was put; nothing is added after last is set
-	journal   rowsBuilder                        // has the completions in ops, without those of applied groups
+	room      sync.Cond                          // signalled when ops may be within their bounds, or when the bounds end
+	ops       []op                               // the operations; nothing is added after last is set
+	journal   rowsBuilder                        // encodes the completions in ops, without those of applied groups
 	bytes     int                                // size of the completions in ops
 	links     int                                // number of links in these completions
-	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
-	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that was put and is not committed
-	payloads  map[string]*Payload                // the first of each key that was put and is not merged
-	own       bool                               // something other than an applied group was put since Open
+	hungry    map[frontier.Site]bool             // sites of which everything was read; the next commit merges what is pending for them
+	snapshots map[frontier.Site]*robots.Snapshot // for each site the last snapshot that was submitted and is not committed
+	payloads  map[string]*Payload                // for each key the first payload that was submitted and is not merged
+	own       bool                               // something other than an applied group was submitted since Open
 	hasty     bool                               // Hasten was called: the bounds are not applied
-	last      bool                               // the last group is being committed: nothing more is accepted
+	last      bool                               // the last group is being committed, so nothing more is accepted
 	err       error                              // the error that ended commits; set once
 }
 
@@ -54,7 +54,7 @@ func (q *queue) init(l *Limits) {
 	q.room.L = &q.mu
 }
 
-// nudge sends a signal to the committer, unless the channel already holds one.
+// nudge sends a signal on c, unless c already holds one.
 func nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -62,7 +62,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// enqueue waits for room, and adds an op to the queue. The caller must not hold a lock.
+// enqueue waits until the queue has room, and adds o. The caller must not hold a lock.
 func (db *DB) enqueue(o op) error {
 	q := &db.queue
 	q.mu.Lock()
@@ -98,12 +98,12 @@ func (db *DB) enqueue(o op) error {
 	return nil
 }
 
-// ErrNotAlone is returned by Apply if something other than an applied group was put since
+// ErrNotAlone is returned by Apply if something other than an applied group was submitted since
 // Open.
 var ErrNotAlone = errors.New("storage: a group can only be applied before anything is put")
 
-// count adds the size of an op to bytes and links, or the op to snapshots or payloads. The
-// caller holds mu.
+// count adds the size of o to q.bytes and q.links, if o is a completion. If o is a snapshot or
+// a payload, count adds o to q.snapshots or q.payloads. The caller holds q.mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
@@ -116,8 +116,8 @@ func (q *queue) count(o *op) {
 	}
 }
 
-// keepPayload adds a payload, unless there is already one with the key. The caller holds mu,
-// or no other goroutine uses q.
+// keepPayload adds a payload to q.payloads, unless there is already a payload with the key. The
+// caller holds q.mu, or no other goroutine uses q.
 func (q *queue) keepPayload(key string, p *Payload) {
 	if q.payloads[key] == nil {
 		q.payloads[key] = p
@@ -129,7 +129,7 @@ func (q *queue) full() bool {
 	return len(q.ops) >= q.limits.Queue || q.links >= q.limits.QueueLinks || q.bytes >= q.limits.QueueBytes
 }
 
-// starve makes the next commit merge what is pending for a site.
+// starve makes the next commit merge what is pending for a site in the journal.
 func (q *queue) starve(site frontier.Site) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,15 +143,16 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// A batch is what the committer takes from the queue at once. If an op makes a site hungry,
-// the site is in the batch that has the op, or in a later one.
+// A batch is what the committer takes from the queue at once. If an op makes a site hungry
+// (queue.hungry), the site is in the batch that has the op, or in a later batch.
 type batch struct {
 	ops    []op
-	rows   [][]byte // with the completions in ops, without those of applied groups
+	rows   [][]byte // rows with the completions in ops, without those of applied groups
 	hungry map[frontier.Site]bool
 }
 
-// take empties the queue and returns what it held. The queue then uses the memory of room.
+// take empties the queue and returns what it held. The queue uses the memory of room after
+// that.
 func (q *queue) take(last bool, room batch) batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,9 +194,9 @@ func (q *queue) failed() error {
 	return q.err
 }
 
-// Hasten tells the DB that the run is ending: submitting no longer blocks, and the next
-// commit, or Close, stores what was submitted. After Hasten the Bounds are not applied, so
-// only the callers limit how much is in memory.
+// Hasten tells the DB that the run is ending: calls that submit something no longer wait, and
+// the next commit, or Close, stores what was submitted. After Hasten the Bounds are not
+// applied, so only the callers limit how much is in memory.
 func (db *DB) Hasten() {
 	db.queue.mu.Lock()
 	defer db.queue.mu.Unlock()

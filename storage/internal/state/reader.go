@@ -9,9 +9,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Reader reads the state of a crawl that is not running, including what its journal holds.
-// It changes nothing. Any number of processes may read at once. Until Close, no process can
-// run the crawl. The methods of a Reader are safe for concurrent use, except Close; after
+// A Reader reads the state of a crawl that is not running, including what its journal holds. It
+// changes nothing. Any number of processes may have Readers at once. Until Close, no process
+// can run the crawl. The methods of a Reader are safe for concurrent use, except Close; after
 // Close they return ErrClosed.
 type Reader struct{ db *DB }
 
@@ -47,17 +47,17 @@ func (r *Reader) Close() error {
 	return r.db.file.close()
 }
 
-// Begun returns what the next Open would find.
+// Begun returns what an Open at this time would find.
 func (r *Reader) Begun() Begun { return r.db.Begun() }
 
-// Marks returns the marks of the files that grow, as of the last commit.
+// Marks returns the marks of the files to which a run appends, as of the last commit.
 func (r *Reader) Marks() Marks { return r.db.book.marks }
 
 // Position is like DB.Position.
 func (r *Reader) Position() uint64 { return r.db.Position() }
 
 // Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
-// returns it. f must not call a method of Reader.
+// returns this error. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }
 
 // Common calls f for every clock that several sites share, as Sites does.
@@ -119,8 +119,8 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	}
 }
 
-// nextSnapshot returns the first snapshot of a site whose key is greater than after, and its
-// key. It returns nil if there is none.
+// nextSnapshot returns the first snapshot of a site whose key is greater than after, and the
+// key of this snapshot. It returns nil if there is no such snapshot.
 func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snapshot, []byte, error) {
 	prefix := lastPutKey(site)
 	c := tx.Bucket(bucketSnapshots).Cursor()
@@ -130,7 +130,7 @@ func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snaps
 			key, value = c.Next()
 		}
 	}
-	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // this row names the one that was put last
+	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // this row names the snapshot that was put last, and has none itself
 		key, value = c.Next()
 	}
 	if !bytes.HasPrefix(key, prefix) {

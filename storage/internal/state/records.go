@@ -10,12 +10,12 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A siteRecord is the stored record of a site.
+// A siteRecord is the row of a site in bucketStates.
 type siteRecord struct {
 	Site    frontier.Site
 	Clocks  frontier.Clocks
 	Given   frontier.Fate
-	Merged  uint64 // the rows of the journal up to this number are merged for this site
+	Merged  uint64 // rows of the journal up to this number are merged for this site
 	Entries uint32 // how many numbers were assigned to entries
 	Queued  int    // number of entries that have not ended: Ready + Waiting
 	Ready   int    // number of entries with kindReady
@@ -25,7 +25,7 @@ type siteRecord struct {
 	Spent   frontier.Spent
 }
 
-// append appends the record: site, Merged, Entries, Ready, Waiting, Again, Head, Spent
+// append appends the encoded record: site, Merged, Entries, Ready, Waiting, Again, Head, Spent
 // (pages, bytes, time), Clocks, Given.
 func (r *siteRecord) append(b []byte) []byte {
 	b = appendString(b, string(r.Site))
@@ -35,7 +35,7 @@ func (r *siteRecord) append(b []byte) []byte {
 	return appendFate(appendClocks(appendSpent(b, r.Spent), &r.Clocks), &r.Given)
 }
 
-// value returns the record after room for the checksum. It uses the memory of b.
+// value returns the encoded record after room for the checksum. It uses the memory of b.
 func (r *siteRecord) value(b []byte) []byte { return r.append(b[:checksumSize]) }
 
 func (r *siteRecord) decode(key, value []byte) error {
@@ -57,7 +57,7 @@ func (r *siteRecord) decode(key, value []byte) error {
 	return nil
 }
 
-// decodeOf decodes the record of a site and checks its name.
+// decodeOf decodes the record of a site, and checks that the record has the name of the site.
 func (r *siteRecord) decodeOf(site frontier.Site, n siteNum, value []byte) error {
 	if err := r.decode(n.key(), value); err != nil {
 		return err
@@ -78,8 +78,9 @@ func (d *decoder) spent() frontier.Spent {
 	return frontier.Spent{Pages: int(d.uvarint()), Bytes: int64(d.uvarint()), Time: time.Duration(d.uvarint())}
 }
 
-// clockCodes are the clocks by number. New clocks are added at the end, because files have
-// the numbers. A clock that is not in the list is encoded as 0 and a string.
+// clockCodes are the clocks by their number in files. New clocks must be added at the end,
+// because existing files have the numbers. A clock that is not in the list is encoded as 0 and
+// a string.
 var clockCodes = [...]frontier.Clock{
 	1: frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock,
 	frontier.AdaptiveClock, frontier.RetryAfterClock, frontier.BackOffClock, frontier.RobotsClock,
@@ -108,7 +109,7 @@ func (d *decoder) clock() frontier.Clock {
 	return clockCodes[code]
 }
 
-// Flags say which parts of the clocks follow.
+// Flags in encoded clocks, which say which parts follow.
 const (
 	hasGap = 1 << iota
 	hasTrouble
@@ -117,9 +118,9 @@ const (
 	hasClocks
 )
 
-// appendClocks appends flags, Due, By, Ended, TTFB, LastTTFB, Good; with hasGap: Gap, GapBy;
-// with hasTrouble: Strikes, Refusals, Failures; with hasRetryAfter: RetryAfter. Clocks that
-// were never set are encoded as one zero byte.
+// appendClocks appends flags, Due, By, Ended, TTFB, LastTTFB, Good. With hasGap follow Gap and
+// GapBy; with hasTrouble Strikes, Refusals and Failures; with hasRetryAfter RetryAfter. Clocks
+// that were never set are encoded as one zero byte.
 func appendClocks(b []byte, c *frontier.Clocks) []byte {
 	if *c == (frontier.Clocks{}) {
 		return append(b, 0)
@@ -176,23 +177,23 @@ func (d *decoder) clocks() (c frontier.Clocks) {
 	return c
 }
 
-// Flags say which parts of a fate follow.
+// Flags in an encoded fate, which say which parts follow.
 const (
 	hasStatus = 1 << iota
 	hasDetail
-	hasSHA1   // the digest is encoded as 20 bytes
-	hasDigest // the digest is encoded as a string
+	hasSHA1   // a digest follows as 20 bytes
+	hasDigest // a digest follows as a string
 	hasRules
 	hasUntil
 	hasTime
-	hasAnswer // only in the journal; for rows of ended entries see places.go
+	hasAnswer // used only in the journal; for rows of ended entries see places.go
 )
 
 const sha1Prefix = "sha1:"
 
-// appendFate appends a fate: its code; if that is not Undecided, flags and the parts that are
-// set: Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, and the file and
-// the offset of Answer.
+// appendFate appends a fate: its code, and, if the code is not Undecided, flags and the parts
+// that are set: Status, Detail, Digest (20 bytes, or a string), Rules, Until, Time, and the
+// file and the offset of Answer.
 func appendFate(b []byte, f *frontier.Fate) []byte {
 	b = append(b, byte(f.Code))
 	if f.Code == frontier.Undecided {
@@ -287,7 +288,7 @@ func (d *decoder) fate() (f frontier.Fate) {
 	return f
 }
 
-// Flags say which parts of an entry follow, and its properties.
+// Flags in an encoded entry. They say which parts follow, and which properties the entry has.
 const (
 	hasVia  = 1 << iota // Via is a URL of another site
 	hasNear             // Via is a URL of the same site
@@ -346,8 +347,8 @@ func appendEntry(b []byte, e *frontier.Entry, tries int) []byte {
 	return b
 }
 
-// appendNear appends the target near: the length of the prefix that it shares with target,
-// and its rest after that prefix.
+// appendNear appends the target near in a short form: the length of the beginning that near has
+// in common with target, and the rest of near.
 func appendNear(b []byte, target, near string) []byte {
 	same := 0
 	for same < len(near) && same < len(target) && near[same] == target[same] {
@@ -356,7 +357,8 @@ func appendNear(b []byte, target, near string) []byte {
 	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
 }
 
-// near reads the result of appendNear. It returns the shared prefix of target, and the rest.
+// near reads what appendNear has written. It returns the part in common with target, and the
+// rest.
 func (d *decoder) near(target []byte) (same, rest []byte) {
 	n := d.uvarint()
 	rest = d.lengthed()
@@ -367,8 +369,8 @@ func (d *decoder) near(target []byte) (same, rest []byte) {
 	return target[:n], rest
 }
 
-// entry reads an entry of a site, without its number. Hops and Via of the result share the
-// memory of one string.
+// entry reads an encoded entry of a site, without the entry's number. Hops and Via of the
+// result share the memory of one string.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()
@@ -412,7 +414,7 @@ func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	return e, err
 }
 
-// skipEntry skips an encoded entry.
+// skipEntry reads an encoded entry without using it.
 func (d *decoder) skipEntry() {
 	d.uvarint()
 	d.uvarint()
@@ -453,7 +455,7 @@ func (d *decoder) visits() *frontier.Visits {
 	return v
 }
 
-// visited appends the encoded entry raw to b, with Visits replaced by v, and 0 tries.
+// visited appends the encoded entry raw to b, with Visits replaced by v, and with Tries 0.
 func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, error) {
 	d := decoder{b: raw}
 	e, err := d.entry(site)
@@ -461,7 +463,7 @@ func visited(b, raw []byte, site frontier.Site, v *frontier.Visits) ([]byte, err
 	return appendEntry(b, &e, 0), err
 }
 
-// entryRank returns the rank of an encoded entry.
+// entryRank returns the rank in an encoded entry.
 func entryRank(raw []byte) uint8 {
 	d := decoder{b: raw}
 	d.uvarint()
@@ -469,14 +471,14 @@ func entryRank(raw []byte) uint8 {
 	return d.byte()
 }
 
-// waitsAgain reports whether an encoded waiting entry is to be fetched again
+// waitsAgain reports whether raw, the encoded entry of a waiting row, waits to be fetched again
 // (frontier.Entry.Again).
 func waitsAgain(raw []byte) bool {
 	d := decoder{b: raw}
 	return d.uvarint() == 0 && wasVisited(raw)
 }
 
-// wasVisited reports whether an encoded entry has visits.
+// wasVisited reports whether an encoded entry has Visits.
 func wasVisited(raw []byte) bool {
 	d := decoder{b: raw}
 	d.uvarint()
@@ -485,14 +487,14 @@ func wasVisited(raw []byte) bool {
 	return d.byte()&hasVisits != 0
 }
 
-// retried appends the encoded entry raw to b, with another number of tries. If byGet is set,
-// it also sets isByGet, because the server has refused HEAD.
+// retried appends the encoded entry raw to b, with Tries replaced by tries. If byGet is set, it
+// also sets isByGet, because the server has refused HEAD.
 func retried(b, raw []byte, tries int, byGet bool) []byte {
 	d := decoder{b: raw}
 	d.uvarint()
 	b = append(binary.AppendUvarint(b, uint64(tries)), d.b...)
-	d.uvarint() // the depth
-	d.byte()    // the rank
+	d.uvarint() // skip the depth
+	d.byte()    // skip the rank
 	if byGet && len(d.b) > 0 {
 		b[len(b)-len(d.b)] |= isByGet
 	}

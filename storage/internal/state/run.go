@@ -19,7 +19,7 @@ const RunFile = "run.json"
 type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
-	Control string    `json:"control,omitempty"` // path of its control socket, if that is not in the directory of the crawl
+	Control string    `json:"control,omitempty"` // path of its control socket, if the socket is not in the directory of the crawl
 	Full    bool      `json:"full,omitempty"`    // the process has ended because the disk was full: see DiskFull
 }
 
@@ -42,8 +42,8 @@ func ReadRun(dir string) (*Run, error) {
 	return run, nil
 }
 
-// NameControl stores the path of the control socket of the process that holds the crawl in
-// dir. Only that process may call it.
+// NameControl stores the path of the control socket in the run.json of the crawl in dir. Only
+// the process that holds the crawl may call it.
 func NameControl(dir, path string) error {
 	run, err := ReadRun(dir)
 	if err != nil {
@@ -69,8 +69,8 @@ func Holder(dir string) (run *Run, ok bool) {
 }
 
 // noteFull writes to run.json that this process ends because the disk is full. The file grows
-// by a few bytes, in place: even a full disk usually has room for them. If not, the run will
-// be reported as killed.
+// only by a few bytes, in place, for which even a full disk usually has room. If there is no
+// room, the run will be reported as killed.
 func noteFull(dir string) {
 	run, err := ReadRun(dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func noteFull(dir string) {
 		return
 	}
 	defer f.Close()
-	f.Write(append(raw, '\n')) // longer than the old contents
+	f.Write(append(raw, '\n')) // the new text is longer, so it covers the old one
 }
 
 func writeRun(dir string, r Run, d disk.Disk) error {

@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// schemaVersion is the layout of the buckets below. Layouts from oldestLayout on can be read,
-// too: what an old layout cannot express has the meaning that it had in that layout. A run
-// that continues a crawl of an old layout changes it to schemaVersion.
+// schemaVersion is the layout of the buckets below. Files with layouts from oldestLayout on can
+// be read, too. For what an old layout cannot say, the meaning is what it was in that layout. A
+// run that continues a crawl of an old layout changes the file to schemaVersion.
 const (
 	oldestLayout  = 10
 	schemaVersion = 10
@@ -106,13 +106,14 @@ type siteNum uint32
 
 func (n siteNum) key() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// prefix returns the prefix of the keys of all rows of one kind of the site.
+// prefix returns the beginning of the keys of all rows of one kind of the site in
+// bucketEntries.
 func (n siteNum) prefix(kind byte) []byte {
 	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 24), uint32(n)), kind)
 }
 
-// seenKey returns the key of a block of fingerprints. Fingerprints identify the URLs of a
-// site: with a million URLs, the probability that any two have the same fingerprint is 3e-8.
+// seenKey returns the key of a block of fingerprints. A fingerprint identifies a URL of a site:
+// with a million URLs, the probability that any two have the same fingerprint is 3e-8.
 func seenKey(n siteNum, fp uint64) []byte {
 	return binary.BigEndian.AppendUint64(n.prefix(kindSeen), fp)
 }
@@ -133,7 +134,7 @@ func endedKey(n siteNum, num uint32) []byte {
 	return binary.BigEndian.AppendUint32(n.prefix(kindEnded), num)
 }
 
-// These functions return parts of the keys above.
+// These functions return parts of keys in bucketEntries.
 func keySite(key []byte) siteNum  { return siteNum(binary.BigEndian.Uint32(key)) }
 func readyRank(k []byte) uint8    { return k[5] }
 func waitingDue(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[5:])) }
@@ -150,15 +151,17 @@ func snapshotKey(site frontier.Site, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(lastPutKey(site), uint64(t.UnixNano()))
 }
 
-// lastPutKey returns the prefix of all keys of a site's snapshots.
+// lastPutKey returns the key that names the snapshot of a site that was put last. It is also
+// the prefix of all keys of the site's snapshots.
 func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
 
-// fingerprint returns the fingerprint of an entry's key (frontier.Entry.Key).
+// fingerprint returns the hash of an entry's key (frontier.Entry.Key) that identifies the
+// entry.
 func fingerprint(key string, seed uint64) uint64 {
-	return max(1, xxh3.HashStringSeed(key, seed)) // 0 is no fingerprint
+	return max(1, xxh3.HashStringSeed(key, seed)) // never 0, because 0 means that there is no fingerprint
 }
 
-// encode returns JSON after room for the checksum.
+// encode returns v as JSON, after room for the checksum.
 func encode(v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -8,18 +8,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// mayBeNew returns the links of a completion that may be new: those that neither the cache
-// nor the state file has. Nine of ten links are known, and need not be written to the journal
-// and merged. mayBeNew runs on the goroutines of the submitters in parallel, so it takes work
-// from the committer, which is a single goroutine. The result is valid until the draft is
-// reused.
+// mayBeNew returns the links of a completion that may be new: those that neither the cache nor
+// the state file has. Nine of ten links are known, and need not be written to the journal and
+// merged. mayBeNew runs on the goroutines of the submitters in parallel, so that the committer,
+// which is a single goroutine, has less work. The result is valid until the draft is reused.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	all := draft.news[:0]
 	for i := range c.Links {
 		all = append(all, finger{fingerprint(c.Links[i].Key(), db.seed), int32(i)})
 	}
 	draft.news = all
-	// A separate loop lets the processor load several cache lines at once.
+	// A loop of its own, so that the processor loads several lines of its cache at once.
 	news := all[:0]
 	for _, f := range all {
 		if !db.cache.known(f.fp) {
@@ -36,12 +35,12 @@ func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 		return err
 	})
 	if err != nil {
-		return news // the commit will get the same error
+		return news // ignore the error, because the commit will get the same error
 	}
 	return left
 }
 
-// sift returns those links of news that the state file does not have. It changes news.
+// sift returns those of news that the state file does not have. It changes the slice news.
 func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
 	rows := tx.Bucket(bucketEntries).Cursor()
 	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
@@ -89,8 +88,8 @@ func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err e
 	return n, err
 }
 
-// noteSeen adds the links in all that are not in left to the cache: those that the state file
-// has. left must be in the order of all; noteSeen sets the fingerprints in left.
+// noteSeen adds links to the cache: those of all that are not in left, because the state file
+// has them. left must be in the order of all. noteSeen sets the fingerprints in left.
 func (db *DB) noteSeen(all, left []finger) {
 	k := 0
 	for _, f := range all {

@@ -15,19 +15,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// maxRulesBody is the length of the longest robots.txt that is stored and read, in bytes. It
-// is many times the limit for fetching, and limits the memory needed to read damaged data.
+// maxRulesBody is the length of the longest robots.txt that is stored and read, in bytes. It is
+// many times the limit of fetching. It limits the memory that reading damaged data needs.
 const maxRulesBody = 16 << 20
 
 // A snapshotRecord is the stored form of a snapshot. The body is stored separately, once for
 // all snapshots with the same body. Snapshot.Copy is stored as another snapshot of the site.
 type snapshotRecord struct {
 	Snapshot robots.Snapshot
-	Body     []byte    `json:",omitempty"` // key in bucketBodies
-	Copy     time.Time `json:",omitzero"`  // when Snapshot.Copy was fetched
+	Body     []byte    `json:",omitempty"` // key of the body in bucketBodies
+	Copy     time.Time `json:",omitzero"`  // when the snapshot in Snapshot.Copy was fetched
 }
 
-// Snapshot implements fetch.Snapshots. It returns the last snapshot that was put.
+// Snapshot implements fetch.Snapshots. It returns the last snapshot of the site that was put.
 func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	db.queue.mu.Lock()
 	s := db.queue.snapshots[site]
@@ -55,7 +55,7 @@ func (db *DB) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return s, err
 }
 
-// newestSnapshot returns the key of the snapshot with the latest time, or nil.
+// newestSnapshot returns the key of the snapshot of a site with the latest time, or nil.
 func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
 	last := c.Prev
 	if key, _ := c.Seek(append([]byte(site), 1)); key == nil {
@@ -67,7 +67,7 @@ func newestSnapshot(c *bbolt.Cursor, site frontier.Site) []byte {
 	return nil
 }
 
-// PutSnapshot implements fetch.Snapshots. All snapshots of a crawl are kept.
+// PutSnapshot implements fetch.Snapshots. The crawl keeps all snapshots, not only the last one.
 func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	if len(s.Body) > maxRulesBody {
 		return fmt.Errorf("robots.txt of %s: it is longer than %d bytes", site, maxRulesBody)
@@ -75,10 +75,10 @@ func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: site})
 }
 
-// License implements fetch.Snapshots. It returns the last snapshot that was put.
+// License implements fetch.Snapshots. It returns the last snapshot of u that was put.
 func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.Snapshot(licenseAt(u)) }
 
-// PutLicense implements fetch.Snapshots. All snapshots of a crawl are kept.
+// PutLicense implements fetch.Snapshots. The crawl keeps all snapshots, not only the last one.
 func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	if len(s.Body) > maxRulesBody {
 		return fmt.Errorf("license %s: it is longer than %d bytes", u, maxRulesBody)
@@ -86,8 +86,9 @@ func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return db.enqueue(op{snapshot: s, site: licenseAt(u)})
 }
 
-// licenseAt returns the key under which a license document is stored in place of a site: its
-// URL, which differs from the name of every site because it has a path.
+// licenseAt returns the key under which a license document is stored, where other snapshots
+// have a site: the document's URL, which differs from the name of every site because it has a
+// path.
 func licenseAt(u frontier.URL) frontier.Site { return frontier.Site(u.Key()) }
 
 func isLicense(of frontier.Site) bool {
@@ -95,7 +96,7 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf returns the name of the document of a snapshot, for error messages.
+// copyOf returns what error messages call the document in a snapshot of the site or URL of.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)
@@ -104,7 +105,7 @@ func copyOf(of frontier.Site) string {
 }
 
 // putSnapshot adds the last snapshot of a site. If the time of the snapshot is not the latest,
-// because the clock once ran ahead, it also stores that time under lastPutKey.
+// because the wall clock was once ahead, it also stores that time under lastPutKey.
 func putSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	if err := addSnapshot(tx, site, s); err != nil {
 		return err
@@ -152,7 +153,7 @@ func addSnapshot(tx *bbolt.Tx, site frontier.Site, s *robots.Snapshot) error {
 	return put(snapshots, snapshotKey(site, s.Fetched), raw)
 }
 
-// gunzips are unused gzip readers. They are reused because they are large.
+// gunzips are gzip readers for reuse. They are reused because they need much memory.
 var gunzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func getSnapshot(tx *bbolt.Tx, site frontier.Site, key, raw []byte) (*robots.Snapshot, error) {

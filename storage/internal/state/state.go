@@ -22,18 +22,18 @@ const File = "state.db"
 
 // Options of a DB. The zero value is what most callers want.
 type Options struct {
-	Gather time.Duration // how long a group waits for more work; 0: 20 ms, negative: not at all
+	Gather time.Duration // how long a commit waits for more work; 0: 20 ms, negative: not at all
 	Bounds Bounds        // how much may wait for a commit
 
-	// SyncDelay is added to each sync of the state file, to measure the effect of a slower
-	// disk.
+	// SyncDelay is a pause that is added to each sync of the state file, to measure the effect
+	// of a slower disk.
 	SyncDelay time.Duration
 
 	Disk disk.Disk
-	Seed uint64 // of the fingerprints of a new crawl; 0: random
+	Seed uint64 // of the hash function for the fingerprints of a new crawl; 0: random
 	Log  Log    // called with each group before it is committed; nil: no log
 
-	// New is called if Open finds a state without buckets. If it returns an error, Open
+	// New is called if Open finds a state file without buckets. If New returns an error, Open
 	// returns that error.
 	New func() error
 
@@ -41,9 +41,9 @@ type Options struct {
 	Fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
-// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
-// more time.
+// Bounds limit how much may wait for a commit. When a bound is reached, a call that submits
+// something waits. 0 means a default that is large enough for full speed. With smaller bounds a
+// crawl needs less memory and more time.
 type Bounds struct {
 	Queue int // number of operations
 	Links int // number of links in these operations
@@ -53,25 +53,25 @@ type Bounds struct {
 // Outputs are the files that are committed together with the state. The committer calls
 // Flush and Finish; DB.Close calls Close after the committer has ended.
 type Outputs interface {
-	// Flush writes and syncs all files, up to the marks that it returns. These are the marks
-	// at one moment.
+	// Flush writes and syncs all files, at least up to the marks that it returns. These are the
+	// marks of all files as of one moment.
 	Flush() (Moment, error)
 
 	// Finish is called with the names in Moment.Full after their marks were committed.
 	Finish(names []string) error
 
-	// Close finishes the files after the last commit. It returns the marks that the state
-	// stores.
+	// Close finishes the files after the last commit. It returns the marks that the state will
+	// store.
 	Close(End) (Last, error)
 }
 
 // A Moment describes the outputs at one moment.
 type Moment struct {
-	Marks Marks    // of the files that the run writes
-	Full  []string // names of the files in Marks that do not grow any more
+	Marks Marks    // marks of the files that the run writes
+	Full  []string // names of those files in Marks that do not grow any more
 }
 
-// End says how the commits of a run have ended.
+// End says how a run's commits have ended.
 type End struct {
 	Committed Marks
 	Unknown   bool // the last commit failed, but may be on disk: do not truncate the files
@@ -86,10 +86,12 @@ type Last struct {
 
 // Begun is what Open found.
 type Begun struct {
-	First     bool       // the state was created
-	Unclean   bool       // the last process that held the crawl did not close it
-	Restarted time.Time  // when the crawl was last opened after an unclean end; zero if it never was
-	Committed time.Time  // time of the last commit, by the clock at that time; if it is later than now, that clock was wrong
+	First     bool      // the state was created
+	Unclean   bool      // the last process that held the crawl did not close it
+	Restarted time.Time // when the crawl was last opened after a run that did not close it; zero if every run has closed it
+	// Committed is the time of the last commit, by the wall clock at that time. If it is later
+	// than now, that clock was wrong.
+	Committed time.Time
 	Index     IndexMarks // of the last index
 }
 
@@ -115,7 +117,7 @@ type DB struct {
 	// Set by Open, then constant.
 	opts   Options
 	limits Limits
-	seed   uint64 // of the fingerprints
+	seed   uint64 // seed of the fingerprints
 	begun  Begun
 
 	file    file
@@ -124,7 +126,7 @@ type DB struct {
 	growths frontier.Growths
 	outputs Outputs // set by Begin
 	closing chan struct{}
-	ended   chan struct{} // closed by the committer when it ends: then book may be read without merging
+	ended   chan struct{} // closed by the committer when it ends; after that book may be read without merging
 
 	merging   sync.Mutex
 	reading   sync.RWMutex
@@ -175,7 +177,7 @@ func (db *DB) open() error {
 	return db.file.bolt.View(db.read)
 }
 
-// read loads the file. It writes nothing.
+// read loads what the DB must know of the file. It writes nothing.
 func (db *DB) read(tx *bbolt.Tx) error {
 	if key, _ := tx.Cursor().First(); key == nil {
 		return db.first()
@@ -189,7 +191,7 @@ func (db *DB) read(tx *bbolt.Tx) error {
 	return db.replay(tx)
 }
 
-// first sets the fields of a DB whose state Begin will create.
+// first sets the fields of a DB for which Begin will create a new state.
 func (db *DB) first() error {
 	if db.opts.New != nil {
 		if err := db.opts.New(); err != nil {
@@ -218,7 +220,7 @@ func (db *DB) create(tx *bbolt.Tx) error {
 		putCommit(meta, lastCommit{at: db.begun.Committed}))
 }
 
-// load reads bucketMeta.
+// load reads the values in bucketMeta.
 func (db *DB) load(tx *bbolt.Tx) (err error) {
 	if db.seed, err = checkBuckets(tx, db.file.path()); err != nil {
 		return err
@@ -245,7 +247,7 @@ func (db *DB) load(tx *bbolt.Tx) (err error) {
 	return nil
 }
 
-// replay reads the journals: what they hold is pending again.
+// replay reads the journals into memory, so that their contents are pending again.
 func (db *DB) replay(tx *bbolt.Tx) error {
 	p := db.book.pending
 	var err error
@@ -263,7 +265,7 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err := db.loadPayloads(tx); err != nil {
 		return err
 	}
-	p.groups = nil // no caller waits for these groups any more
+	p.groups = nil // no caller waits any more until these groups settle
 	v := db.newView(tx)
 	for _, s := range p.sites {
 		n, r, err := v.site(s.name)
@@ -278,9 +280,9 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	return nil
 }
 
-// withhold marks the entries of a site as out that have ended although this DB has not read
-// them: they ended in an earlier run, or in an applied group. Entries that are themselves
-// pending links need no mark, because Read cannot return them yet.
+// withhold marks those entries of a site as out that have ended although this DB has not read
+// them: they ended in an earlier run, or in an applied group. So Read does not return them.
+// Entries that are themselves pending links need no mark, because Read cannot return them yet.
 func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
 	if n == 0 || s.unnamed == 0 {
 		return nil
@@ -304,13 +306,14 @@ func (db *DB) Begun() Begun { return db.begun }
 // commit changes them: before Begin, after Close, and by the methods of Outputs.
 func (db *DB) Marks() Marks { return maps.Clone(db.book.marks) }
 
-// Begin records that this process holds the crawl, and the marks of its outputs. After that
-// a kill or a power cut is detected as an unclean end. Then Begin starts the committer.
+// Begin records that this process holds the crawl, and the marks of its outputs. If the process
+// is killed after that, or the power fails, the next Open finds that the crawl was not closed.
+// Then Begin starts the committer.
 func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.outputs = outputs
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
 	err := db.file.guarded(true, func() error {
-		// run.json first: if the state says that the crawl is open, run.json exists.
+		// Write run.json first, so that it exists if the state says that the crawl is open.
 		run := Run{PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Millisecond)}
 		if err := errors.Join(writeRun(db.file.dir, run, db.opts.Disk), db.opts.Disk.SyncDir(db.file.dir)); err != nil {
 			return err
@@ -326,13 +329,13 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	if err != nil {
 		return err
 	}
-	// The committer. It ends when Close closes db.closing.
+	// This is the committer. It ends when Close closes db.closing.
 	go db.commit()
 	return nil
 }
 
-// hold records that a process holds the crawl, and creates the buckets of a new state, in
-// one transaction. So after a kill the file has both, or neither.
+// hold records that a process holds the crawl, and creates the buckets of a new state, in one
+// transaction. So after a kill the file has both changes, or neither.
 func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if db.begun.First {
 		if err := db.create(tx); err != nil {
@@ -343,7 +346,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 		return err
 	}
-	if db.begun.Unclean { // stored now, because this run may end before its first request
+	if db.begun.Unclean { // stored now, because this run may end before its first commit
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err
 		}
@@ -351,7 +354,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	return errors.Join(keepOutputs(tx, growing, finished), putJSON(meta, keyOpen, true))
 }
 
-// keepOutputs writes the marks of the outputs: those that grow, and the finished ones.
+// keepOutputs writes the marks of the outputs: growing are those to which a run appends.
 func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 	for name, m := range finished {
 		if err := putFinished(tx, name, m); err != nil {
@@ -391,7 +394,7 @@ func (db *DB) Close() error {
 	return db.opts.Disk.SyncDir(dir)
 }
 
-// release stores the final marks, and records that no process holds the crawl.
+// release stores the marks in last, and records that no process holds the crawl.
 func (db *DB) release(last Last) error {
 	db.book.marks = last.Growing
 	return db.file.guarded(true, func() error {

@@ -26,19 +26,19 @@ const (
 )
 
 // A tree checks the pages of a state file, before bbolt opens a file that may be damaged. bbolt
-// does not check them: if a page refers to itself, or beyond the end of the file, bbolt reads
-// forever, or ends the process.
+// does not check the pages: if a page refers to itself, or beyond the end of the file, bbolt
+// reads forever, or ends the process.
 type tree struct {
 	file   io.ReaderAt
-	size   int64    // of a page, in bytes
+	size   int64    // size of a page, in bytes
 	pages  uint64   // number of pages of the file
-	seen   []uint64 // one bit for each page, set when a reference to it was found
+	seen   []uint64 // one bit for each page, which is set when a reference to the page is found
 	todo   []branchEnd
 	leaves bool // check the leaves of the buckets, too
 }
 
-// A branchEnd is a page to which a branch refers. Its keys must be at least low and less than
-// high.
+// A branchEnd is a page to which a branch page refers. The keys of this page must be at least
+// low and less than high.
 type branchEnd struct {
 	page      uint64
 	low, high []byte // nil: no limit
@@ -55,8 +55,8 @@ func (e *treeError) Error() string { return fmt.Sprintf("page %d: %v", e.page, e
 
 func (e *treeError) Unwrap() error { return e.err }
 
-// checkTree checks all pages of the state file at path, also the leaves. It is called after
-// preflight.
+// checkTree checks all pages of the state file at path, also the leaves. It must be called
+// after preflight.
 func checkTree(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -76,9 +76,9 @@ func newTree(f io.ReaderAt, h head) *tree {
 	return &tree{file: f, size: int64(h.pageSize), pages: h.pages, seen: make([]uint64, h.pages/64+1)}
 }
 
-// walk checks the pages that h refers to.
+// walk checks the pages to which the meta page h refers, directly or through other pages.
 func (t *tree) walk(h head) error {
-	t.seen[0] = 3 // the meta pages
+	t.seen[0] = 3 // the two meta pages
 	if h.freelist != noFreelist {
 		if err := t.freelist(h.freelist); err != nil {
 			return err
@@ -99,8 +99,8 @@ func (t *tree) walk(h head) error {
 	return nil
 }
 
-// use records a reference to a page. It returns an error if the page does not exist, or was
-// referred to before.
+// use records a reference to page n. It returns an error if the page does not exist, or if an
+// earlier reference to it was found.
 func (t *tree) use(n uint64) error {
 	if n >= t.pages {
 		return fmt.Errorf("there are %d", t.pages)
@@ -112,8 +112,8 @@ func (t *tree) use(n uint64) error {
 	return nil
 }
 
-// head reads the header of a page. pages is the number of its pages, including continuation
-// pages.
+// head reads the header of page n. pages is the number of pages that it has, including its
+// continuation pages.
 func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	if n >= t.pages {
 		return 0, 0, fmt.Errorf("there are %d", t.pages)
@@ -132,12 +132,12 @@ func (t *tree) head(n uint64) (flags uint16, pages uint64, err error) {
 	return binary.NativeEndian.Uint16(h[8:]), more + 1, nil
 }
 
-// mostOfPage returns the largest size of a page with its continuation, in bytes. It is far more
-// than any record takes, or the list of all page numbers.
+// mostOfPage returns the largest size of a page with its continuation pages, in bytes. It is
+// far more than any row of the state needs, and more than the list of all free pages needs.
 func (t *tree) mostOfPage() uint64 { return max(256<<20, 16*t.pages) }
 
-// page reads a page with its continuation pages. It returns an error if one of these pages was
-// referred to before.
+// page reads page n with its continuation pages. It returns an error if an earlier reference to
+// one of these pages was found.
 func (t *tree) page(n uint64) ([]byte, error) {
 	_, pages, err := t.head(n)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *tree) freelist(n uint64) error {
 	return nil
 }
 
-// elements checks a page, or the inline page of a small bucket.
+// elements checks the elements of a page, or those of a small bucket that is within a page.
 func (t *tree) elements(b []byte, is branchEnd) error {
 	flags, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if flags != branchPage && flags != leafPage || flags == branchPage && count == 0 {
@@ -222,8 +222,8 @@ func (t *tree) elements(b []byte, is branchEnd) error {
 	return t.follow(below)
 }
 
-// follow adds the pages to which a branch refers to todo. All are branches, or all leaves. If
-// they are leaves that need not be checked, follow only records the references.
+// follow adds the pages to which a branch refers to t.todo. All are branches, or all are
+// leaves. If they are leaves that need not be checked, follow only records the references.
 func (t *tree) follow(below []branchEnd) error {
 	if len(below) == 0 {
 		return nil
@@ -248,7 +248,8 @@ func (t *tree) follow(below []branchEnd) error {
 
 var errUnsorted = errors.New("its keys are not in order")
 
-// bucket checks a bucket: it adds its root to todo, or checks its inline page.
+// bucket checks a bucket. It adds the root page of the bucket to t.todo, or checks the elements
+// if the bucket is within a page.
 func (t *tree) bucket(value []byte) error {
 	if len(value) < 16 {
 		return errors.New("a bucket is too short")

@@ -10,8 +10,9 @@ import (
 // valuePrefix is the prefix of the keys of values in bucketMeta.
 const valuePrefix = "put "
 
-// Put stores a value of the crawl under key, as JSON. It takes effect in the order of calls:
-// after everything that was submitted before, and before everything submitted later.
+// Put stores a value of the crawl under key, as JSON. Changes take effect in the order of
+// calls: Put after everything that was submitted earlier, and before everything that is
+// submitted later.
 func (db *DB) Put(key string, value any) error {
 	raw, err := encode(value)
 	if err != nil {
@@ -24,14 +25,15 @@ func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: key, value: raw})
 }
 
-// Each calls f for every key that was Put and committed and begins with prefix. The argument
-// of f is the part of the key after prefix. If f returns an error, Each stops and returns it.
+// Each calls f for every key that was Put and committed and begins with prefix. The parameter
+// rest of f is the part of the key after prefix. If f returns an error, Each stops and returns
+// it.
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.file.view(func(tx *bbolt.Tx) error {
 		p := []byte(valuePrefix + prefix)
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
-			return nil // a state that Begin will create
+			return nil // without buckets: a state that Begin will create
 		}
 		c := meta.Cursor()
 		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
@@ -43,8 +45,8 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 	})
 }
 
-// Get reads the value that was Put under key and committed into value. If there is none, ok
-// is false.
+// Get reads the value that was Put under key and committed into value. If there is no such
+// value, ok is false.
 func (db *DB) Get(key string, value any) (ok bool, err error) {
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)

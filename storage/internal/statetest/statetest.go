@@ -10,7 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Settle waits until n submits are acknowledged and returns the sites that grew.
+// Settle waits until n calls of Submit are acknowledged. It returns the sites that have new
+// entries.
 func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
 	t.Helper()
 	sites := map[frontier.Site]frontier.SiteState{}
@@ -36,14 +37,15 @@ func Crash(t testing.TB, dir string) string {
 		if err == nil {
 			return to
 		}
-		// The committer may finish a WARC file, and rename it, while the copy is made.
+		// While the copy is made, the committer may finish a WARC file and rename it. Then copy
+		// again.
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Entry returns a seed.
+// Entry returns an entry for the URL raw, as a seed has it.
 func Entry(t testing.TB, raw string) frontier.Entry {
 	t.Helper()
 	u, err := frontier.ParseURL(raw)
