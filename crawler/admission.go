@@ -9,7 +9,7 @@ import (
 // An admission decides whether a URL that was found enters the crawl: by the scope, the
 // depth, the filters, the opt-out list, and the settings of its site.
 type admission struct {
-	opts  *Options // checked; constant
+	opts  *Options // validated; never changed
 	sites *sites
 }
 

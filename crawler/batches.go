@@ -203,7 +203,7 @@ type batch[T any] struct {
 	rows   []T      // empty: there are no more rows
 	pages  []parsed // the pages that are marked as fetched after rows are taken
 	failed error    // an error of parse
-	ran    bool     // the run has ended by itself, with err
+	ran    bool     // the run ended before its first visit, with err
 	err    error
 }
 

@@ -54,7 +54,7 @@ type carrier struct {
 	now       time.Time
 	copies    int
 	submitted int
-	err       error // of db
+	err       error // error of db, the new crawl
 }
 
 // errCarrier ends reading if the new crawl cannot be written.

@@ -16,8 +16,8 @@ type asked struct {
 	Revisits bool      // some run had Options.Revisit: the queue has URLs that wait to be fetched again
 	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
 
-	Processes []Process        // of the runs of the crawl, including this one
-	Builds    map[string]Build // of the programs of these runs, by Build.Digest
+	Processes []Process        // processes of the runs of the crawl, including this run
+	Builds    map[string]Build // the programs of these runs, by Build.Digest
 	Forgotten int              // number of earlier runs that are not in Processes
 }
 
@@ -26,7 +26,7 @@ type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
 	Changes  []Change // settings that differ from those of the last run
 	Rescan   bool     // this run continues a rescan of the archive (Options.Rescan) that an earlier run began and did not end
-	Requeued int      // number of URLs that were put aside by a narrower scope and are queued again
+	Requeued int      // number of URLs that an earlier run dropped from the queue because of a narrower scope, and that are queued again
 	Orders   []Order  // calls of Slow and Exclude in earlier runs that still apply
 	Carried  int      // number of sites whose robots.txt was copied from Options.Previous, if the crawl is new
 }

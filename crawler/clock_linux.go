@@ -22,7 +22,7 @@ func machineClock() (source string, synchronised *bool) {
 	if raw, err := os.ReadFile(clockSource); err == nil {
 		source = strings.TrimSpace(string(raw))
 	}
-	var t syscall.Timex // modes 0: only read
+	var t syscall.Timex // Modes is 0: Adjtimex changes nothing
 	if state, err := syscall.Adjtimex(&t); err == nil {
 		right := state != timeError && t.Status&unsynced == 0
 		synchronised = &right

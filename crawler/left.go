@@ -9,16 +9,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A queue iterates over entries that have not ended.
+// A queue iterates over the entries of a site that are still queued.
 type queue interface {
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// Left iterates over the URLs that entered the crawl and have not ended, site by site, with the
-// reason why each is not fetched; URLs that wait to be fetched again are not included. It holds
-// a few hundred URLs in memory. While the crawl runs, a URL that Left yields may have been
-// fetched already. After a run that was cancelled, or failed, the URLs found last may be
-// missing.
+// Left iterates over the URLs that are still queued, site by site, with the reason why each is
+// not fetched; URLs that wait to be fetched again are not included. It holds a few hundred URLs
+// in memory. While the crawl runs, a URL that Left yields may have been fetched already. After
+// a run that was cancelled, or failed, the URLs found last may be missing.
 //
 // If the crawl's directory cannot be read, the last pair has the error, one of those that Run
 // returns.
@@ -73,7 +72,7 @@ func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, 
 				return true, err
 			}
 			if e.Again() {
-				continue // it was fetched before
+				continue // the URL was fetched before, and waits to be fetched again
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via

@@ -18,9 +18,9 @@ import (
 // Limits limit what a run may use, and how long it waits: initially those of Options. Allow
 // changes them.
 type Limits struct {
-	Pages    int           // of the whole crawl; 0: no limit
-	Bytes    int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
-	Time     time.Duration // from the start of Run; 0: no limit
+	Pages    int           // maximum number of pages of the whole crawl; 0: no limit
+	Bytes    int64         // maximum bytes of answers of the whole crawl, as they come over the wire; 0: no limit
+	Time     time.Duration // time from the start of Run after which the run is stopped; 0: no limit
 	Rate     float64       // requests per second, all sites together; 0: no limit
 	Patience time.Duration // the run ends if no URL may be requested within this time; 0: 2 min, -1: at once, frontier.Forever: when no URL waits any more
 
@@ -141,18 +141,18 @@ func tooLate(err error) error {
 	return err
 }
 
-// Limits returns the limits in force.
+// Limits returns the limits that apply now.
 func (c *Crawler) Limits() Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limits
 }
 
-// Allow changes the limits. It calls change with the limits in force, and no other change
-// happens meanwhile; the function must not call methods of c. Allow may be called at any
-// time, from any goroutine, also from a Handler. The new limits apply from the next visit
-// on: a limit below what the crawl has used already ends the run. They apply to this run
-// only: the next run begins with the limits of its Options.
+// Allow changes the limits. It calls change with the limits that apply now, and no other change
+// happens meanwhile; the function must not call methods of c. Allow may be called at any time,
+// from any goroutine, also from a Handler. The new limits apply from the next visit on: a limit
+// below what the crawl has used already ends the run. They apply to this run only: the next run
+// begins with the limits of its Options.
 //
 // If the error is nil, the old limits can no longer end the run. If the run has ended already,
 // the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
@@ -181,9 +181,9 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 // allowed are the limits of a run, and its timers. Crawler.mu guards it.
 type allowed struct {
 	limits   Limits
-	began    time.Time   // zero before Run
+	began    time.Time   // start of the run; zero before Run
 	timer    *time.Timer // calls timeUp; nil before Run
-	breakOff *time.Timer // nil until the time is up
+	breakOff *time.Timer // cancels running requests timeGrace later; nil until the time is up
 }
 
 // arm sets the timer of the run to the time that is left, if Run was called.

@@ -55,7 +55,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
-	if p.Entry.Head { // it was requested with HEAD and has no body
+	if p.Entry.Head { // the page was requested with HEAD, so its body is empty
 		links = nil
 	}
 	for i := range links {
@@ -121,7 +121,7 @@ func (s *sorting) addFollowed() {
 func (s *sorting) follows(l *extract.Link) bool {
 	o := &s.job.opts
 	switch {
-	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page
+	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page, such as an image
 		return o.Requisites && s.page.shows()
 	case l.Hop == frontier.HopManifest:
 		return o.Sitemaps != SitemapsNone

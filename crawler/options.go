@@ -30,7 +30,7 @@ type Options struct {
 	Identity Identity
 
 	Seeds []string // URLs to start from, each with an optional tag after a tab
-	Scope Scope    // which URLs belong to the crawl; nil: SameHost()
+	Scope Scope    // decides which URLs belong to the crawl; nil: SameHost()
 	Dir   string   // directory of the crawl; empty: in memory
 
 	Follow // which links are followed
@@ -58,9 +58,9 @@ type Options struct {
 	// Revisit decides when a page is fetched again. With a policy the crawl does not end by
 	// itself. URLs that failed or were refused are also requested again, and so are sitemaps;
 	// URLs that are out of scope now or opted out are not. A page counts once for limits. A
-	// later run without Revisit fetches once more the pages that are already due, and then no
-	// page again. Next is called by visits, several at once; a panic ends the crawl without
-	// loss. nil: each page is fetched once.
+	// later run without Revisit fetches once more the pages whose time to be fetched again has
+	// come, and then no page again. Next is called by visits, several at once; a panic ends the
+	// crawl without loss. nil: each page is fetched once.
 	Revisit revisit.Policy
 
 	proxyName string   // the text from which Setting.Set made Proxy
@@ -72,7 +72,7 @@ type Options struct {
 // Follow says which links are followed, and which URLs count as equal. The zero value
 // follows all links in scope that owners do not ask crawlers to ignore.
 type Follow struct {
-	Include, Exclude *regexp.Regexp // which URLs in scope are followed; nil: all, none
+	Include, Exclude *regexp.Regexp // Include decides which URLs in scope are followed, nil: all; Exclude which of these are not, nil: none
 
 	Depth          int      // maximum number of links from a seed; 0: no limit
 	Requisites     bool     // also fetch requisites: the images, scripts, style sheets and frames of pages, even out of scope, up to 4 hops from the page
@@ -111,12 +111,12 @@ type Follow struct {
 	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
 }
 
-// Budget limits what a crawl may use. Requisites do not count as pages, and are still
-// fetched.
+// Budget limits what a crawl may use. Requisites (images, scripts and other resources of pages)
+// do not count as pages, and are still fetched.
 type Budget struct {
 	Limit        int           // maximum number of pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
-	MaxTime      time.Duration // after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
+	MaxTime      time.Duration // time after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
@@ -147,13 +147,13 @@ type Robots struct {
 type Wire struct {
 	MaxSize      int64             // bytes of a decoded body; the rest is cut; 0: 16 MiB
 	BodyBudget   int64             // bytes of memory for the bodies of all visits together; other bodies are in temporary files in Dir; 0: 24 MiB
-	Timeout      time.Duration     // for each phase of a request; 0: 30 s
+	Timeout      time.Duration     // maximum time of each phase of a request; 0: 30 s
 	AllowPrivate bool              // connect to private and loopback addresses, too
 	ConnectTo    []fetch.ConnectTo // addresses to connect to instead of those of some hosts
 	Network      fetch.Network     // makes the connections; nil: the network of this machine
 	Proxy        fetch.ProxyFunc   // chooses the proxy of a request; nil: no proxy, and the environment is ignored. With a proxy all sites get at least the pause of sites at public addresses
 	Header       http.Header       // further fields of every request; fetch.ParseHeader says which are refused
-	RootCAs      *x509.CertPool    // to verify servers with; nil: the system's
+	RootCAs      *x509.CertPool    // certificates to verify servers with; nil: those of the system
 }
 
 // Keep says what is written to Options.Dir.

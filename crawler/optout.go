@@ -17,8 +17,8 @@ import (
 // value is empty.
 type OptOutList struct {
 	entries  []OptOutEntry
-	hosts    map[string]optOutLine          // by name
-	prefixes map[frontier.Site][]optOutPath // by site
+	hosts    map[string]optOutLine          // lines with a host, by host name
+	prefixes map[frontier.Site][]optOutPath // lines with a URL, by the site of the URL
 }
 
 // An optOutLine is a line of an OptOutList: its host or URL, and the text by which messages
@@ -34,7 +34,7 @@ type optOutPath struct {
 type OptOutEntry struct {
 	Place   string // host, or URL in the form of frontier.URL.String
 	Comment string // the text after the # of the line
-	Line    int    // from 1
+	Line    int    // number of the line, from 1
 }
 
 // Entries returns the lines that name a place, in order.

@@ -53,7 +53,7 @@ const keyOrder = "order "
 // ordered are the orders of a run. Crawler.mu guards it, except kept.
 type ordered struct {
 	paused  bool
-	orders  []Order // of this run, the oldest first
+	orders  []Order // orders of this run, the oldest first
 	unheard []Order // the orders of this run that were given before the frontier was open
 	kept    []Order // orders of earlier runs that still apply; set by open only
 }

@@ -29,8 +29,8 @@ type Page struct {
 	Truncated  string            // why Body is incomplete, as Exchange.Truncated; empty if it is complete
 	Type       string            // media type, lower case, without parameters
 	Location   frontier.URL      // target of a redirect, or zero
-	Directives robots.Directives // of X-Robots-Tag and meta elements
-	Verdict    robots.Verdict    // of robots.txt, with the rule that allows the page, if there is one
+	Directives robots.Directives // robots directives of X-Robots-Tag fields and meta elements
+	Verdict    robots.Verdict    // verdict of robots.txt, with the rule that allows the page, if there is one
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool

@@ -28,7 +28,7 @@ type remembered struct {
 	comparing chan struct{}
 
 	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
-	logged bool            // the log says that a capture cannot be read
+	logged bool            // a message that an archived answer cannot be read was logged
 	plain  map[string]bool // URLs whose archived answer was unusable: they are requested without a condition
 }
 
@@ -114,7 +114,8 @@ func lastAnswer(v *frontier.Visits) frontier.Place {
 	return v.Last.Answer
 }
 
-// usable reports whether a page can be made from the capture, or compared with it.
+// usable reports whether the capture, an archived answer, can be compared with the page or used
+// in its place.
 func (r *recollection) usable() bool {
 	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
 }
@@ -130,8 +131,9 @@ func (r *recollection) validators() (v fetch.Validators) {
 	return v
 }
 
-// fromFuture reports whether a page has a modification time after it was sent, by the clock
-// of its server: later changes would not be detected (RFC 9110, section 8.8.2.1).
+// fromFuture reports whether the Last-Modified of a page is later than its Date (without a
+// Date: than the request). A conditional request with such a time would not detect later
+// changes (RFC 9110, section 8.8.2.1).
 func fromFuture(c *storage.Capture) bool {
 	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
 	if err != nil {

@@ -39,7 +39,7 @@ type SitePlan struct {
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
-	OptOut  string // as Options.OptOut; empty: it may be requested
+	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
 }
 
 // Least returns the least time in which the robots.txt and the given number of pages of the
@@ -100,7 +100,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 type planner struct {
 	job  *Job
 	at   map[frontier.Site]int // index of a site in plan.Sites
-	plan *Plan                 // each site is written by the visit that has its turn
+	plan *Plan                 // each SitePlan in it is written by the one visit that runs for its site
 }
 
 // asked returns the first seed of the site that is not opted out: robots.txt is requested for

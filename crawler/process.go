@@ -39,7 +39,7 @@ type Process struct {
 type Build struct {
 	Program  string   `json:"program"` // permesso, with its version
 	Main     string   `json:"main,omitempty"`
-	Version  string   `json:"version,omitempty"` // of the main module
+	Version  string   `json:"version,omitempty"` // version of the main module
 	Revision string   `json:"revision,omitempty"`
 	Time     string   `json:"revision_time,omitempty"`
 	Modified bool     `json:"modified"` // the source differs from the revision
@@ -53,7 +53,7 @@ type Build struct {
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
-	Sum     string `json:"sum,omitempty"` // as in go.sum
+	Sum     string `json:"sum,omitempty"` // checksum, as in go.sum
 }
 
 // ThisBuild returns the Build of this program.

@@ -39,9 +39,9 @@ type archivedAnswer struct {
 	exchange *fetch.Exchange
 }
 
-// rescan queues URLs that the pages of the archive link to, that are wanted now, and that
-// were never queued. If the crawl is stopped, it returns early without an error. After a
-// stop or a kill the next run begins the rescan again.
+// rescan queues the URLs that pages in the archive link to, if they were never queued and the
+// crawl does not refuse them now. If the crawl is stopped, it returns early without an error.
+// After a stop or a kill the next run begins the rescan again.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
@@ -228,7 +228,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	return nil
 }
 
-// page queues the wanted links of a page.
+// page queues the links of a page, except those that the crawl refuses.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(new(Page), e, &fetch.Result{Page: x}, c.opts.reading())

@@ -140,8 +140,8 @@ func (j *Job) countSitemap(p *Page) {
 	}
 }
 
-// countFailedSitemap counts e if it is a sitemap that ended with fate without a readable
-// answer.
+// countFailedSitemap counts e as failed if it is a sitemap and fate says that it ended with an
+// error status or without an answer.
 func (j *Job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
 	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
 	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {

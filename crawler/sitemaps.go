@@ -12,8 +12,8 @@ import (
 
 // Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to those that the
 // robots.txt of a site in scope names, on any host, and to those that a sitemap index names on
-// its own host. Sitemaps are requested like pages, under the same robots.txt and the same
-// clocks; they are archived, but do not count as pages for limits, and are not passed to the
+// its own host. Sitemaps are requested like pages, under the same robots.txt and with the same
+// pauses; they are archived, but do not count as pages for limits, and are not passed to the
 // handler. The URLs they list are links, in scope or not. A seed that is a sitemap is a page,
 // and is read.
 type Sitemaps string

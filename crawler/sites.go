@@ -21,10 +21,10 @@ const maxSites = 1 << 14
 // sites caches the results of Options.Site, so that the settings of a site do not change during
 // a visit.
 type sites struct {
-	opts *Options                        // checked; constant
+	opts *Options                        // validated; never changed
 	db   func(frontier.Site) *storage.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
 
-	mu    sync.Mutex // guards known: every link and every visit takes it. It is not held during Options.Site
+	mu    sync.Mutex // guards known, which every link and every visit reads. It is not held while Options.Site runs
 	known map[frontier.Site]*siteAnswer
 }
 
@@ -35,7 +35,7 @@ type siteAnswer struct {
 	logged atomic.Bool // the settings of the site were logged, with their Reason
 }
 
-// usualSite is the answer for sites without settings of their own.
+// usualSite is the siteAnswer for all sites without settings of their own.
 var usualSite = new(siteAnswer)
 
 // any reports whether a site may have settings of its own, now or in an earlier run.

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// SiteSettings are the settings in force for one site: those of the crawl, replaced by the
-// site's own.
+// SiteSettings are the settings that apply to one site: those of the crawl, or those of the
+// site where it has its own.
 type SiteSettings struct {
 	Policy robots.Policy
 	Delay  time.Duration  // least pause between two requests, if the site does not require a longer one; 0: none
@@ -122,7 +122,7 @@ func (s *SiteSettings) Over(spent frontier.Spent) string {
 	return ""
 }
 
-// A keptSite is the stored settings of a site, as of its last request.
+// A keptSite has the stored settings of a site, as they were at the last request to it.
 type keptSite struct {
 	Own    []OwnSetting `json:"own,omitempty"`
 	Reason string       `json:"reason,omitempty"`
@@ -161,7 +161,7 @@ func ReadStoredSites(from Values, o Options) (StoredSites, error) {
 	return s, err
 }
 
-// Of returns the settings in force for a site, at the time of the last request to it. If the
+// Of returns the settings that applied to a site at the time of the last request to it. If the
 // site has no settings of its own, they are those of the last run.
 func (s *StoredSites) Of(site frontier.Site) (SiteSettings, error) {
 	if s.from == nil {

@@ -13,7 +13,7 @@ import (
 // the next visit takes it.
 type slot struct {
 	number int         // number of the slot in crawl.log
-	db     *storage.DB // the storage of the visit: used by the visit only; nil: none
+	db     *storage.DB // the storage of the visit; nil: none
 
 	site  frontier.Site // site of the visit; empty while the slot is free
 	since time.Time
@@ -59,7 +59,7 @@ func (d *slots) leave(one *slot) {
 type scratch struct {
 	found *findings
 	own   Page           // the page of the visit, if it is not passed to the program
-	links []extract.Link // of own
+	links []extract.Link // memory for the links of own
 }
 
 // scratches has scratch values that are not in use. It is a pool, so that the value used last
@@ -79,7 +79,7 @@ func (p *scratch) page(programmed bool) *Page {
 	return &p.own
 }
 
-// clear removes the data of the visit, after its turn was given back.
+// clear removes the data of the visit from p, after the visit has ended.
 func (p *scratch) clear() {
 	p.found.clear()
 	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxScratch {

@@ -32,7 +32,7 @@ type Counts struct {
 	Robots    int                 // requests for robots.txt
 	Fetched   int                 // answers for URLs other than robots.txt; a URL that is fetched again (Options.Revisit) counts again
 	Pages     int                 // part of Fetched: pages with a 2xx status, without requisites (images, scripts ...) and sitemaps
-	Bytes     int64               // of bodies, as they came over the wire
+	Bytes     int64               // bytes of bodies, as they came over the wire
 	Status    map[int]int         // answers by HTTP status, including those for robots.txt and those in Errors that have a status
 	Errors    map[string]int      // requests without an answer, or with an incomplete one, by the stage that failed
 	Retries   int                 // pages queued for another try
@@ -130,8 +130,8 @@ type Summary struct {
 	Sites   int                   // sites that got a request, or have queued URLs
 	Waiting []frontier.SiteStatus // sites with URLs to fetch, or to fetch again, in the order of their next requests
 	Left    map[frontier.Code]int // URLs that are queued, by reason; Crawler.Left lists them
-	// NextAgain is when the first URL that will be fetched again is due
-	// (frontier.Stats.Again); zero if none is known.
+	// NextAgain is the earliest time at which a URL will be fetched again (see
+	// frontier.Stats.Again); zero if there is no such URL.
 	NextAgain time.Time
 	Repeats   []Repeat // bodies that many pages have, those with the most pages first
 	Traps     []Trap   // endless spaces of URLs where links were refused, those with the most links first

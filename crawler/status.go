@@ -21,9 +21,9 @@ const (
 	StatePaused   State = "paused"   // Crawler.Pause was called
 	StateStopping State = "stopping" // running visits are finished, no new one begins
 	StateEnded    State = "ended"    // see Status.End
-	StateKilled   State = "killed"   // its last run did not end by itself
-	StateNoRoom   State = "no room"  // its last run ended because the disk was full
-	StateUnknown  State = "unknown"  // its last run ended, and it is not recorded how
+	StateKilled   State = "killed"   // the last run did not end by itself
+	StateNoRoom   State = "no room"  // the last run ended because the disk was full
+	StateUnknown  State = "unknown"  // the last run ended, and it is not recorded how
 
 	// StateNotBegun is the state of a directory whose run ended before its first request:
 	// the next run begins the crawl.
@@ -88,7 +88,7 @@ type StatusCrawl struct {
 	// again. Pages whose owner refuses the purpose of the crawl in the answer are included.
 	BudgetPages int `json:"budget_pages"`
 
-	Bytes  int64 `json:"bytes"` // of bodies, as they came over the wire
+	Bytes  int64 `json:"bytes"` // bytes of bodies, as they came over the wire
 	Done   int   `json:"done"`  // URLs that were fetched, or will not be
 	Queued int   `json:"queued"`
 	Again  int   `json:"again,omitempty"` // URLs that were fetched, and wait to be fetched again (Options.Revisit)

@@ -19,10 +19,10 @@ type StatusSites struct {
 	Spent    int `json:"budget_spent"`
 	Excluded int `json:"excluded"`
 
-	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the other sites wait for
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the sites in Waiting wait for
 
-	Next    *StatusSite `json:"next,omitempty"`    // of the sites in Clocks, the one that may get a request first
-	Last    *StatusSite `json:"last,omitempty"`    // of the sites in Clocks, the one that may get a request last
+	Next    *StatusSite `json:"next,omitempty"`    // of the sites in Waiting, the one that may get a request first
+	Last    *StatusSite `json:"last,omitempty"`    // of the sites in Waiting, the one that may get a request last
 	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
 	Longest *StatusSite `json:"longest,omitempty"` // the site that needs the longest time for its queue, in Seconds: if robots.txt allows all queued URLs, with its pause after each; URLs to fetch again are not included
 	Asking  *StatusSite `json:"asking,omitempty"`  // the site whose running request began first, Seconds ago

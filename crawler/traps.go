@@ -34,7 +34,7 @@ const (
 // space, such as a calendar without end.
 type Trap struct {
 	Site    frontier.Site
-	Pattern string // such as "the path repeats /a/b"
+	Pattern string // the pattern in words, such as "the path repeats /a/b"
 	URLs    int
 }
 

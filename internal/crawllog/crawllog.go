@@ -121,7 +121,7 @@ type Line struct {
 	Via         string
 	Type        string
 	Worker      int
-	Start       time.Time // zero without a request
+	Start       time.Time // start of the request; zero without a request
 	Duration    time.Duration
 	Digest      string
 	Tag         string
@@ -228,7 +228,7 @@ func (l *Line) Annotation(key string) (string, bool) {
 // incomplete line could not be read, and a missing line must not be acknowledged.
 type Writer struct {
 	file    *os.File
-	buffers sync.Pool // of *[]byte, in which lines are encoded
+	buffers sync.Pool // has *[]byte values, in which lines are encoded
 
 	// mu guards the fields below and the end of the file, so that a line is written completely
 	// before the next line begins. Sync does not hold it while it waits for the disk.

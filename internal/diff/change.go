@@ -13,7 +13,7 @@ type stage uint8
 const (
 	absent   stage = iota // unknown
 	waiting               // known, but not requested
-	refused               // not requested or not kept, since the owner refuses it
+	refused               // not requested or not kept, because the owner of the site refuses
 	failing               // no answer, or an error
 	missing               // 404 or 410
 	redirect              // leads elsewhere

@@ -94,5 +94,5 @@ func (c *comparison) seed(sign, url string, n *int64) {
 	}
 }
 
-// mostSeeds is how many seeds are listed.
+// mostSeeds is the maximum length of Seeds.First.
 const mostSeeds = 10

@@ -111,7 +111,7 @@ type Result struct {
 
 	Robots     []Robots `json:"robots"`           // sites whose robots.txt has changed, by name
 	Disallowed int64    `json:"newly_disallowed"` // URLs that robots.txt forbids only now
-	Allowed    int64    `json:"newly_allowed"`    // URLs that it forbade only before
+	Allowed    int64    `json:"newly_allowed"`    // URLs that robots.txt forbade only before
 
 	OtherLines int64 `json:"other_lines"` // lines of both pages.jsonl that cannot be read
 }
@@ -155,7 +155,7 @@ type Site struct {
 
 // A Change is what became of one URL.
 type Change struct {
-	URL    string        `json:"url"` // as the later crawl has it, or else as the earlier one has it
+	URL    string        `json:"url"` // URL in the form of the later crawl or, if that does not know it, of the earlier one
 	Site   frontier.Site `json:"site"`
 	Kind   Kind          `json:"change"`
 	Was    State         `json:"was"`
@@ -169,9 +169,9 @@ type Change struct {
 type State struct {
 	Fate     frontier.Code `json:"fate,omitempty"`
 	Status   int           `json:"status,omitempty"` // HTTP status
-	Digest   string        `json:"digest,omitempty"` // of the body
+	Digest   string        `json:"digest,omitempty"` // digest of the body
 	Location string        `json:"location,omitempty"`
-	Reason   string        `json:"reason,omitempty"` // rule and line, error ...; empty if it was answered
+	Reason   string        `json:"reason,omitempty"` // why there is no answer: rule and line, error ...; empty if there is one
 	Via      string        `json:"via,omitempty"`    // the page on which the URL was found
 	Time     time.Time     `json:"time,omitzero"`    // when the crawl was done with the URL
 }
@@ -189,9 +189,9 @@ const (
 // A Target is the URL to which another one has moved.
 type Target struct {
 	URL      string        `json:"url"`
-	Fate     frontier.Code `json:"fate,omitempty"` // in the later crawl; empty if it is unknown there
+	Fate     frontier.Code `json:"fate,omitempty"` // what became of the target in the later crawl; empty if it is unknown there
 	Status   int           `json:"status,omitempty"`
-	SameBody bool          `json:"same_body"`      // it has the body that the moved URL had
+	SameBody bool          `json:"same_body"`      // the target has the body that the moved URL had
 	Text     TextState     `json:"text,omitempty"` // whether the texts are the same, if the bodies differ
 }
 
@@ -227,8 +227,8 @@ type Outcome string
 const (
 	File        Outcome = "file"        // there is a robots.txt
 	None        Outcome = "none"        // there is no robots.txt: everything is allowed
-	Forbidden   Outcome = "forbidden"   // the server refuses to send it: nothing is allowed
-	Unreachable Outcome = "unreachable" // it could not be fetched: the last copy applies, or nothing is allowed
+	Forbidden   Outcome = "forbidden"   // the server refuses to send robots.txt: nothing is allowed
+	Unreachable Outcome = "unreachable" // robots.txt could not be fetched: the last one that was fetched applies, or nothing is allowed
 )
 
 // An Effect is a URL for which the decision of robots.txt has changed.
@@ -240,8 +240,8 @@ type Effect struct {
 	Allowed    bool          `json:"allowed"`
 	Was        Decision      `json:"was"`
 	Is         Decision      `json:"is"`
-	FateBefore frontier.Code `json:"fate_before,omitempty"` // in the earlier crawl
-	Fate       frontier.Code `json:"fate,omitempty"`        // in the later crawl
+	FateBefore frontier.Code `json:"fate_before,omitempty"` // what became of the URL in the earlier crawl
+	Fate       frontier.Code `json:"fate,omitempty"`        // what became of the URL in the later crawl
 }
 
 // A Decision is what a robots.txt decides about a URL, and by which line.

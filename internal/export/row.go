@@ -27,14 +27,14 @@ const (
 	NotTaken Fate = "not taken"
 )
 
-// A Row is one capture. The tags are the names of the columns in CSV and JSON lines, and the
-// fields are in their order. A pointer is nil if the value is unknown. A string is empty if the
-// value is unknown or empty.
+// A Row is one capture. The JSON tags are the names of the columns in CSV and JSON lines, and
+// the fields are in their order. A pointer is nil if the value is unknown. A string is empty if
+// the value is unknown or empty.
 type Row struct {
 	Snapshot time.Time `json:"snapshot,omitzero"` // when the run of its crawl began, if the crawl is in a series; zero otherwise
 
 	SURT   string    `json:"surt"` // sort key of URL, domain first, as cdxj.SURT makes it
-	URL    string    `json:"url"`  // as requested
+	URL    string    `json:"url"`  // URL as requested
 	Host   string    `json:"host,omitempty"`
 	Domain string    `json:"domain,omitempty"` // registrable domain of Host, or Host if it has none
 	Time   time.Time `json:"time"`             // start of the request, UTC, to the microsecond
@@ -69,7 +69,7 @@ type Row struct {
 	WARCOffset *int64     `json:"warc_offset,omitempty"`
 	WARCLength *int64     `json:"warc_length,omitempty"` // length of the record as stored, in bytes
 
-	// Whether the owner allows a use; nil is unknown.
+	// Whether the owner allows a use of the page; nil means that it is unknown.
 	UseSearch  *bool  `json:"use_search,omitempty"`
 	UseAITrain *bool  `json:"use_ai_train,omitempty"`
 	UseAIInput *bool  `json:"use_ai_input,omitempty"`

@@ -152,7 +152,7 @@ func (f *countedFile) Close() error { return f.file.Close() }
 type Damage struct {
 	File   string // path
 	Line   int    // number of the line of pages.jsonl, from 1; 0 in a WARC file
-	Offset int64  // of the WARC record, in bytes
+	Offset int64  // position of the WARC record in its file, in bytes
 	Err    error
 }
 

@@ -57,7 +57,7 @@ type span struct {
 // A run is a file of sorted records.
 type run struct {
 	file  *os.File
-	size  int64 // in bytes
+	size  int64 // length of the file, in bytes
 	level int   // how many times its records were merged
 }
 

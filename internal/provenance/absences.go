@@ -36,7 +36,7 @@ type Absence struct {
 // A Refusal is a line of absences.jsonl after all Absences: links to URLs of a site that never
 // entered the crawl, for one reason. The names of its fields never change.
 type Refusal struct {
-	Refused  string        `json:"refused"`        // the reason
+	Refused  string        `json:"refused"`        // the reason of the refusal
 	Site     frontier.Site `json:"site,omitempty"` // empty: all sites that are not listed on their own
 	URLs     int64         `json:"urls"`           // number of distinct URLs
 	Examples []string      `json:"examples"`       // the first URLs

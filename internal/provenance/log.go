@@ -110,7 +110,7 @@ func (r *logReader) request(l *crawllog.Line) error {
 		}
 		return nil
 	}
-	kept, isKept := l.Annotation("kept") // with a 304: the type of the archived page
+	kept, isKept := l.Annotation("kept") // of a 304: the media type of the archived page
 	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}

@@ -244,7 +244,7 @@ const (
 
 // Previous is the crawl that this one was compared with.
 type Previous struct {
-	Dir        string `json:"dir"`                         // as given
+	Dir        string `json:"dir"`                         // the directory as the user has given it
 	Provenance string `json:"provenance_sha256,omitempty"` // SHA-256 of its provenance.json; empty if there is none
 }
 

@@ -102,7 +102,7 @@ type writer struct {
 	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
-	staged  []*stagedFile // in the order in which they get their names
+	staged  []*stagedFile // files under temporary names, in the order in which they get their names
 	sheet   Sheet
 
 	newOrder func(temp string) order

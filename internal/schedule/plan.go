@@ -26,7 +26,7 @@ const (
 
 // A Miss is a run that did not happen.
 type Miss struct {
-	Due time.Time // its nominal time
+	Due time.Time // nominal time of the run
 	Why Why
 }
 

@@ -20,8 +20,8 @@ const LockFile = "series.lock"
 // An InUseError says that another process makes a snapshot of the series in Dir.
 type InUseError struct {
 	Dir   string
-	PID   int       // 0 if unknown
-	Since time.Time // zero if unknown
+	PID   int       // process id; 0 if unknown
+	Since time.Time // when the process took the lock; zero if unknown
 }
 
 func (e *InUseError) Error() string {

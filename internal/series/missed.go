@@ -104,7 +104,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	if err != nil {
 		return err
 	}
-	defer f.Close() // after Sync an error of Close does not matter
+	defer f.Close() // the data is synced before, so an error of Close does not matter
 	if err := waitLock(f); err != nil {
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}

@@ -15,7 +15,7 @@ import (
 // It is a flag.Value of flag.FlagSet and of spf13/pflag. Set refuses invalid values; if the
 // setting is a list, Set adds to it. String never returns a secret.
 type Setting struct {
-	Name     string     // as in max-host-pages
+	Name     string     // such as max-host-pages
 	Field    string     // field of crawler.Options; empty if the setting has none
 	Group    Group      // the heading under which the setting is listed
 	Unit     string     // unit of a number

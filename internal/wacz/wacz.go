@@ -43,7 +43,8 @@ const Version = "1.1.1"
 // loads a plain index completely, and a larger one in blocks.
 const PlainIndex = 20_000
 
-// blockLines is how many captures are in a block of a large index, as in other indexers.
+// blockLines is how many captures (archived answers), one on each line, are in a block of a
+// large index. Other programs that write WACZ use the same number.
 const blockLines = 3000
 
 // A Page is a line of pages.jsonl.

@@ -350,7 +350,7 @@ func (p place) before(o place) bool {
 	return cmp.Or(p.snapshot.Compare(o.snapshot), cmp.Compare(p.surt, o.surt), cmp.Compare(p.url, o.url)) < 0
 }
 
-// check reads all rows of a file, and counts them in n.
+// check reads all rows of a file, and checks their order. It counts the rows in n.
 func check[T any](f *parquet.File, n *int64, of func(*T) place) error {
 	in := parquet.NewGenericReader[T](f)
 	defer in.Close()
