@@ -41,7 +41,8 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 }
 
 // changed reports whether a page differs from the page that the last visit got, in its visible
-// text or its status. It returns false if the last visit is too little known to compare.
+// text or its status. It returns false if too little is stored about the last visit to compare
+// the pages.
 func (r *recollection) changed(p *Page) bool {
 	last := &r.visits.Last
 	switch {

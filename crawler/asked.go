@@ -12,7 +12,7 @@ func LastRun(r *storage.Reader) (Identity, map[string]string, error) {
 }
 
 // lastAsked reads the options of the last run. A run stores its options before its first
-// request. If none are stored, no run has come so far, and the error is a
+// request. If none are stored, no run has made a request, and the error is a
 // *storage.NotBegunError.
 func lastAsked(r *storage.Reader, last *asked) error {
 	known, err := r.Get(keyAsked, last)

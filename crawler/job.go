@@ -29,7 +29,7 @@ type Job struct {
 	deps       JobDeps
 	sites      *sites
 	admits     admission
-	memory     *remembered    // what is known of pages that were fetched before
+	memory     *remembered    // looks up what was stored about pages that were fetched before
 	fetcher    *fetch.Fetcher // requires that a site has at most one visit at a time, as turns ensure
 
 	counts      counts       // every visit adds to them
@@ -91,7 +91,7 @@ func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
 		Bodies: fetch.Bodies{
 			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
-			Lend: h == nil, // a handler may keep its page
+			Lend: h == nil, // memory of answers is lent only without a handler, because a handler may keep its page
 		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},

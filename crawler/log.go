@@ -87,8 +87,8 @@ func (j *Job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page)
 	return errors.Join(errs...)
 }
 
-// logGivenUp writes a line for each site that was given up. The line stands for all URLs that
-// are queued for the site.
+// logGivenUp writes a line for each site that was given up after failures. The line stands for
+// all URLs that are queued for the site.
 func (c *Crawler) logGivenUp() error {
 	if c.db == nil {
 		return nil

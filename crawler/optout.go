@@ -12,9 +12,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An OptOutList is a list of places that get no request, not even for robots.txt, by
-// decision of the operator. It is never changed, and safe for concurrent use. The zero
-// value is empty.
+// An OptOutList is a list of hosts and URLs that get no request, not even for robots.txt, by
+// decision of the operator. It is never changed, and safe for concurrent use. The zero value is
+// empty.
 type OptOutList struct {
 	entries  []OptOutEntry
 	hosts    map[string]optOutLine          // lines with a host, by host name

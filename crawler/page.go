@@ -201,7 +201,8 @@ func (p *Page) Links() []extract.Link {
 	return p.html.Links
 }
 
-// navigation counts the links to other documents.
+// navigation returns the number of links that lead to other documents, without redirects and
+// requisites (images, scripts ...).
 func (p *Page) navigation() int {
 	n := 0
 	for i := range p.html.Links {

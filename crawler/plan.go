@@ -186,7 +186,8 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			o.Again = false
 		}
 		if !o.Again {
-			// Do not request the page, nor robots.txt again after an error.
+			// With this outcome, the frontier hands out neither the page nor, after an error,
+			// robots.txt again.
 			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Time: time.Now()}}
 		}
 		res.Release()

@@ -29,8 +29,9 @@ func (r *recent) now() *second {
 	return s
 }
 
-// rate returns the rate of the last seconds, without the current one: over less than
-// rateOver if the run is younger, and zero in its first second.
+// rate returns the rates of the last seconds, without the current second. The period is
+// rateOver or, if the run is younger, the age of the run. In the first second of a run the
+// rates are zero.
 func (r *recent) rate() StatusRate {
 	at := int(time.Since(r.began) / time.Second)
 	over := min(at, len(r.ring)-1)

@@ -33,7 +33,8 @@ const (
 	manyRepeats = 100
 	// maxBodies is the most bodies in each of the two generations of repeats.
 	maxBodies = 4096
-	// maxWarnings is the most warnings of one kind that a crawl logs; all cases are counted.
+	// maxWarnings is the most warnings of one kind that a crawl logs. Further cases are only
+	// counted.
 	maxWarnings = 20
 	// maxUnder is how many bytes of a URL a Repeat shows.
 	maxUnder = 256

@@ -160,8 +160,8 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 	return true
 }
 
-// ownKey returns the key of the page's own URL by the rules that apply now, or "" if there are
-// no rules for equivalent URLs.
+// ownKey returns the key (Entry.Key) that the page's own URL has by the rules for equivalent
+// URLs that apply now, or "" if there are no such rules.
 func (o *Options) ownKey(p *Page) string {
 	if o.Same == nil && p.clean == nil {
 		return ""

@@ -26,7 +26,7 @@ type Explanation struct {
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL     // target of the redirect with which the URL answers
-	SameAs  string           // the URL under which the same body was archived; empty: under the URL itself
+	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
 	SameAt  time.Time        // time of that answer
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
 	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed

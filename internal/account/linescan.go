@@ -45,7 +45,8 @@ func (q quitting) Read(p []byte) (int, error) {
 
 // scanLinesOf is scanLines for a reader. It skips lines longer than longest.
 func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (more bool)) error {
-	// The end of a URL distinguishes it better than its beginning.
+	// Only the end of a long text is searched for first: URLs of a site differ more often in
+	// their ends than in their beginnings.
 	needle := text[max(0, len(text)-scanNeedle):]
 	buf, skip := make([]byte, 0, 2*scanBlock), false // skip is true if buf begins in the middle of a line that is too long
 	for last := false; !last; {

@@ -181,7 +181,7 @@ func (l *Line) Append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendPadded appends n, padded on the left to width.
+// appendPadded appends n, padded on the left with pad to width bytes.
 func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], n, 10)
@@ -337,8 +337,9 @@ func (w *Writer) Size() int64 {
 	return w.size
 }
 
-// Sum returns the arguments of OpenAt: the length of the log in bytes, the CRC-32C of these
-// bytes, and the state of their SHA-256. The state is empty if it is not known.
+// Sum returns the arguments with which OpenAt can continue the log: the length of the log in
+// bytes, the CRC-32C of these bytes, and the state of their SHA-256. The state is empty if it
+// is not known.
 func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

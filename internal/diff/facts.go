@@ -19,7 +19,7 @@ const (
 )
 
 // A fact is what one crawl knows about a URL, from its entry or from its line in pages.jsonl.
-// The JSON names are short since there are many facts.
+// The JSON names are short, because a comparison sorts many facts on disk.
 type fact struct {
 	URL      string        `json:"u"`
 	Fate     frontier.Code `json:"s,omitempty"`

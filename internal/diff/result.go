@@ -138,7 +138,7 @@ type Snapshot struct {
 type Seeds struct {
 	Added   int64    `json:"added"`
 	Removed int64    `json:"removed"`
-	First   []string `json:"first,omitempty"` // some of these seeds, with + or - before each
+	First   []string `json:"first,omitempty"` // some of these seeds: after "+" those of the later crawl only, after "-" those of the earlier one only
 }
 
 // Texts counts the pages with another body by the comparison of their texts.

@@ -236,7 +236,7 @@ func (s Series) checkPlace() error {
 	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}
 	}
-	entries, _ := os.ReadDir(s.Dir) // if it cannot be read, Begin fails
+	entries, _ := os.ReadDir(s.Dir) // if the directory cannot be read, Begin fails later
 	ours, other := false, ""
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), beingMade)
