@@ -9,11 +9,11 @@ import (
 // An admission decides whether a URL that was found enters the crawl: by the scope, the
 // depth, the filters, the opt-out list, and the settings of its site.
 type admission struct {
-	opts  *Options // checked; constant
+	opts  *Options // validated; never changed
 	sites *sites
 }
 
-// unwanted returns why an entry that was found does not enter the frontier; "" if it does.
+// unwanted returns why a URL that was found is not queued, or Undecided if it is.
 func (a *admission) unwanted(e *frontier.Entry) frontier.Code {
 	reason := a.unwantedAnywhere(e)
 	if reason == frontier.Undecided && a.sites.of(e.URL.Site()).Exclude {
@@ -44,7 +44,8 @@ func (a *admission) excluded(e *frontier.Entry) bool {
 	return a.opts.Exclude != nil && a.opts.Exclude.MatchString(e.URL.String())
 }
 
-// narrowed returns why e is not in scope; "" if it is.
+// narrowed returns why e is outside the depth, the filters or the scope of the crawl, or
+// Undecided if it is inside all of them.
 func (a *admission) narrowed(e *frontier.Entry) frontier.Code {
 	o := a.opts
 	switch {
@@ -73,10 +74,11 @@ func (a *admission) narrowed(e *frontier.Entry) frontier.Code {
 	return frontier.Undecided
 }
 
-// A Refusal says why a URL does not enter the crawl. Reason is empty if it may.
+// A Refusal says why a URL does not enter the crawl. Its Code is frontier.Undecided if the URL
+// may enter.
 type Refusal struct {
 	Code   frontier.Code
-	Detail string // the setting, with its value; rel, pattern of a trap, line of the opt-out list ...
+	Detail string // the setting with its value, the pattern of an endless space of URLs, or the line of the opt-out list
 }
 
 func (r Refusal) String() string {
@@ -86,8 +88,8 @@ func (r Refusal) String() string {
 	return r.Code.String() + ": " + r.Detail
 }
 
-// A Filter says whether URLs may enter a crawl, by the settings of its last run. It does
-// not know what only a running crawl knows: how many links were seen, and the results of
+// A Filter says whether URLs may enter a crawl, by the settings of its last run. A Filter has
+// no data that only a running crawl has: the number of links seen so far, and the results of
 // Options.Site. Its methods must not be called concurrently.
 type Filter struct {
 	opts   Options
@@ -96,9 +98,10 @@ type Filter struct {
 	now    time.Time
 }
 
-// NewFilter returns the Filter of a crawl with the stored options; its scope has no roots
-// yet. A scope that is not stored contains all URLs. optOut is as Options.OptOut; nil: no
-// URL is on a list. Dates in URLs are compared with now.
+// NewFilter returns the Filter of a crawl with the stored options; its scope has no roots (the
+// URLs that a scope is built from, see Scope.Admit) yet. A scope that is not stored contains
+// all URLs. optOut is as Options.OptOut; if it is nil, no URL is opted out. Dates in URLs are
+// compared with now.
 func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filter {
 	f := &Filter{opts: s.Options, now: now}
 	_ = f.opts.fill() // a run had these settings: they are valid
@@ -115,11 +118,13 @@ func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filte
 	return f
 }
 
-// Scope returns the scope, which the roots must be added to.
+// Scope returns the scope of the filter. The caller must add the roots of the crawl to it: see
+// EachRoot.
 func (f *Filter) Scope() Scope { return f.opts.Scope }
 
-// Refusal returns why an entry does not enter the crawl. on is the page that it was found
-// on; nil if it is not known. The error is a *PanicError of the scope or of optOut.
+// Refusal returns why the URL of e does not enter the crawl. on is the page on which the URL
+// was found; nil if the page is not known. The error is a *PanicError of the scope or of
+// optOut.
 func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
 	o := &f.opts
 	err = safely("OptOut or Scope", func() {

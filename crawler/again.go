@@ -9,8 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// again sets when an entry will be fetched again after this visit; p is nil if there is no
-// page. It fails with a *PanicError of Options.Revisit.
+// again sets in res when an entry will be fetched again after this visit. p is the page that
+// the visit got, or nil; before is what earlier visits of the URL have stored. It fails with a
+// *PanicError of Options.Revisit.
 func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
@@ -39,8 +40,9 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 	return err
 }
 
-// changed reports whether a page differs from the last visit: in its visible text, or its
-// status. If that is unknown, it returns false.
+// changed reports whether a page differs from the page that the last visit got, in its visible
+// text or its status. It returns false if too little is stored about the last visit to compare
+// the pages.
 func (r *recollection) changed(p *Page) bool {
 	last := &r.visits.Last
 	switch {
@@ -54,8 +56,9 @@ func (r *recollection) changed(p *Page) bool {
 	return p.change == ChangeModified || p.change == ChangeNew
 }
 
-// bodyOf returns the place of the record that has the body of a visit: its own, or that of
-// an earlier visit; zero if neither.
+// bodyOf returns the place of the WARC record that has the body of a visit. It is the record of
+// the visit itself, or that of an earlier visit with the same body; the zero Place if neither
+// is known.
 func (r *recollection) bodyOf(v *storage.Visit) frontier.Place {
 	switch {
 	case v.Answer == nil:

@@ -31,8 +31,8 @@ func (o *Options) archive() *storage.Archive {
 	}
 }
 
-// partOf returns the name of a directory without characters that a field of a record cannot
-// hold.
+// partOf returns the name of a directory without the control characters that a field of a WARC
+// record cannot hold: each is replaced by "_".
 func partOf(dir string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -43,18 +43,19 @@ func partOf(dir string) string {
 }
 
 // store writes the result of a visit: the answers, including those for robots.txt, and the
-// page; p may be nil.
+// page. p is nil if there is no page.
 //
-// db is the storage of the visit, nil for none; before is what is known of e from earlier.
+// db is the storage of the visit; if it is nil, nothing is written. before is what earlier
+// visits of e's URL have stored.
 func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
-	if before.capture != nil { // a page also refers to it, which a program may keep for long
+	if before.capture != nil { // the page also refers to the capture, and the program may keep the page for long
 		defer before.capture.Release()
 	}
 	if db == nil {
 		return nil
 	}
 	var v storage.Visit
-	if !before.plain { // it cannot be read
+	if !before.plain { // otherwise the capture cannot be read
 		v.Before = before.capture
 	}
 	for _, x := range res.Exchanges {
@@ -95,7 +96,8 @@ func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page
 	return err
 }
 
-// archived returns an exchange in the form for the archive.
+// archived returns an exchange, a request with its answer, as the records that the archive
+// writes.
 func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
 	w := &warc.Exchange{
 		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,
@@ -123,11 +125,12 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 	return w
 }
 
-// fieldWanted is the metadata field with the method wanted for an entry: HEAD, also if the
-// request used GET after the server refused HEAD.
+// fieldWanted is the metadata field for an entry that was queued to be requested with HEAD. It
+// has the value HEAD even if the server refused HEAD and the request used GET.
 const fieldWanted = "wantedMethod"
 
-// metadata returns facts that the two messages do not have (WARC 1.1, section 6.6).
+// metadata returns facts that the request and the answer do not contain, as fields of a WARC
+// metadata record (WARC 1.1, section 6.6).
 func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Field {
 	var fields []warc.Field
 	add := func(name, value string) {
@@ -167,8 +170,8 @@ func (p *Page) names() []warc.Field {
 	return fields
 }
 
-// changes returns the comparison of the page with earlier ones, as fields of a WARC
-// metadata record.
+// changes returns how the page differs from its earlier version, as fields of a WARC metadata
+// record.
 func (p *Page) changes() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
@@ -177,7 +180,8 @@ func (p *Page) changes() []warc.Field {
 	return fields
 }
 
-// printable returns s without control characters, which a field cannot hold.
+// printable returns s with its control characters percent-encoded, because a field of a WARC
+// record cannot hold them.
 func printable(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s

@@ -2,17 +2,18 @@ package crawler
 
 import "github.com/permesso-crawler/permesso/storage"
 
-// LastRun returns the identity and the settings of the last run of the crawl in r, by the
-// names of Options.Settings and in the form of Setting.String. It fails with a
-// *storage.NotBegunError if no run has begun.
+// LastRun returns the identity and the settings of the last run of the crawl in r. The map has
+// the name of each setting (see Options.Settings) and its text (see Setting.String). It fails
+// with a *storage.NotBegunError if no run has begun.
 func LastRun(r *storage.Reader) (Identity, map[string]string, error) {
 	var last asked
 	err := lastAsked(r, &last)
 	return last.Identity, last.Settings, err
 }
 
-// lastAsked reads the options of the last run. A run stores them before its first request:
-// if there are none, it ended before that, and the error is a *storage.NotBegunError.
+// lastAsked reads the options of the last run. A run stores its options before its first
+// request. If none are stored, no run has made a request, and the error is a
+// *storage.NotBegunError.
 func lastAsked(r *storage.Reader, last *asked) error {
 	known, err := r.Get(keyAsked, last)
 	if err == nil && !known {

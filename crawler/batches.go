@@ -25,27 +25,27 @@ import (
 //		}
 //	}
 //
-// parse is called as a Handler is: in the visit, several at a time, pages of one site one
-// after the other; a page is valid until parse returns. Rows are kept only if parse returns
-// nil or ErrStop. ErrRetry has the same meaning as for a Handler. Any other error, or a
-// panic, ends the loop with that error; the page has not ended, and the next run fetches it
-// again. The body of the loop runs on the goroutine of the caller. It may call methods of
-// c, such as Add.
+// parse is called as a Handler is: in the visit, several at a time, pages of one site one after
+// the other; a page is valid until parse returns. Rows are kept only if parse returns nil or
+// ErrStop. ErrRetry has the same meaning as for a Handler. Any other error, or a panic, ends
+// the loop with that error; the page is not marked as fetched, and the next run fetches it
+// again. The body of the loop runs on the goroutine of the caller. It may call methods of c,
+// such as Add.
 //
-// With Options.Dir no row is lost: each one is delivered at least once, whenever the
-// process is killed. After a page is parsed, its links are queued and its site continues.
-// But the page ends only when the body has finished with the batch that has its last row.
-// If the process ends earlier, the next run fetches and parses the page again, and delivers
-// all its rows again, so the body must tolerate duplicates. If the body leaves the loop by
-// break, return or a panic, the current batch is not acknowledged, and the crawl stops as
-// after Crawler.Stop; so return err loses nothing.
+// With Options.Dir no row is lost: each one is delivered at least once, whenever the process is
+// killed. After a page is parsed, its links are queued and its site continues. But the page is
+// marked as fetched only when the body has finished with the batch that has its last row. If
+// the process ends earlier, the next run fetches and parses the page again, and delivers all
+// its rows again, so the body must tolerate duplicates. If the body leaves the loop by break,
+// return or a panic, the current batch is not acknowledged, and the crawl stops as after
+// Crawler.Stop. So a body that does "return err" loses no row.
 //
-// A batch may have more rows than there are running visits, and the rows of a page may be
-// in several batches. A batch of less than n rows is delivered when its first row has
-// waited for the given time (0: a second, -1: not at all, frontier.Forever: without limit),
-// when nothing else is left to do, and at the end. While a whole batch waits for the body,
-// visits wait, too. n = 0 means 1. The figures of a run count a page as fetched after
-// parse, whether its rows were delivered or not.
+// A batch may have more rows than there are running visits, and the rows of a page may be in
+// several batches. A batch of less than n rows is delivered when its first row has waited for
+// the given time (0: a second, -1: not at all, frontier.Forever: without limit), when the crawl
+// has nothing else to do, and at the end of the crawl. While a full batch waits for the body,
+// visits wait, too. n = 0 means 1. The figures of a run count a page as fetched after parse,
+// whether its rows were delivered or not.
 //
 // If the crawl ends with an error, the last pair has that error and a nil batch. It is the
 // error that Run returns, such as ErrRan if c was run before. For a negative n or a nil
@@ -91,36 +91,38 @@ func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	}
 }
 
-// A batcher collects parsed pages until the loop takes them. It is a Handler.
+// A batcher collects parsed pages and their rows until the loop over Batches or Pages takes
+// them. It is a Handler.
 type batcher[T any] struct {
 	crawler *Crawler
 	n       int
-	wait    time.Duration // negative: not at all
+	wait    time.Duration // how long the first row of an incomplete batch waits; negative: not at all
 	parse   func(context.Context, *Page) ([]T, error)
 	keep    bool // the body may use the pages; otherwise they are not kept in memory
 
 	// Used by the loop only.
 	left bool  // the body has left the loop: yield must not be called
-	err  error // of pages that could not be ended
+	err  error // errors of pages that could not be marked as fetched
 
 	// mu guards the fields below: visits put rows and the loop takes them. It is not held
 	// while waiting, except for changed, which releases it.
 	mu      sync.Mutex
-	changed sync.Cond     // there is room, or closed is set
+	changed sync.Cond     // signalled when there is room in rows, or closed is set
 	news    chan struct{} // signals the loop, with a buffer of one, that there are rows, or that over is set
 	rows    []T
 	pages   []parsed // pages of the rows, in order
 	failed  error    // error of parse: the loop ends with it
-	over    bool     // no visit adds rows any more
-	closed  bool     // the loop takes no more
+	over    bool     // no visit will add rows any more
+	closed  bool     // the loop takes no more rows
 }
 
-// A parsed page ends when its rows were taken.
+// A parsed is a page that was parsed. It is marked as fetched when the loop has taken all its
+// rows.
 type parsed struct {
-	page *Page // nil: not kept
+	page *Page // nil: the page is not kept in memory
 	turn *frontier.Turn
 	rows int       // number of its rows that the loop has not taken yet
-	came time.Time // when they were parsed
+	came time.Time // when the page was parsed
 }
 
 func newBatcher[T any](c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error)) *batcher[T] {
@@ -129,7 +131,8 @@ func newBatcher[T any](c *Crawler, n int, wait time.Duration, parse func(context
 	return t
 }
 
-// Handle implements Handler: it adds the rows of a page after its turn is back.
+// Handle implements Handler: it adds the rows of a page after the visit has given back its
+// turn, the right to send a request to the site.
 func (t *batcher[T]) Handle(ctx context.Context, p *Page) error {
 	var rows []T
 	var err error
@@ -161,7 +164,7 @@ func (t *batcher[T]) fail(err error) {
 	t.tell()
 }
 
-// put waits for room and adds rows.
+// put waits until there is room for rows, and adds those of the page p.
 func (t *batcher[T]) put(p parsed, rows []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,7 +190,7 @@ func (t *batcher[T]) ended(err error) {
 	}
 }
 
-// tell signals the loop. The caller holds mu.
+// tell wakes up the loop. The caller holds mu.
 func (t *batcher[T]) tell() {
 	select {
 	case t.news <- struct{}{}:
@@ -195,12 +198,12 @@ func (t *batcher[T]) tell() {
 	}
 }
 
-// A batch is the result of next.
+// A batch is the result of batcher.next.
 type batch[T any] struct {
-	rows   []T      // empty: there are no more
-	pages  []parsed // that have ended once rows are taken
-	failed error    // of parse
-	ran    bool     // the run has ended by itself, with err
+	rows   []T      // empty: there are no more rows
+	pages  []parsed // the pages that are marked as fetched after rows are taken
+	failed error    // an error of parse
+	ran    bool     // the run ended before its first visit, with err
 	err    error
 }
 
@@ -216,10 +219,10 @@ func (t *batcher[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	}
 }
 
-// hand runs the crawl and passes its batches to body, until that returns false.
+// hand runs the crawl and passes its batches to body, until body returns false.
 func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
-	// The run. It has ended when hand returns.
+	// The goroutine of the run. It has ended when hand returns.
 	go func() {
 		err := errGoexit
 		defer func() { ran <- err }() // also if a function of the options ends the goroutine
@@ -257,7 +260,8 @@ func (t *batcher[T]) give(rows []T, body func([]T) bool) (more bool) {
 	return body(rows)
 }
 
-// next waits for a batch.
+// next waits for a batch. ran receives the result of the run if the run ends before its first
+// visit.
 func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 	resting := false
 	for {
@@ -266,8 +270,9 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 			coming = t.crawler.frontier.Stats().Held
 		}
 		t.mu.Lock()
-		// With t.wait < 0 an incomplete batch is delivered at once. Otherwise it is when
-		// the crawl rests and every held page has put its rows.
+		// With t.wait < 0 an incomplete batch is delivered at once. Otherwise an incomplete
+		// batch is delivered early if the crawl has nothing else to do and every page that
+		// waits for the loop has put its rows.
 		late := t.wait < 0 || resting && coming <= len(t.pages)
 		rest := time.Duration(frontier.Forever)
 		var idle <-chan struct{}
@@ -293,7 +298,7 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 		case <-timer.C:
 		case <-idle:
 			resting = true
-		case b.err = <-ran: // without a visit
+		case b.err = <-ran: // the run ended before its first visit
 			b.ran = true
 		}
 		timer.Stop()
@@ -322,7 +327,8 @@ func (t *batcher[T]) cut() (rows []T, pages []parsed) {
 	return rows, pages
 }
 
-// take ends pages whose rows were taken.
+// take queues what the pages follow and marks the pages as fetched, after all their rows were
+// taken.
 func (t *batcher[T]) take(pages []parsed) {
 	for _, p := range pages {
 		var links []frontier.Entry
@@ -337,7 +343,7 @@ func (t *batcher[T]) take(pages []parsed) {
 	}
 }
 
-// close releases all visits that wait for the loop.
+// close lets all visits continue that wait for the loop.
 func (t *batcher[T]) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

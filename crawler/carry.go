@@ -8,13 +8,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// carry copies what sites have requested in the previous crawl into a new crawl: the last
-// robots.txt of each site, with its fetch time, and the clocks of sites that rest or had
-// failures. It runs before the crawl stores its options: after a kill in between it runs
-// again, and a resumed run never does it. It returns the number of copied robots.txt.
+// carry copies from the previous crawl into a new one what the sites have asked of crawlers:
+// the last robots.txt of each site, with its fetch time, and the clocks (the time of the last
+// request, and the pause after it) of sites that still must not get a request or had failures.
+// It runs before the crawl stores its options: after a kill in between carry runs again; once
+// the options are stored no run calls it. It returns the number of copied robots.txt files.
 //
-// If the old state is damaged, only these are lost: robots.txt is fetched again. It fails
-// with a *storage.InUseError, a *storage.PurgeError, or an error of the new crawl.
+// If the state of the previous crawl is damaged, carry logs that and copies less: robots.txt is
+// then fetched again. It fails with a *storage.InUseError, a *storage.PurgeError, or an error
+// of the new crawl.
 func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
 		return 0, nil
@@ -46,20 +48,21 @@ func (c *Crawler) notCarried(err error) {
 		"dir", c.opts.Previous, "error", err)
 }
 
-// A carrier writes into a new crawl.
+// A carrier copies data of the previous crawl into a new one.
 type carrier struct {
 	db        *storage.DB
 	now       time.Time
 	copies    int
 	submitted int
-	err       error // of db
+	err       error // error of db, the new crawl
 }
 
 // errCarrier ends reading if the new crawl cannot be written.
 var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 
-// clocks copies the clocks that matter after now: of sites that rest, or have failed
-// lately, and those that several sites share. It returns errors of the previous crawl.
+// clocks copies the clocks that still matter: those of sites that must not get a request yet or
+// have failed lately, and those that several sites share. It returns errors of the previous
+// crawl.
 func (c *carrier) clocks(before *storage.Reader) error {
 	err := before.Sites(func(st frontier.SiteState) error {
 		k := st.Clocks

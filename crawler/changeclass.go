@@ -6,14 +6,14 @@ import "github.com/permesso-crawler/permesso/crawler/extract"
 // or, with Options.Revisit, since the previous visit.
 type ChangeClass string
 
-// The classes. A page has none if there is no previous crawl and pages are not fetched
-// again, if the earlier answer cannot be read or was cut, and if the page is not an answer
-// to GET with a 2xx status. If the body of the previous visit is not archived, only its
-// digest is known: a page with other bytes counts as modified.
+// The classes. A page has no class if there is no previous crawl and pages are not fetched
+// again, if the earlier answer cannot be read or was cut, and if the page is not an answer to
+// GET with a 2xx status. If the body of the previous visit is not archived, only its digest is
+// known: a page with other bytes counts as modified.
 const (
-	ChangeNew         ChangeClass = "new"          // it was not fetched before, or its last answer was not a page
-	ChangeModified    ChangeClass = "modified"     // its visible text differs
-	ChangeSameText    ChangeClass = "same-text"    // its bytes differ, but Page.TextDigest is the same
+	ChangeNew         ChangeClass = "new"          // the page was not fetched before, or the last answer was not a page
+	ChangeModified    ChangeClass = "modified"     // the visible text differs
+	ChangeSameText    ChangeClass = "same-text"    // the bytes differ, but Page.TextDigest is the same
 	ChangeNotModified ChangeClass = "not-modified" // the server says so, or the bytes are the same
 )
 

@@ -13,11 +13,11 @@ type asked struct {
 	Identity Identity
 	Settings map[string]string
 	Began    time.Time // start of the run
-	Revisits bool      // some run has fetched pages again: entries that wait for that are in the queue
+	Revisits bool      // some run had Options.Revisit: the queue has URLs that wait to be fetched again
 	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
 
-	Processes []Process        // of the runs, this one included
-	Builds    map[string]Build // of these runs, by digest
+	Processes []Process        // processes of the runs of the crawl, including this run
+	Builds    map[string]Build // the programs of these runs, by Build.Digest
 	Forgotten int              // number of earlier runs that are not in Processes
 }
 
@@ -25,9 +25,9 @@ type asked struct {
 type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
 	Changes  []Change // settings that differ from those of the last run
-	Rescan   bool     // it continues a rescan of the archive that an earlier run with Options.Rescan did not end
-	Requeued int      // number of URLs that were put aside by a narrower scope and are queued again
-	Orders   []Order  // of earlier runs, that are still in force
+	Rescan   bool     // this run continues a rescan of the archive (Options.Rescan) that an earlier run began and did not end
+	Requeued int      // number of URLs that an earlier run dropped from the queue because of a narrower scope, and that are queued again
+	Orders   []Order  // calls of Slow and Exclude in earlier runs that still apply
 	Carried  int      // number of sites whose robots.txt was copied from Options.Previous, if the crawl is new
 }
 
@@ -35,7 +35,7 @@ type Start struct {
 type Change struct {
 	Setting, Was, Is string
 	Way              setting.Way    // "tighter", "wider" or "other"
-	Effect           setting.Effect // what happens because of it, in words
+	Effect           setting.Effect // how the changed setting takes effect, in words
 }
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
@@ -59,8 +59,8 @@ func (c *Crawler) asked() asked {
 	return a
 }
 
-// changes returns the settings that differ in o. A setting that the last run did not know
-// counts as the default.
+// changes returns the settings that differ in o. For a setting that did not exist yet in the
+// last run, the default is compared.
 func (a asked) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {

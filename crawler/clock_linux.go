@@ -6,7 +6,8 @@ import (
 	"syscall"
 )
 
-// clockSource is the file with the source of Linux's clock.
+// clockSource is the file with the name of the hardware that Linux reads its clock from, such
+// as tsc.
 const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 // Results of adjtimex(2) for a clock that is not synchronised.
@@ -15,13 +16,13 @@ const (
 	unsynced  = 0x40 // STA_UNSYNC, a flag of its status
 )
 
-// machineClock returns the source of the machine's clock, and whether it is synchronised;
-// empty and nil if that cannot be read.
+// machineClock returns the name of the hardware that the machine's clock is read from, or "" if
+// it is unknown, and whether the clock is synchronised, or nil if that is unknown.
 func machineClock() (source string, synchronised *bool) {
 	if raw, err := os.ReadFile(clockSource); err == nil {
 		source = strings.TrimSpace(string(raw))
 	}
-	var t syscall.Timex // modes 0: only read
+	var t syscall.Timex // Modes is 0: Adjtimex changes nothing
 	if state, err := syscall.Adjtimex(&t); err == nil {
 		right := state != timeError && t.Status&unsynced == 0
 		synchronised = &right

@@ -21,12 +21,13 @@ const (
 	keyAsked = "job"   // the options of the last run
 )
 
-// A Crawler is one crawl on one machine: a Job with a frontier, workers and a directory.
-// Run it once.
+// A Crawler is one crawl on one machine: a Job, which fetches single URLs, with a frontier,
+// which decides what is fetched when, and with workers and a directory. Run can be called once
+// only.
 type Crawler struct {
 	opts  Options // checked; never changed
 	seeds []frontier.Entry
-	idle  *Summary // the summary that Idle has computed; nil: Run was not skipped
+	idle  *Summary // the summary that Idle has computed; nil: Idle was not called, or has returned false
 
 	// Set by Run before started is closed; read only after that.
 	started  chan struct{}
@@ -37,8 +38,8 @@ type Crawler struct {
 	revisits bool        // the queue may have entries that wait to be fetched again
 	run      time.Time   // identifies the stored status of this run
 
-	// gate is held for reading while seeds are added, so that the directory is not closed.
-	// It is taken before mu.
+	// gate is held for reading while seeds are added, so that the directory is not closed
+	// meanwhile. It is locked before mu.
 	gate sync.RWMutex
 
 	// mu guards the fields below: the state and the limits of the run, which any goroutine
@@ -46,7 +47,7 @@ type Crawler struct {
 	mu     sync.Mutex
 	queue  queue // the frontier's backlog; nil after it is closed
 	ran    bool
-	early  []frontier.Entry // entries added before seeded; begin takes each
+	early  []frontier.Entry // entries that Add got before seeded was set; begin queues them
 	seeded bool             // the seeds are queued: the frontier may be stopped, and added to
 	stop   bool             // the run stops, or has stopped
 	end    End              // the first reason to end
@@ -89,7 +90,8 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	return seeds, err
 }
 
-// checkReach reports a contact that cannot be reached, if one of the seeds is public.
+// checkReach returns an *OptionError if one of the seeds is on the public Internet and the
+// contact of the identity cannot be reached from there.
 func (o *Options) checkReach(seeds []frontier.Entry) error {
 	if o.Network != nil || len(o.ConnectTo) > 0 || !slices.ContainsFunc(seeds, isPublic) {
 		return nil
@@ -120,11 +122,11 @@ func (c *Crawler) running() bool {
 // ErrRan is returned by a second call of Run.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until nothing is left, nothing falls due within the patience, a limit is
-// reached, or Stop is called. Then it returns nil, even if sites have failed: the summary
-// reports that. Summary says how the run ended, and Left what is not fetched. If ctx ends,
-// running requests are cancelled and Run returns the cause. In every case queued URLs stay
-// queued in Options.Dir.
+// Run crawls until nothing is left, the next URL may not be requested within Options.Patience,
+// a limit is reached, or Stop is called. Then it returns nil, even if sites have failed: the
+// summary reports that. Summary says how the run ended, and Left what is not fetched. If ctx
+// ends, running requests are cancelled and Run returns the cause. In every case queued URLs
+// stay queued in Options.Dir.
 //
 // Any other error ends the crawl: an error of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError
@@ -319,7 +321,8 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	if c.db == nil {
-		// The queue in memory does not keep ended entries.
+		// The queue in memory does not keep the results of visits, so digests of bodies are
+		// needed only for these options.
 		c.visits.digests = o.OnVisit != nil || o.Revisit != nil || o.Previous != ""
 		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
@@ -350,7 +353,8 @@ func (c *Crawler) open(h Handler) error {
 	return errors.Join(err, c.steer())
 }
 
-// close closes what open opened, after the last seeds were added.
+// close closes what open has opened. It first waits for calls of Add that are still storing
+// seeds.
 func (c *Crawler) close() error {
 	c.gate.Lock()
 	defer c.gate.Unlock()
@@ -436,8 +440,8 @@ func (c *Crawler) resume() error {
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
-	// The line is written before the settings are stored. If a kill came in between in the
-	// other order, the next run would find no difference and never write the line.
+	// The line in crawl.log is written before the settings are stored. With the other order, a
+	// kill in between would lose the line: the next run would find no changed setting.
 	if err := c.logStart(start); err != nil {
 		return err
 	}
@@ -447,9 +451,9 @@ func (c *Crawler) resume() error {
 	return c.begun(start)
 }
 
-// widen adds the URLs at which redirects of seeds ended to the scope, and requeues the
-// entries that were put aside as out of scope and are in scope now. It returns their
-// number.
+// widen adds the URLs at which redirects of seeds ended to the scope, and queues the entries
+// again that an earlier run did not fetch because they were out of its scope, and that are in
+// scope now. It returns the number of these entries.
 func (c *Crawler) widen() (requeued int, err error) {
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {

@@ -23,19 +23,18 @@
 //
 // # Reading the source
 //
-// Job.Visit fetches one URL; job.go has its dependencies. Crawler.Run opens a directory and
-// a frontier around a Job and starts the workers. settings.go is the table of the options
-// that have names, values.go and amounts.go their text forms; limits.go has those that may
-// change during a run. scope.go and links.go decide which links are followed, hooks.go
-// calls the program's functions, siteoptions.go has the options of a single site, sites.go
-// looks them up, and sitesbyhost.go makes them from a table; sitemaps.go reads the sitemaps
-// of robots.txt, sitemapcounts.go counts their results, traps.go and repeats.go keep out of
-// endless spaces. page.go is what a Handler gets, newpage.go makes a Page without fetching
-// it, follow.go queues what a Handler follows, and tags.go decides the tag of a page;
-// batches.go is a crawl as a loop; signals.go obeys statements of owners about the use of
-// pages; archive.go and log.go record requests and answers. left.go says why remaining URLs
-// are not fetched, changes.go how a run differs from the one before; and rescan.go reads an
-// archive again.
+// Job.Visit fetches one URL; job.go has its dependencies. Crawler.Run opens a directory and a
+// frontier around a Job and starts the workers. settings.go is the table of the options that
+// have names, values.go and amounts.go their text forms; limits.go has those that may change
+// during a run. scope.go and links.go decide which links are followed, hooks.go calls the
+// program's functions, siteoptions.go has the options of a single site, sites.go looks them up,
+// and sitesbyhost.go makes them from a table; sitemaps.go reads the sitemaps of robots.txt,
+// sitemapcounts.go counts their results, traps.go and repeats.go refuse links into endless
+// spaces of URLs. page.go is what a Handler gets, newpage.go makes a Page without fetching it,
+// follow.go queues what a Handler follows, and tags.go decides the tag of a page; batches.go is
+// a crawl as a loop; signals.go obeys statements of owners about the use of pages; archive.go
+// and log.go record requests and answers. left.go says why remaining URLs are not fetched,
+// changes.go how a run differs from the one before; and rescan.go reads an archive again.
 //
 // stored.go reads the options of the last run of a crawl, and admission.go says which URLs
 // may enter it.

@@ -47,7 +47,7 @@ func (p *Page) follow(u frontier.URL, tag string) {
 	p.tags[u.Key()] = tag
 }
 
-// tagOf returns the tag of a URL that is found on p.
+// tagOf returns the tag of a URL that is found on p. key is the URL's Key.
 func (p *Page) tagOf(key string) string {
 	if tag, ok := p.tags[key]; ok {
 		return tag
@@ -63,8 +63,8 @@ func (p *Page) resolve(ref string) (frontier.URL, error) {
 	return p.URL.Resolve(ref)
 }
 
-// late returns the wanted entries among those that p has followed after its visit. An error
-// is a panic of a function of the options.
+// late returns the entries to queue for the URLs that were followed on p after its visit,
+// without those that the crawl refuses. An error is a panic of a function of the options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, newFindings(), j.onSkip)

@@ -7,10 +7,10 @@ import (
 	"runtime/debug"
 )
 
-// A Handler is called with each page after it is stored: at least once (again after a kill,
-// and after ErrRetry), with pages of one site one after the other, of several sites at the
-// same time. Handlers run in the visit: a slow one slows the crawl down, but pages do not
-// accumulate.
+// A Handler is called with each page after the page is stored. It is called at least once for a
+// page: again after a kill, and after ErrRetry. It gets the pages of one site one after the
+// other, and pages of several sites at the same time. Handlers run in the visit: a slow one
+// slows the crawl down, but pages do not accumulate.
 //
 // An error other than ErrRetry and ErrStop is counted, logged, and passed to
 // Options.OnError; the page stays fetched. A panic is treated the same, as a *PanicError.
@@ -60,7 +60,7 @@ func safely(where string, f func()) (err error) {
 	return nil
 }
 
-// tried is like safely, before there is a crawl: the error is an *OptionError.
+// tried is like safely, for functions that New calls: it returns a panic as an *OptionError.
 func tried(field string, f func()) error {
 	if err := safely(field, f); err != nil {
 		return &OptionError{Field: field, Reason: err.Error(), Err: err}

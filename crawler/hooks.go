@@ -10,31 +10,31 @@ import (
 
 // A Link is a link that is about to be queued, as passed to Options.Links.
 type Link struct {
-	extract.Link // as it was found; its URL is the result of Options.Rewrite
+	extract.Link // the link as the page has it, but its URL is already the result of Options.Rewrite
 
-	// Rank orders the queue of a site: lower ranks are fetched first, equal ranks in the
-	// order in which they were found. The default is the depth, up to 255, so that URLs
-	// near a seed come first; 255 minus a score crawls the best first, 255 minus the depth
-	// goes deep first. Requisites of pages always have frontier.RequisiteRank: they come
-	// with their page. The rank never makes requests to a site more frequent.
+	// Rank orders the queue of a site: lower ranks are fetched first, equal ranks in the order
+	// in which they were found. The default is the depth, up to 255, so that URLs near a seed
+	// come first; 255 minus a score crawls the best first, 255 minus the depth goes deep first.
+	// Requisites (images, scripts and other resources that a page includes) always have
+	// frontier.RequisiteRank, because they are fetched with their page. The rank never makes
+	// requests to a site more frequent.
 	Rank uint8
 
 	// Tag is the tag of the target page; the default is that of the page with the link. See
 	// Tags.
 	Tag string
 
-	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it
-	// exists. The handler gets it without a body; its only link is that of a redirect,
-	// which is also requested with HEAD. If the server refuses the method (405 or 501) the
-	// next turn of the site uses GET; over FTP, which has no HEAD, the file is retrieved.
-	// Robots.txt, pauses and limits apply as for any page. A URL is requested once, as its
-	// first link says: a link that will be followed must never have Head, as a later one
-	// without it has no effect.
+	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it exists.
+	// The handler gets it without a body; its only link is the target of a redirect, which is
+	// also requested with HEAD. If the server refuses the method (405 or 501) the next turn of
+	// the site uses GET; over FTP, which has no HEAD, the file is retrieved. Robots.txt, pauses
+	// and limits apply as for any page. A URL is requested once, as its first link says: a link
+	// that will be followed must never have Head, as a later one without it has no effect.
 	Head bool
 }
 
-// programmed reports whether a function of the options, which may be slow, is called with
-// links of pages.
+// programmed reports whether some function of the options is called with the links of pages.
+// Such a function may be slow.
 func (o *Options) programmed() bool {
 	return o.Links != nil || o.Rewrite != nil || o.OnSkip != nil || !isOurs(o.Scope)
 }
@@ -62,8 +62,8 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds rewrites seeds in place, and sets the pages that they are equivalent to. The
-// error is an *OptionError.
+// rewriteSeeds applies Options.Rewrite to seeds in place, and sets the URLs to which
+// Options.Same says they are equivalent. The error is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
@@ -76,8 +76,8 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	return o.sameSeeds(seeds)
 }
 
-// readAhead returns how many entries of a site are held in memory; ranks do not reorder
-// these.
+// readAhead returns how many entries of a site the frontier reads into memory in advance.
+// Entries found later do not overtake these, even if their rank is lower.
 func (o *Options) readAhead() int {
 	if o.Links != nil {
 		return 1
@@ -91,7 +91,7 @@ var trackers = []string{
 	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
 	"fbclid", "igshid", "igsh", // Meta
 	"msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", // Microsoft, Yandex, X, TikTok, LinkedIn
-	"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id", "oly_anon_id", "oly_enc_id", // letters
+	"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id", "oly_anon_id", "oly_enc_id", // newsletters
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
@@ -147,8 +147,8 @@ func tracks(name string) bool {
 	return false
 }
 
-// isSession returns false for values with a slash, such as 24/05/12/1234567, where sid is
-// the id of a story.
+// isSession reports whether a parameter of a query is a session id. It returns false for values
+// with a slash, such as 24/05/12/1234567, where sid is the id of a story.
 func isSession(name, value string) bool {
 	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
 		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")

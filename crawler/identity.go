@@ -25,7 +25,7 @@ type Identity struct {
 // An OptionError names the option that is not valid, and says how to correct it.
 type OptionError struct {
 	Field  string
-	Site   string // of Options.Site: which site, or key of a table; empty otherwise
+	Site   string // for settings of Options.Site or SitesByHost: the site, or the key of the table; otherwise empty
 	Reason string
 	Err    error // the cause, such as a *frontier.URLError of a seed, or nil
 }
@@ -61,7 +61,7 @@ func (id Identity) Check() error {
 }
 
 // reservedNames are domains that cannot be registered: those of examples and tests (RFC 2606,
-// RFC 6761), and those of names within a network (RFC 6762, RFC 8375).
+// RFC 6761), and those of local networks (RFC 6762, RFC 8375).
 var reservedNames = []string{"test", "example", "invalid", "localhost", "example.com", "example.net", "example.org", "local", "home.arpa", "internal"}
 
 // isReserved reports whether a host has a reserved name or an address that is not public.
@@ -91,8 +91,8 @@ func unreachable(host string) string {
 	return ""
 }
 
-// checkReach reports contacts that cannot be reached, such as those of examples, as an
-// *OptionError.
+// checkReach returns an *OptionError if site owners cannot reach the contact, because its host
+// has a reserved name or a private address.
 func (id Identity) checkReach() error {
 	for _, c := range []struct{ field, contact string }{{"Identity.Contact", id.Contact}, {"Identity.Mail", id.Mail}} {
 		text, ok := contactURL(c.contact)
@@ -130,8 +130,8 @@ func (id Identity) From() string {
 
 const mailto = "mailto:"
 
-// contactURL turns a mail address into a mailto: URL, and refuses characters that would end
-// the comment of the User-Agent.
+// contactURL returns the contact as a URL: mailto: for a mail address. It returns false for a
+// contact with characters that would end the comment of the User-Agent field.
 func contactURL(contact string) (string, bool) {
 	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
 		return "", false

@@ -8,12 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Idle reports whether Run would send no request and only record that it ran. That is so if
-// the last run had the same settings, knew all seeds, and ended because nothing was left.
-// If Idle returns true, Summary returns the Summary that Run would have, and a program may
-// skip Run, so that every file of the crawl stays unchanged. Idle changes nothing, and
-// returns false if something cannot be read: Run reports the error. It must be called
-// before Run.
+// Idle reports whether Run would send no request and only record that it ran. That is so if the
+// last run had the same settings, knew all seeds, and ended because nothing was left. If Idle
+// returns true, Summary returns the Summary that Run would have, and a program may skip Run, so
+// that every file of the crawl stays unchanged. Idle changes nothing, and returns false if a
+// file of the crawl cannot be read: Run will report the error. It must be called before Run.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
 	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {
@@ -50,7 +49,7 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	if aside, err := r.Aside(); err != nil || aside {
 		return s, false
 	}
-	if stored, _, err := ReadStored(r); err != nil || len(stored.Untold) > 0 { // such a setting is not known to be the same
+	if stored, _, err := ReadStored(r); err != nil || len(stored.Untold) > 0 { // Untold settings have no text that could be compared
 		return s, false
 	}
 	s.End = EndDone
@@ -78,8 +77,8 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	return s, true
 }
 
-// asWritten reports whether the files of a crawl exist and have their recorded lengths. A
-// run repairs those that do not.
+// asWritten reports whether the files of a crawl exist and have the lengths that the state
+// records. If it returns false, a run is needed to repair them.
 func asWritten(r *storage.Reader) bool {
 	written, err := r.Written()
 	for name, w := range written {

@@ -20,52 +20,52 @@ type Job struct {
 	// Set by newJob, then constant.
 	opts       Options    // checked
 	listed     bool       // only seeds are in scope
-	bySite     bool       // whether a link is wanted depends on its site only
-	onSkip     func(Skip) // the method skipLink, bound once
+	bySite     bool       // the decision to queue a link depends on the link's site only
+	onSkip     func(Skip) // the method value j.skipLink, made once to save allocations
 	handler    Handler    // nil: none
-	programmed bool       // a program may keep the pages that it gets
-	digests    bool       // fates have the digests of bodies: a hook may read them
-	sumSeed    uint64     // see bodySum
+	programmed bool       // a function of the program gets pages, and may keep them
+	digests    bool       // the fate of each page has the digest of its body, for hooks and for comparison
+	sumSeed    uint64     // secret seed of the hashes of bodySum
 	deps       JobDeps
 	sites      *sites
 	admits     admission
-	memory     *remembered    // what is known of pages that were fetched before
-	fetcher    *fetch.Fetcher // relies on turns: a site has at most one visit at a time
+	memory     *remembered    // looks up what was stored about pages that were fetched before
+	fetcher    *fetch.Fetcher // requires that a site has at most one visit at a time, as turns ensure
 
 	counts      counts       // every visit adds to them
-	repeats     repeats      // of pages that were fetched: every visit with a page adds to it
-	traps       traps        // spaces that links lead into: every visit adds to it
-	listSlots   listSlots    // the sitemaps that are being read: a visit of one waits for room
+	repeats     repeats      // counts equal bodies of pages: every visit with a page adds to it
+	traps       traps        // endless spaces of URLs that links lead into: every visit adds to it
+	listSlots   listSlots    // limits how many sitemaps are read at once: the visit of a sitemap waits for a free slot
 	queuedLists queuedLists  // the sitemaps that were queued: every visit adds those of its robots.txt
 	sitemaps    sitemapTally // the figures of sitemaps: every visit of one adds to them
-	unreadUse   atomic.Int64 // number of documents about use that could not be read
-	slots       slots        // of the running visits
+	unreadUse   atomic.Int64 // number of tdmrep.json files and licenses that could not be read
+	slots       slots        // the worker slots of the running visits
 }
 
-// JobDeps are the dependencies that a Job borrows, because they outlive it or are shared.
-// With the zero value a Job stores nothing.
+// JobDeps are the dependencies that a Job borrows, because they outlive it or are shared. A Job
+// with the zero JobDeps stores nothing.
 type JobDeps struct {
 	// Snapshots stores the robots.txt of every site; nil: in memory.
 	Snapshots fetch.Snapshots
 
-	// DB returns the storage of a site's visits: the log, the answers, the pages, as
-	// Options.Output says, and the roots of the scope. The returned storage must be open
-	// during the visit, and always be the same for one site. DB is called concurrently:
-	// once by every visit, and once more for a site with settings of its own. nil: no
-	// storage.
+	// DB returns the storage of a site's visits: the log, the answers and the pages (as
+	// Options.Output says), and the roots of the scope (URLs at which redirects of seeds end).
+	// The returned storage must be open during the visit, and always be the same for one site.
+	// DB is called concurrently: once by every visit, and once more for a site with settings of
+	// its own. nil: no storage.
 	DB func(frontier.Site) *storage.DB
 
-	// Stop is called when the handler returns ErrStop, before that visit gives its turn
-	// back: no more turns should be handed out. It may be nil.
+	// Stop is called when the handler returns ErrStop, before the visit is over: the caller
+	// should start no more visits. It may be nil.
 	Stop func()
 
 	ownSites bool // DB keeps settings of sites from an earlier run
 }
 
-// NewJob checks the options and adds their seeds to the scope. Only the options about a
-// single visit have an effect. The caller queues the seeds and enforces the limits;
-// SiteLimits returns the limits of a single site. With Options.Revisit the caller must set
-// frontier.Options.Revisits. The error is an *OptionError.
+// NewJob checks the options and adds their seeds to the scope. Options that are not about a
+// single visit are checked, but have no effect. The caller queues the seeds and enforces the
+// limits of the crawl and of each site, which SiteLimits returns. With Options.Revisit the
+// caller must set frontier.Options.Revisits. The error is an *OptionError.
 func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	if _, err := opts.prepare(); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	return newJob(opts, h, deps)
 }
 
-// newJob requires options that are prepared.
+// newJob is NewJob for options on which prepare was called.
 func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 	j := &Job{
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,
@@ -91,7 +91,7 @@ func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
 		Bodies: fetch.Bodies{
 			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
-			Lend: h == nil, // a handler may keep its page
+			Lend: h == nil, // memory of answers is lent only without a handler, because a handler may keep its page
 		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},
@@ -124,7 +124,7 @@ func (j *Job) Counts() Counts {
 // It may be called at any time, from any goroutine.
 func (j *Job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
-// db returns the storage of a site's visits; nil: none.
+// db returns the storage of a site's visits, or nil if they are not stored.
 func (j *Job) db(site frontier.Site) *storage.DB {
 	if j.deps.DB == nil {
 		return nil

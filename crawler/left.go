@@ -9,18 +9,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A queue iterates over entries that have not ended.
+// A queue iterates over the entries of a site that are still queued.
 type queue interface {
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// Left iterates over the URLs that entered the crawl and have not ended, site by site, with
-// the reason why each is not fetched; URLs that wait to be fetched again are not included.
-// It holds a few hundred of them in memory. While the crawl runs some of them may be
-// fetched by now. After a run that was cancelled, or failed, the URLs found last may be
-// missing.
+// Left iterates over the URLs that are still queued, site by site, with the reason why each is
+// not fetched; URLs that wait to be fetched again are not included. It holds a few hundred URLs
+// in memory. While the crawl runs, a URL that Left yields may have been fetched already. After
+// a run that was cancelled, or failed, the URLs found last may be missing.
 //
-// It ends with an error if the crawl's directory cannot be read, with the errors of Run.
+// If the crawl's directory cannot be read, the last pair has the error, one of those that Run
+// returns.
 func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	return func(yield func(Skip, error) bool) {
 		if !c.running() {
@@ -41,7 +41,8 @@ func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	}
 }
 
-// openQueue returns the queue of the run, or that of its directory after it.
+// openQueue returns the queue of the run, or, after the run, the queue that is stored in its
+// directory. The returned function closes the queue.
 func (c *Crawler) openQueue() (queue, func() error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,12 +56,12 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	return q, q.Close, nil
 }
 
-// left yields what is left in q for some reasons. It reports whether yield returned true
-// each time.
+// left yields the URLs in q that were never fetched, for the sites whose reason is one that
+// some returns true for. It reports whether yield returned true each time.
 func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
-			continue // all of it waits to be fetched again, and need not be read
+			continue // all URLs of the site were fetched and wait to be fetched again
 		}
 		why := c.held(st)
 		if !some(why.Code) {
@@ -71,7 +72,7 @@ func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, 
 				return true, err
 			}
 			if e.Again() {
-				continue // it was fetched before
+				continue // the URL was fetched before, and waits to be fetched again
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via
@@ -86,7 +87,7 @@ func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, 
 	return true, nil
 }
 
-// unfinished returns the sites with something left.
+// unfinished returns the sites that have URLs to fetch, or to fetch again.
 func (c *Crawler) unfinished() []frontier.SiteStatus {
 	var sites []frontier.SiteStatus
 	c.frontier.Each(func(st frontier.SiteStatus) bool {
@@ -98,7 +99,8 @@ func (c *Crawler) unfinished() []frontier.SiteStatus {
 	return sites
 }
 
-// held returns why the rest of a site is not fetched: now, or at the end of the run.
+// held returns why the queued URLs of a site are not fetched now, or, after the run, why they
+// were not fetched.
 func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	c.mu.Lock()
 	end, now, patience := c.end, c.over, c.limits.patience()
@@ -109,7 +111,8 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt is held for a given time. end is the End of the run, or "" if it has not ended.
+// heldAt is held for the time now and the patience of a run. end is the End of the run, or ""
+// if it has not ended.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":

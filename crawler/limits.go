@@ -18,13 +18,13 @@ import (
 // Limits limit what a run may use, and how long it waits: initially those of Options. Allow
 // changes them.
 type Limits struct {
-	Pages    int           // of the whole crawl; 0: no limit
-	Bytes    int64         // of answers of the whole crawl, as they come over the wire; 0: no limit
-	Time     time.Duration // from the start of Run; 0: no limit
+	Pages    int           // maximum number of pages of the whole crawl; 0: no limit
+	Bytes    int64         // maximum bytes of answers of the whole crawl, as they come over the wire; 0: no limit
+	Time     time.Duration // time from the start of Run after which the run is stopped; 0: no limit
 	Rate     float64       // requests per second, all sites together; 0: no limit
-	Patience time.Duration // the run ends when nothing falls due within it; 0: 2 min, -1: at once, frontier.Forever: when nothing waits any more
+	Patience time.Duration // the run ends if no URL may be requested within this time; 0: 2 min, -1: at once, frontier.Forever: when no URL waits any more
 
-	Concurrency int // visits at once, no more than Options.Concurrency; 0: as many
+	Concurrency int // visits at once, no more than Options.Concurrency; 0: Options.Concurrency
 
 	Open bool // when nothing is left, or Pages or Bytes are used up, the run does not end but waits for Add or Allow; only Stop and Time end it
 }
@@ -33,8 +33,8 @@ func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put returns a function that sets the limits of a frontier. Without a limit for
-// Concurrency, the given number of visits is the maximum.
+// put returns a function that sets the limits of a frontier. If l.Concurrency is 0, visits is
+// the maximum number of visits at once.
 func (l *Limits) put(visits int) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		*f = frontier.Limits{
@@ -69,7 +69,7 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as sets the limits in options.
+// as sets the fields of o that are limits.
 func (l *Limits) as(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
@@ -100,7 +100,7 @@ func (l *Limits) Set(name, text string) error {
 	return fmt.Errorf("%q is not one of %s", name, strings.Join(limitNames, ", "))
 }
 
-// limitTexts returns limits in the form of Setting.String.
+// limitTexts returns the limits by name, as texts in the form of Setting.String.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
 	l.as(&o)
@@ -130,7 +130,8 @@ func differences(was, is map[string]string) string {
 // another run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
 
-// tooLate wraps an error of a frontier that has ended.
+// tooLate wraps err with ErrEnded if it says that the frontier has ended; it returns other
+// errors unchanged.
 func tooLate(err error) error {
 	for _, end := range []error{frontier.ErrEnd, frontier.ErrLimit, frontier.ErrStopped} {
 		if errors.Is(err, end) {
@@ -140,22 +141,22 @@ func tooLate(err error) error {
 	return err
 }
 
-// Limits returns the limits in force.
+// Limits returns the limits that apply now.
 func (c *Crawler) Limits() Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limits
 }
 
-// Allow changes the limits. It calls change with the limits in force, and no other change
-// happens meanwhile; the function must not call methods of c. Allow may be called at any
-// time, from any goroutine, also from a Handler. The new limits apply from the next visit
-// on: a limit below what the crawl has used already ends the run. They apply to this run
-// only: the next run begins with the limits of its Options.
+// Allow changes the limits. It calls change with the limits that apply now, and no other change
+// happens meanwhile; the function must not call methods of c. Allow may be called at any time,
+// from any goroutine, also from a Handler. The new limits apply from the next visit on: a limit
+// below what the crawl has used already ends the run. They apply to this run only: the next run
+// begins with the limits of its Options.
 //
-// If the error is nil, the run does not end by a limit that was lifted. If the run has
-// ended already, the error is ErrEnded; for an invalid limit it is an *OptionError. If
-// there is an error, nothing is changed.
+// If the error is nil, the old limits can no longer end the run. If the run has ended already,
+// the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
+// nothing is changed.
 func (c *Crawler) Allow(change func(*Limits)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,12 +181,12 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 // allowed are the limits of a run, and its timers. Crawler.mu guards it.
 type allowed struct {
 	limits   Limits
-	began    time.Time   // zero before Run
+	began    time.Time   // start of the run; zero before Run
 	timer    *time.Timer // calls timeUp; nil before Run
-	breakOff *time.Timer // nil until the time is up
+	breakOff *time.Timer // cancels running requests timeGrace later; nil until the time is up
 }
 
-// arm sets the timer of the run, if it is running.
+// arm sets the timer of the run to the time that is left, if Run was called.
 func (a *allowed) arm() {
 	if a.timer == nil {
 		return

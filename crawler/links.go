@@ -12,8 +12,8 @@ import (
 // findings are the links that a worker has found on one page. Their memory is reused for
 // the next page.
 type findings struct {
-	seen    map[string]struct{} // keys
-	leads   map[string]struct{} // keys of links that are not wanted as links; the same URL may still be wanted as a requisite
+	seen    map[string]struct{} // keys (URL.Key) of all links
+	leads   map[string]struct{} // keys of links whose URLs are not queued as pages; the same URL may still be queued as a requisite (an image, a script ...)
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
@@ -38,15 +38,15 @@ func (f *findings) clear() {
 	f.entries = f.entries[:0]
 }
 
-// next returns the entries that a page links to, each once, in scope. They are valid until
-// f is used for another page.
+// next returns an entry to queue for each URL that the page links to and the crawl wants, each
+// URL once. The entries are valid until f is used for another page.
 func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.onSkip) })
 	return entries, err
 }
 
-// wantedOf is next without the recovery from panics. It calls tell for each link that is
-// not wanted.
+// wantedOf is next without the recovery from panics. It calls tell for each link that is not
+// queued.
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
@@ -55,7 +55,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
-	if p.Entry.Head { // its body is not wanted
+	if p.Entry.Head { // the page was requested with HEAD, so its body is empty
 		links = nil
 	}
 	for i := range links {
@@ -79,16 +79,16 @@ type sorting struct {
 	*findings
 	onSkip func(Skip)
 	from   finder
-	tags   map[string]string // of the page, by keys after Rewrite
+	tags   map[string]string // tags of the URLs followed by the handler, by their keys after Rewrite
 	own    string            // key of the page, see ownKey
 
-	found frontier.Entry // scratch entry of the last link, found on page by hop
+	found frontier.Entry // the entry of the last link, reused while links have the same hop
 	by    frontier.Hop
 	last  verdict
 }
 
-// A verdict is the decision on the last link. It is kept because the next link is often to
-// the same site.
+// A verdict is the decision whether to queue the last link. It is kept because the next link is
+// often to the same site.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
@@ -117,11 +117,11 @@ func (s *sorting) addFollowed() {
 	}
 }
 
-// follows reports whether a link is of a kind that the crawl follows, with any target.
+// follows reports whether the crawl follows links of this kind, whatever their target.
 func (s *sorting) follows(l *extract.Link) bool {
 	o := &s.job.opts
 	switch {
-	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page
+	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page, such as an image
 		return o.Requisites && s.page.shows()
 	case l.Hop == frontier.HopManifest:
 		return o.Sitemaps != SitemapsNone
@@ -129,7 +129,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 		return false
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
 		known := len(s.marked)
-		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // each once a page, as in add
+		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // report each URL once for a page, as add does
 			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Code: frontier.NoFollow, Detail: l.Where})
 		}
 		return false
@@ -137,7 +137,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 	return true
 }
 
-// add makes an entry of a link that is new on the page, if it is wanted.
+// add adds an entry for a link if its URL is new on the page and the crawl wants it.
 func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
@@ -186,13 +186,13 @@ func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	return s.last.reason
 }
 
-// bySite reports whether the decision on links of a page with the same hop depends on their
-// site only.
+// bySite reports whether, for links of one kind on a page, the decision to queue them depends
+// on their site only.
 func (o *Options) bySite() bool {
 	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }
 
-// trapped returns which trap a link on p leads into; "" if none.
+// trapped returns the pattern of an endless space of URLs that a link on p leads into, or "".
 func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
@@ -208,9 +208,8 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	return why
 }
 
-// deeper reports whether the path of u has more segments than that of the second URL. Links
-// of pages with the same body to their own directories are not deeper, such as those to
-// index.html.
+// deeper reports whether the path of u has more segments than the path of the other URL. A link
+// of a page to its own directory, such as to index.html, is not deeper.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)
@@ -221,9 +220,9 @@ func deeper(u, than frontier.URL) bool {
 // a style sheet that another one imports.
 const maxEmbeds = 4
 
-// shows reports whether the requisites of p belong to the crawl. A framed document is
-// fetched with its requisites, but without its own frames, because these may be pages that
-// every page shows.
+// shows reports whether the requisites of p (images, scripts, frames ...) belong to the crawl.
+// A framed document is fetched with its requisites, but without its own frames, because these
+// may be pages that every page shows.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < maxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
@@ -256,8 +255,8 @@ func (j *Job) follows(p *Page) bool {
 	return true
 }
 
-// admit adds the host at which the redirects of a seed end to the scope, and stores it if
-// db is not nil.
+// admit adds the URL of p to the scope if redirects of a seed have ended there, and stores it
+// in db if that is not nil.
 func (j *Job) admit(db *storage.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {

@@ -8,8 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// listedChanges returns the page changes in a list, if the policy trusts them; nil if there are
-// none. The error is a *PanicError of a function of the options.
+// listedChanges returns the changes of pages that p, a sitemap or feed, lists with their dates.
+// It returns nil if there are none, or if Options.Revisit does not trust the dates of p. The
+// error is a *PanicError of a function of the options.
 func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
@@ -28,7 +29,8 @@ func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	return changes, err
 }
 
-// changedPages returns the trusted changes among those that a list names.
+// changedPages returns the changes that p lists, without those whose dates are not plausible
+// and those on sites that p must not speak for (see mayDate).
 func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
@@ -64,9 +66,9 @@ func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
 	return pages
 }
 
-// mayDate reports whether a list may say when pages of a site were changed, so that a site
-// cannot cause requests to others. It may if they share a registrable domain, or if the
-// robots.txt that names the list is of that site.
+// mayDate reports whether a list, a sitemap or feed, may say when pages of a site were changed.
+// This is limited, so that a site cannot cause requests to others. A list may do so if it is on
+// the registrable domain of the site, or if a robots.txt of that domain names it.
 func mayDate(list *frontier.Entry, site frontier.Site) bool {
 	domain := site.Domain()
 	if list.URL.Site().Domain() == domain {

@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// logBegin writes the line of the beginning of a run, with what is missing before it.
+// logBegin writes the line in crawl.log that says that a run begins, and whether the run before
+// did not end properly or lines of the log are lost.
 func (c *Crawler) logBegin() error {
 	notes := []string{"begin:clean", crawllog.Records}
 	if c.db.Unclean() {
@@ -30,7 +31,7 @@ func (c *Crawler) logBegin() error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logStart writes how a run differs from the one before.
+// logStart writes a line in crawl.log that says how this run differs from the run before.
 func (c *Crawler) logStart(s Start) error {
 	var notes []string
 	for _, d := range s.Changes {
@@ -48,8 +49,8 @@ func (c *Crawler) logStart(s Start) error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logVisit writes a line for each request of a visit, or one for an entry that ended
-// without one; p is nil if there is no page.
+// logVisit writes a line for each request of a visit, or one line for an entry that ended
+// without a request. p is nil if there is no page.
 func (j *Job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page) error {
 	if slot.db == nil {
 		return nil
@@ -86,8 +87,8 @@ func (j *Job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page)
 	return errors.Join(errs...)
 }
 
-// logGivenUp writes a line for each site that was given up: one fate for all URLs queued
-// there.
+// logGivenUp writes a line for each site that was given up after failures. The line stands for
+// all URLs that are queued for the site.
 func (c *Crawler) logGivenUp() error {
 	if c.db == nil {
 		return nil
@@ -105,16 +106,16 @@ func (c *Crawler) logGivenUp() error {
 	return errors.Join(errs...)
 }
 
-// An exchangeLine is the line of a request, with its memory.
+// An exchangeLine is the line of one request in crawl.log, with a buffer for its annotations.
 type exchangeLine struct {
 	crawllog.Line
 	notes notes
 }
 
-// exchangeLines are unused lines.
+// exchangeLines has exchangeLine values that are not in use.
 var exchangeLines = sync.Pool{New: func() any { return new(exchangeLine) }}
 
-// of fills the line from x.
+// of fills the line from x, a request with its answer.
 func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result, p *Page) {
 	l.Line = crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
@@ -186,7 +187,8 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	l.Annotations = notes.list()
 }
 
-// notes are the annotations of a line in one buffer, as there is a line for each request.
+// notes are the annotations (key:value) of a line of crawl.log. They share one buffer to save
+// allocations, because each request has a line.
 type notes struct {
 	b    []byte
 	ends []int
@@ -196,7 +198,8 @@ type notes struct {
 // reset removes the annotations.
 func (n *notes) reset() { n.b, n.ends = n.b[:0], n.ends[:0] }
 
-// begin starts an annotation; append its value to the result, and pass that to end.
+// begin starts an annotation. The caller appends the value to the returned buffer, and passes
+// the buffer to end.
 func (n *notes) begin(key string) []byte { return append(append(n.b, key...), ':') }
 
 func (n *notes) end(b []byte) { n.b, n.ends = b, append(n.ends, len(b)) }

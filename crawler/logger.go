@@ -5,8 +5,9 @@ import (
 	"log/slog"
 )
 
-// A contained is the program's slog.Handler. A panic in it costs a line of the log, not the
-// process: the crawl logs from goroutines that the program cannot guard.
+// A contained wraps the program's slog.Handler and recovers from its panics. A panic then loses
+// one line of the log and does not end the process. The program itself could not recover,
+// because the crawl logs from its own goroutines.
 type contained struct{ to slog.Handler }
 
 func (c contained) Enabled(ctx context.Context, l slog.Level) (yes bool) {

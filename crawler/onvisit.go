@@ -12,22 +12,22 @@ import (
 type Visited struct {
 	Entry    frontier.Entry // the entry that was visited
 	Fate     frontier.Fate  // how it ended; frontier.Undecided if it will be requested later, for instance after its robots.txt
-	Requests []Request      // in order; including those for robots.txt, and none if that forbids the URL
+	Requests []Request      // in order, including those for robots.txt; no request for the URL itself if robots.txt forbids it
 }
 
 // A Request is one request and its result.
 type Request struct {
 	URL     frontier.URL
-	Robots  bool  // it was needed before a page may be requested: for robots.txt, or tdmrep.json
-	Status  int   // 0 if there was no answer
-	Bytes   int64 // of the content as it was received
+	Robots  bool  // the request was for a file that is needed before a page may be requested: robots.txt or tdmrep.json
+	Status  int   // HTTP status; 0 if there was no answer
+	Bytes   int64 // bytes of the body as it came over the wire
 	Started time.Time
-	TTFB    time.Duration // to the first byte of the answer; 0 if there was none
-	Took    time.Duration // to its end
+	TTFB    time.Duration // time to the first byte of the answer; 0 if there was no answer
+	Took    time.Duration // time to the end of the answer
 	Err     error         // why there was no answer, or an incomplete one: a *fetch.Error
 }
 
-// visited calls OnVisit after the turn of a visit was given back.
+// visited calls OnVisit at the end of a visit, when its site is free for the next visit.
 func (j *Job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil

@@ -19,9 +19,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// NoDelay, as a value of Options.Delay, requests no pause between two requests to a site,
-// while 0 means the default. Sites at public addresses still get 200 ms. Other negative
-// delays are refused.
+// NoDelay as the value of Options.Delay means no pause between two requests to a site, while 0
+// means the default pause. Sites at public addresses still get 200 ms. Other negative delays
+// are refused.
 const NoDelay = -1
 
 // Options of a crawl. Identity and Seeds are required; the zero value of every other option
@@ -30,7 +30,7 @@ type Options struct {
 	Identity Identity
 
 	Seeds []string // URLs to start from, each with an optional tag after a tab
-	Scope Scope    // which URLs belong to the crawl; nil: SameHost()
+	Scope Scope    // decides which URLs belong to the crawl; nil: SameHost()
 	Dir   string   // directory of the crawl; empty: in memory
 
 	Follow // which links are followed
@@ -56,30 +56,30 @@ type Options struct {
 	Site func(frontier.Site) SiteOptions
 
 	// Revisit decides when a page is fetched again. With a policy the crawl does not end by
-	// itself. URLs that failed or were refused are also requested again, and so are
-	// sitemaps; URLs put aside are not. A page counts once for limits. A later run without
-	// Revisit fetches once more the pages that are already due, and then no page again.
-	// Next is called by visits, several at once; a panic ends the crawl without loss. nil:
-	// each page is fetched once.
+	// itself. URLs that failed or were refused are also requested again, and so are sitemaps;
+	// URLs that are out of scope now or opted out are not. A page counts once for limits. A
+	// later run without Revisit fetches once more the pages whose time to be fetched again has
+	// come, and then no page again. Next is called by visits, several at once; a panic ends the
+	// crawl without loss. nil: each page is fetched once.
 	Revisit revisit.Policy
 
-	proxyName string   // text of Proxy, if it was set from text
-	again     string   // text of Revisit, if it was set from text
-	sameNames []string // text of Same, if it was set from text
+	proxyName string   // the text from which Setting.Set made Proxy
+	again     string   // the text from which Setting.Set made Revisit
+	sameNames []string // the names from which Setting.Set made Same
 	bounds    bounds
 }
 
 // Follow says which links are followed, and which URLs count as equal. The zero value
 // follows all links in scope that owners do not ask crawlers to ignore.
 type Follow struct {
-	Include, Exclude *regexp.Regexp // which URLs in scope are followed; nil: all, none
+	Include, Exclude *regexp.Regexp // Include decides which URLs in scope are followed, nil: all; Exclude which of these are not, nil: none
 
 	Depth          int      // maximum number of links from a seed; 0: no limit
-	Requisites     bool     // also fetch requisites: what pages include, in any scope, up to 4 hops from the page
-	Sitemaps       Sitemaps // which are read, and whether links of pages are followed besides
-	Forms          bool     // follow forms that send only a query, as they are when not filled in
+	Requisites     bool     // also fetch requisites: the images, scripts, style sheets and frames of pages, even out of scope, up to 4 hops from the page
+	Sitemaps       Sitemaps // which sitemaps are read, and whether links of pages are followed, too
+	Forms          bool     // follow forms that send only a query, with the values that they have before a visitor fills them in
 	FollowNoFollow bool     // follow links that are marked nofollow
-	FollowTraps    bool     // follow links that have the pattern of an endless space
+	FollowTraps    bool     // follow links whose URLs have the pattern of an endless space, such as a calendar without end
 
 	// Same returns one URL for all URLs equivalent to its argument. Of equivalent URLs only
 	// the first that is found is requested. It is requested as it is written, and
@@ -111,16 +111,16 @@ type Follow struct {
 	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
 }
 
-// Budget limits what a crawl may use. Requisites do not count as pages, and are still
-// fetched.
+// Budget limits what a crawl may use. Requisites (images, scripts and other resources of pages)
+// do not count as pages, and are still fetched.
 type Budget struct {
 	Limit        int           // maximum number of pages of the whole crawl; 0: no limit
 	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
-	MaxTime      time.Duration // after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
+	MaxTime      time.Duration // time after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
-	Patience     time.Duration // the run ends when nothing falls due within it; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when nothing waits any more
+	Patience     time.Duration // the run ends if no URL may be requested within this time; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
 }
 
 // Pace says how fast a crawl is. A site may always require longer pauses.
@@ -131,15 +131,15 @@ type Pace struct {
 	Rate        float64         // requests per second, all sites together; 0: no limit
 	Bandwidth   int64           // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	Concurrency int             // visits at once; 0: 64
-	Shared      frontier.Shared // clocks that crawls share, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
-	Lift        []string        // sites and hosts for which the Crawler.Slow and Exclude of earlier runs are revoked; LiftAll: all
+	Shared      frontier.Shared // clocks that crawls share to keep the pauses of sites together, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
+	Lift        []string        // sites and hosts for which Crawler.Slow and Crawler.Exclude of earlier runs no longer apply; LiftAll: all
 }
 
 // Robots says how robots.txt and other statements of owners are read.
 type Robots struct {
 	Dialect        robots.Dialect // the specification by which robots.txt is read; the zero value is RFC 9309
-	Aliases        []string       // further product tokens of this crawler, such as an old name: their groups of robots.txt also apply, and directives that name them
-	AllowForbidden bool           // a robots.txt that answers 401, 402, 403 or 451 permits, as RFC 9309 reads it
+	Aliases        []string       // further product tokens of this crawler, such as an old name: groups of robots.txt and directives that name one of these tokens also apply
+	AllowForbidden bool           // a robots.txt with status 401, 402, 403 or 451 permits all requests, as RFC 9309 says, instead of forbidding them
 	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
 }
 
@@ -147,30 +147,30 @@ type Robots struct {
 type Wire struct {
 	MaxSize      int64             // bytes of a decoded body; the rest is cut; 0: 16 MiB
 	BodyBudget   int64             // bytes of memory for the bodies of all visits together; other bodies are in temporary files in Dir; 0: 24 MiB
-	Timeout      time.Duration     // of each phase of a request; 0: 30 s
+	Timeout      time.Duration     // maximum time of each phase of a request; 0: 30 s
 	AllowPrivate bool              // connect to private and loopback addresses, too
-	ConnectTo    []fetch.ConnectTo // other servers to connect to instead of hosts
-	Network      fetch.Network     // nil: this machine's
-	Proxy        fetch.ProxyFunc   // nil: none, and the environment is ignored; sites behind a proxy get the delay of public addresses
+	ConnectTo    []fetch.ConnectTo // addresses to connect to instead of those of some hosts
+	Network      fetch.Network     // makes the connections; nil: the network of this machine
+	Proxy        fetch.ProxyFunc   // chooses the proxy of a request; nil: no proxy, and the environment is ignored. With a proxy all sites get at least the pause of sites at public addresses
 	Header       http.Header       // further fields of every request; fetch.ParseHeader says which are refused
-	RootCAs      *x509.CertPool    // to verify servers with; nil: the system's
+	RootCAs      *x509.CertPool    // certificates to verify servers with; nil: those of the system
 }
 
 // Keep says what is written to Options.Dir.
 type Keep struct {
-	Output     []Output // what is written besides state and log; nil: OutputWARC and OutputPages, empty: nothing
-	MaxArchive int64    // bytes of a WARC file, after which the next is begun; 0: 1 GiB
+	Output     []Output // what is written besides the state and crawl.log; nil: OutputWARC and OutputPages, empty: nothing
+	MaxArchive int64    // bytes of a WARC file after which the next file is begun; 0: 1 GiB
 	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
-	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition, and pages are compared; empty: none
-	Rescan     bool     // at the start of a run, queue URLs that pages in the archive of Dir link to and that an earlier run refused; URLs of Page.Follow are not included
+	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition (If-None-Match, If-Modified-Since), and each page is compared with its earlier version; empty: none
+	Rescan     bool     // at the start of a run, read the pages in the archive of Dir again, and queue the URLs that they link to and that an earlier run refused but this run wants; URLs of Page.Follow are not included
 }
 
-// Hooks are called while a crawl runs. nil: no call.
+// Hooks are called while a crawl runs. A nil function is not called.
 type Hooks struct {
-	OnStart func(Start)        // called once, before the first request: how a resumed run differs from the one before
+	OnStart func(Start)        // called once, before the first request: with how a resumed run differs from the run before
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
-	OnSkip  func(Skip)         // called for each URL that is not fetched, at the end also for those left in the queue for a reason other than lack of time; must be quick and safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is not fetched; at the end of a run also for queued URLs, except those that only wait for their turn; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 }
 
@@ -179,9 +179,9 @@ type Hooks struct {
 type bounds struct {
 	storage            storage.Bounds
 	syncDelay          time.Duration // simulates a slow disk
-	readAhead          int           // entries of a site
-	hosts, idle, names int           // of the fetcher
-	repeated           int           // pages of a rescan
+	readAhead          int           // entries of a site that are read into memory in advance
+	hosts, idle, names int           // caches of the fetcher
+	repeated           int           // pages that a rescan remembers (see maxRepeated)
 	sites              int           // number of sites whose settings are cached
 }
 
@@ -257,7 +257,7 @@ func (o *Options) check() error {
 	if err := tried("Scope", func() { o.Scope = cloned(o.Scope) }); err != nil {
 		return err
 	}
-	// Copied, as the caller may change his own later.
+	// Copied, because the caller may change the originals later.
 	o.Header, o.Aliases, o.Output, o.ConnectTo = o.Header.Clone(), slices.Clone(o.Aliases), slices.Clone(o.Output), slices.Clone(o.ConnectTo)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -297,7 +297,7 @@ func (o *Options) checkRobots() error {
 	return nil
 }
 
-// maxConcurrency is more than the sockets of a machine.
+// maxConcurrency is the largest Options.Concurrency. A machine has fewer sockets than that.
 const maxConcurrency = 1 << 16
 
 // checkWire reports invalid options about requests and their rate.
@@ -324,7 +324,7 @@ func (o *Options) policy() robots.Policy {
 	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
 
-// embeds reports whether the requisites of pages are needed.
+// embeds reports whether the links of pages to requisites (images, scripts ...) are needed.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
 // reading returns how pages are read. The text of links is expensive, so it is read at once

@@ -12,16 +12,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An OptOutList is a list of places that get no request, not even for robots.txt, by
-// decision of the operator. It is never changed, and safe for concurrent use. The zero
-// value is empty.
+// An OptOutList is a list of hosts and URLs that get no request, not even for robots.txt, by
+// decision of the operator. It is never changed, and safe for concurrent use. The zero value is
+// empty.
 type OptOutList struct {
 	entries  []OptOutEntry
-	hosts    map[string]optOutLine          // by name
-	prefixes map[frontier.Site][]optOutPath // by site
+	hosts    map[string]optOutLine          // lines with a host, by host name
+	prefixes map[frontier.Site][]optOutPath // lines with a URL, by the site of the URL
 }
 
-// An optOutLine is the place of a line, and how the line is cited.
+// An optOutLine is a line of an OptOutList: its host or URL, and the text by which messages
+// name the line.
 type optOutLine struct{ place, where string }
 
 type optOutPath struct {
@@ -31,16 +32,16 @@ type optOutPath struct {
 
 // An OptOutEntry is a line of an OptOutList.
 type OptOutEntry struct {
-	Place   string // host, or URL in canonical form
-	Comment string // after it
-	Line    int    // from 1
+	Place   string // host, or URL in the form of frontier.URL.String
+	Comment string // the text after the # of the line
+	Line    int    // number of the line, from 1
 }
 
 // Entries returns the lines that name a place, in order.
 func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
 
-// Has reports whether a line names place itself, in the form of OptOutEntry.Place; Why also
-// finds places below a host or a URL.
+// Has reports whether a line of the list names exactly place, written as in OptOutEntry.Place.
+// Unlike Why, it does not find places below a host or a URL of the list.
 func (l *OptOutList) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
 }
@@ -53,8 +54,8 @@ const maxOptOutLine = 64 << 10
 // which includes all URLs of its site that begin with it. Text after a # at the beginning of a
 // line or after a blank is a comment.
 //
-// The error lists each invalid line, by name and number: a list that is not understood must
-// not be taken for a shorter one.
+// The error lists each invalid line, by name and number: an invalid line must not be skipped
+// silently, because its place would then get requests.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	l := &OptOutList{hosts: map[string]optOutLine{}, prefixes: map[frontier.Site][]optOutPath{}}
 	lines := bufio.NewScanner(r)
@@ -89,7 +90,8 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	return l, nil
 }
 
-// optOutPlace parses a line: a URL, or a host without one; "" if it is empty.
+// optOutPlace parses a line. place is the URL or the host of the line, or "" if the line has
+// none; u is set for a URL only.
 func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
 	text := strings.TrimSpace(line)
 	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
@@ -132,7 +134,7 @@ func hostOf(text string) string {
 // Why returns the line that keeps u from being requested, or "". It is an Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).where }
 
-// find returns the line that names u, or a line without a place.
+// find returns the line that includes u, or the zero optOutLine if there is none.
 func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	if u.IsZero() {
 		return none
@@ -164,8 +166,8 @@ func (l *OptOutList) Len() int {
 	return n
 }
 
-// optedOut returns why u must not be requested. A panic of that function is an error, which
-// ends the crawl.
+// optedOut returns the result of Options.OptOut: why u must not be requested, or "". If OptOut
+// panics, the error is a *PanicError, which ends the crawl.
 func (o *Options) optedOut(u frontier.URL) (why string, err error) {
 	if o.OptOut != nil {
 		err = safely("OptOut", func() { why = o.OptOut(u) })

@@ -12,16 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// An Order is a change of a crawl while it runs.
+// An Order is a call of a method that changes a running crawl, such as Pause or Slow.
 type Order struct {
 	Time   time.Time `json:"time"`
 	Do     string    `json:"do"`               // one of the orders below
 	Of     string    `json:"of,omitempty"`     // a site, a host, or empty: all
-	What   string    `json:"what,omitempty"`   // the pause; the seeds; the old and new limits
-	Reason string    `json:"reason,omitempty"` // given by the caller
+	What   string    `json:"what,omitempty"`   // for slow the pause, for add the seeds, for limit the old and new limits
+	Reason string    `json:"reason,omitempty"` // the reason that the caller gave
 }
 
-// The orders. slow and exclude apply to the crawl, in later runs, too; lift revokes them.
+// The orders. slow and exclude also apply to later runs of the crawl, until lift revokes them.
 const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
@@ -53,16 +53,16 @@ const keyOrder = "order "
 // ordered are the orders of a run. Crawler.mu guards it, except kept.
 type ordered struct {
 	paused  bool
-	orders  []Order // of this run, the oldest first
-	unheard []Order // of these, given before there was a frontier
-	kept    []Order // of earlier runs, still in force; written by open only
+	orders  []Order // orders of this run, the oldest first
+	unheard []Order // the orders of this run that were given before the frontier was open
+	kept    []Order // orders of earlier runs that still apply; set by open only
 }
 
-// mostOrders is how many orders are returned; crawl.log has all.
+// mostOrders is how many orders of a run are kept for Orders; crawl.log has all of them.
 const mostOrders = 100
 
-// Orders returns the orders of earlier runs that are in force, and the last hundred of this
-// one. It may be called at any time, from any goroutine.
+// Orders returns the orders of earlier runs that still apply, and the last hundred of this run.
+// It may be called at any time, from any goroutine.
 func (c *Crawler) Orders() []Order {
 	var kept []Order
 	if c.running() {
@@ -73,7 +73,8 @@ func (c *Crawler) Orders() []Order {
 	return slices.Concat(kept, c.orders)
 }
 
-// record records an order that was carried out.
+// record adds an order that was carried out to the orders of this run and writes it into the
+// directory of the crawl.
 func (c *Crawler) record(o Order) error {
 	c.mu.Lock()
 	o, begun := c.enlist(o)
@@ -84,8 +85,8 @@ func (c *Crawler) record(o Order) error {
 	return c.write(o)
 }
 
-// enlist adds an order to the list, and reports whether there is a frontier: otherwise
-// steer carries it out. The caller holds mu.
+// enlist adds an order, with the current time, to the orders of this run. It reports whether
+// the frontier is open; if it is not, steer carries the order out later. The caller holds mu.
 func (c *Crawler) enlist(o Order) (Order, bool) {
 	o.Time = time.Now()
 	if c.frontier == nil {
@@ -98,10 +99,10 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	return o, c.frontier != nil
 }
 
-// write records an order. If the directory of the crawl is closed, the order has changed
-// nothing, and write returns ErrEnded.
+// write writes an order into the directory of the crawl. If the directory of the crawl is
+// closed, the order has changed nothing, and write returns ErrEnded.
 func (c *Crawler) write(o Order) error {
-	c.gate.RLock() // so that it is not closed meanwhile
+	c.gate.RLock() // so that the directory is not closed meanwhile
 	defer c.gate.RUnlock()
 	c.mu.Lock()
 	closed := c.queue == nil
@@ -112,7 +113,7 @@ func (c *Crawler) write(o Order) error {
 	return c.note(o)
 }
 
-// note writes an order into the directory of the crawl.
+// note is write without the check that the directory is open.
 func (c *Crawler) note(o Order) error {
 	if c.db == nil {
 		return nil
@@ -130,8 +131,8 @@ func (c *Crawler) note(o Order) error {
 	return err
 }
 
-// keepOrders reads the orders of earlier runs that are in force, the oldest first. It
-// leaves out the orders that this run lifts, and records that they are lifted.
+// keepOrders reads the orders of earlier runs that still apply, the oldest first. It leaves out
+// the orders that this run lifts, and records that they are lifted.
 func (c *Crawler) keepOrders() error {
 	all, err := readOrders(c.opts.Dir, c.db)
 	if err != nil {
@@ -150,7 +151,8 @@ func (c *Crawler) keepOrders() error {
 	return nil
 }
 
-// readOrders returns the orders in force for the crawl in dir, the oldest first.
+// readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
+// oldest first.
 func readOrders(dir string, v Values) (all []Order, err error) {
 	var names []string
 	if err := v.Each(keyOrder, func(name string) error { names = append(names, name); return nil }); err != nil {
@@ -185,7 +187,8 @@ func (o *Options) lifts(was Order) bool {
 	})
 }
 
-// checkLift reports an entry of Options.Lift that is not a site.
+// checkLift returns an *OptionError for an entry of Options.Lift that is not a site, a host or
+// LiftAll.
 func (o *Options) checkLift() error {
 	for _, of := range o.Lift {
 		var wrong *OptionError

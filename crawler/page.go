@@ -17,27 +17,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Page is an answer of a server, of any status except those that are tried again. It is
-// valid while the handler runs, and for one goroutine. An answer to HEAD (Link.Head) has no
-// Body; its Exchange.Head is set.
+// A Page is an answer of a server with any status, except one for which the request is tried
+// again. It is valid while the handler runs, and must be used by one goroutine at a time. An
+// answer to HEAD (Link.Head) has no Body; its Exchange.Head is set.
 type Page struct {
 	URL        frontier.URL
-	Entry      frontier.Entry // how it was found
+	Entry      frontier.Entry // the queued URL, with how it was found
 	Status     int
 	Header     http.Header
 	Body       []byte            // decompressed
 	Truncated  string            // why Body is incomplete, as Exchange.Truncated; empty if it is complete
 	Type       string            // media type, lower case, without parameters
 	Location   frontier.URL      // target of a redirect, or zero
-	Directives robots.Directives // of X-Robots-Tag and meta elements
-	Verdict    robots.Verdict    // of robots.txt, with the rule that allows it, if there is one
+	Directives robots.Directives // robots directives of X-Robots-Tag fields and meta elements
+	Verdict    robots.Verdict    // verdict of robots.txt, with the rule that allows the page, if there is one
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool
-	sha1       string           // of Body, see digest
-	payload    string           // digest of the body with its content coding; empty if it was not needed
-	textDigest string           // computed on demand
-	below      int              // number of pages with the same body below the directory of the first such page, including this one
+	sha1       string           // SHA-1 of Body, see digest
+	payload    string           // SHA-1 of the body as it was sent, before its content coding was removed; empty if it was not needed
+	textDigest string           // result of TextDigest; empty until it is computed
+	below      int              // number of pages so far that have the same body as an earlier page and are below its directory, including this page
 	kept       *storage.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
 	change     ChangeClass
 	content
@@ -45,9 +45,9 @@ type Page struct {
 	wishes
 }
 
-// content is what was read of the body, on demand.
+// content is what was parsed from the body of a page. It is parsed when it is first needed.
 type content struct {
-	texts   bool   // TextDigest is kept
+	texts   bool   // the outputs get TextDigest
 	text    []byte // Body as UTF-8
 	charset string
 	html    extract.Document
@@ -56,19 +56,19 @@ type content struct {
 	doc     *goquery.Document
 }
 
-// reading is how html was read.
+// reading says with which options content.html was parsed.
 type reading struct {
 	embeds, forms, text bool
-	header              int // number of links before those of the body
+	header              int // number of links in html that came from the header: they are before those of the body
 }
 
 // statements are the statements about the use of a page.
 type statements struct {
 	token     string        // the name of the crawler for robots directives
-	aliases   []string      // further ones
-	rules     *robots.Group // source of Verdict; nil if robots.txt was not requested
+	aliases   []string      // further names, as Robots.Aliases
+	rules     *robots.Group // the group of robots.txt that gave the Verdict; nil if robots.txt was not requested
 	clean     *robots.Cleaner
-	copied    time.Time // fetch time of its file
+	copied    time.Time // when the robots.txt of rules was fetched
 	mining    *robots.TDMRep
 	licenses  robots.Licenses
 	signals   robots.Signals
@@ -76,14 +76,14 @@ type statements struct {
 	refused   string // the statement that keeps the page from being stored
 }
 
-// wishes are the requests of the handler.
+// wishes are what the handler wants: URLs to follow, and how the page ends.
 type wishes struct {
 	followed []frontier.URL
 	tags     map[string]string    // tags of the URLs that were followed under a tag, by URL key; nil: none
-	held     func(*frontier.Turn) // set by a handler that ends the page itself; called after the turn was given back; nil: Finish ends the page
+	held     func(*frontier.Turn) // set by a handler that marks the page as fetched itself; called after the turn was given back; nil: Turn.Finish marks the page
 }
 
-// newPage makes a page in the memory of p, which is new or unused.
+// newPage makes the page of a result in p, whose old content is overwritten.
 func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	opts.Room = p.html.Links
@@ -109,8 +109,8 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	return p
 }
 
-// digest returns the SHA-1 of the body; empty for an answer to HEAD, and if nothing of the
-// page is kept. It is computed on the first call: a crawl in memory needs none.
+// digest returns the SHA-1 of the body; empty for an answer to HEAD, and if nothing of the page
+// is kept. It is computed on the first call only, because a crawl in memory does not need it.
 func (p *Page) digest() string {
 	if p.sha1 == "" && !p.Exchange.Head && p.refused == "" {
 		p.sha1 = digestOf(p.Body)
@@ -128,12 +128,12 @@ func typeOf(h http.Header, body []byte) string {
 	return said
 }
 
-// plain reports whether a body was sent without a content coding.
+// plain reports whether a body was sent without a content coding such as gzip.
 func plain(x *fetch.Exchange) bool {
 	return len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0]
 }
 
-// digestOf returns the SHA-1 of a body in the form of archives.
+// digestOf returns the SHA-1 of a body as text, in the form that WARC files use.
 func digestOf(body []byte) string {
 	const prefix = "sha1:"
 	sum := sha1.Sum(body)
@@ -157,7 +157,7 @@ func (p *Page) find(opts extract.Options) {
 	}
 }
 
-// document reads the body.
+// document parses the body as HTML, a sitemap or another type that can have links.
 func (p *Page) document(opts extract.Options) (extract.Document, bool) {
 	text := p.Text()
 	opts.Charset = p.charset
@@ -173,12 +173,12 @@ func (p *Page) Text() []byte {
 	return p.text
 }
 
-// Title returns the title of an HTML page, white space folded.
+// Title returns the title of an HTML page, each run of white space replaced by one space.
 func (p *Page) Title() string { return p.html.Title }
 
-// Canonical returns the URL that the page declares for itself: link rel=canonical of its
-// head or of its header (RFC 6596), relative to its base. It is zero if the page declares
-// none, or several that differ (search engines ignore those, too). It may be any URL, also
+// Canonical returns the URL that the page declares for itself: link rel=canonical of its head
+// or of its header (RFC 6596), relative to its base. It is zero if the page declares none, or
+// several that differ (search engines then ignore all of them, too). It may be any URL, also
 // one on another site.
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
@@ -186,11 +186,11 @@ func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 // (The Open Graph protocol), or zero.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
-// Links returns the links of an HTML page that was fetched with a 2xx status, including
-// those that are not followed, and at most extract.MaxLinks. It includes requisites, with
-// frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link has its visible
-// text, extract.Link.Text: if neither Options.Links nor OutputLinks needs the text, the
-// first call of Links reads the page once more.
+// Links returns the links of an HTML page that was fetched with a 2xx status, including those
+// that are not followed, and at most extract.MaxLinks. It includes requisites (images, scripts
+// and the like), with frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link
+// has its visible text, extract.Link.Text: if neither Options.Links nor OutputLinks needs the
+// text, the first call of Links reads the page once more.
 func (p *Page) Links() []extract.Link {
 	if p.read && !p.how.text {
 		p.how.text = true
@@ -201,7 +201,8 @@ func (p *Page) Links() []extract.Link {
 	return p.html.Links
 }
 
-// navigation counts the links to other documents.
+// navigation returns the number of links that lead to other documents, without redirects and
+// requisites (images, scripts ...).
 func (p *Page) navigation() int {
 	n := 0
 	for i := range p.html.Links {
@@ -212,7 +213,7 @@ func (p *Page) navigation() int {
 	return n
 }
 
-// edges returns the page's part of the link graph.
+// edges returns the lines of the page in links.jsonl, one for each link.
 func (p *Page) edges() []storage.LinkRecord {
 	edges := make([]storage.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()
@@ -251,7 +252,7 @@ func (p *Page) Follow(ref string) error {
 	return err
 }
 
-// record returns the page's line in pages.jsonl.
+// record returns the line of the page in pages.jsonl; with its body, if bodies is true.
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,

@@ -17,24 +17,26 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// remembered knows pages that were fetched before: in the previous crawl, or, if pages are
-// fetched again, in this one.
+// remembered looks up pages that were fetched before: in the previous crawl, or, with
+// Options.Revisit, in this crawl.
 type remembered struct {
 	past *storage.Past // the previous crawl; nil: none
 
-	// comparing limits the bodies that are read for comparison: the page is in memory at
-	// the same time, and must not wait for the body budget.
+	// comparing limits how many archived bodies are read for comparison at once. They do not
+	// count for Options.BodyBudget: waiting for that could last for ever, because the new body
+	// of the page uses some of it.
 	comparing chan struct{}
 
 	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
-	logged bool            // the log says that a capture cannot be read
-	plain  map[string]bool // URLs whose copy was unusable: they are requested without a condition
+	logged bool            // a message that an archived answer cannot be read was logged
+	plain  map[string]bool // URLs whose archived answer was unusable: they are requested without a condition
 }
 
 // maxComparing is how many archived bodies are in memory for comparison at once.
 const maxComparing = 2
 
-// remember opens the memory, with the previous crawl if the options name one.
+// remember returns the remembered of a crawl, and opens the previous crawl if the options name
+// one.
 func (o *Options) remember() (*remembered, error) {
 	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
 	if o.Previous == "" {
@@ -52,7 +54,7 @@ func (o *Options) remember() (*remembered, error) {
 	return m, nil
 }
 
-// checkPrevious reports an invalid option Previous.
+// checkPrevious returns an *OptionError if the option Previous is invalid.
 func (o *Options) checkPrevious() error {
 	if o.Previous == "" || o.Dir == "" {
 		return nil
@@ -65,19 +67,19 @@ func (o *Options) checkPrevious() error {
 	return nil
 }
 
-// A recollection is what is known of a URL that may have been fetched before. The zero
-// value is that of a crawl without memory.
+// A recollection is what earlier visits, in this crawl or the previous one, have stored about a
+// URL. The zero value means that nothing was looked up.
 type recollection struct {
-	asked   bool             // there is a memory, and it was read
-	visits  *frontier.Visits // of this crawl, if it has fetched the URL before; nil: the capture is of the previous crawl
-	dir     string           // of the crawl of capture; empty: it has no directory
-	capture *storage.Capture // nil: none, or none that can be read
+	asked   bool             // the URL was looked up
+	visits  *frontier.Visits // the visits in this crawl, if it has fetched the URL before; nil: capture is of the previous crawl
+	dir     string           // directory of the crawl that has capture; empty: that crawl has no directory
+	capture *storage.Capture // the archived answer; nil if there is none, or if it cannot be read
 	err     error            // why capture cannot be read
 	plain   bool             // request the page without a condition
 }
 
-// recall looks up an entry in this crawl, or in the previous one. Answers to HEAD, or over
-// FTP, cannot be used.
+// recall looks up what this crawl, or the previous one, has stored about the URL of e. For an
+// entry that is requested with HEAD or over FTP it finds no archived answer.
 func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
@@ -103,8 +105,8 @@ func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	return r
 }
 
-// lastAnswer returns the place of the last archived answer that was not an unsuccessful
-// try.
+// lastAnswer returns the place in the archive of the last answer of a URL. If the last visit
+// failed, it is the last record with a body.
 func lastAnswer(v *frontier.Visits) frontier.Place {
 	if v.Last.Code != frontier.Fetched {
 		return v.Body
@@ -112,7 +114,8 @@ func lastAnswer(v *frontier.Visits) frontier.Place {
 	return v.Last.Answer
 }
 
-// usable reports whether a page can be made from the capture, or compared with it.
+// usable reports whether the capture, an archived answer, can be compared with the page or used
+// in its place.
 func (r *recollection) usable() bool {
 	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
 }
@@ -128,8 +131,9 @@ func (r *recollection) validators() (v fetch.Validators) {
 	return v
 }
 
-// fromFuture reports whether a page has a modification time after it was sent, by the clock
-// of its server: later changes would not be detected (RFC 9110, section 8.8.2.1).
+// fromFuture reports whether the Last-Modified of a page is later than its Date (without a
+// Date: than the request). A conditional request with such a time would not detect later
+// changes (RFC 9110, section 8.8.2.1).
 func fromFuture(c *storage.Capture) bool {
 	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
 	if err != nil {
@@ -175,7 +179,8 @@ func sameCopy(kept, by http.Header) bool {
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
 }
 
-// askPlainly sets whether a page is requested without a condition the next time.
+// askPlainly sets whether the next request for a page has no condition, so that the server
+// sends the body.
 func (j *Job) askPlainly(u frontier.URL, plainly bool) {
 	m := j.memory
 	m.mu.Lock()
@@ -187,7 +192,7 @@ func (j *Job) askPlainly(u frontier.URL, plainly bool) {
 	}
 }
 
-// unread counts a capture that cannot be read, and logs the first one.
+// unread counts archived answers that cannot be read, and logs the first of them.
 func (j *Job) unread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
 	m := j.memory
@@ -205,7 +210,7 @@ func (j *Job) unread(r *recollection, err error) {
 	}
 }
 
-// classify sets how a page has changed since it was fetched before.
+// classify sets in p how the page has changed since it was last fetched.
 func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
 		return
@@ -232,10 +237,10 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	}
 }
 
-// takeText copies the stored text digest of a page whose bytes are unchanged, if they are
-// also read with the same Content-Type. If the archive will refer to the body of the
-// previous crawl, takeText first checks that this body can be read; if not, it copies
-// nothing, and store reports the error.
+// takeText copies the stored text digest to p if neither the bytes nor the Content-Type of the
+// page have changed. If the archive will refer to the body of the previous crawl, takeText
+// first checks that this body can be read; if not, it copies nothing, and store reports the
+// error.
 func (j *Job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
@@ -247,8 +252,8 @@ func (j *Job) takeText(p *Page, r *recollection) {
 	p.textDigest = c.TextDigest
 }
 
-// since compares a page with its last visit, whose body is not kept: with other bytes it
-// counts as modified.
+// since compares a page with its last visit by the digest only, because the body of that visit
+// is not archived. A page with other bytes counts as modified.
 func since(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
@@ -263,7 +268,8 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 	return ChangeModified
 }
 
-// compare compares a page with the previous one, and reads no more of that than needed.
+// compare compares a page with c, its archived earlier answer. It reads the body of c only if
+// the digests do not decide.
 func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	if !plain(x) && len(x.Wire) > 0 {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Plan is what is known of a crawl before it begins.
+// A Plan is what robots.txt says about the seeds of a crawl, before the crawl begins.
 type Plan struct {
-	Seeds int        // each URL once
-	Sites []SitePlan // of the seeds, in their order
+	Seeds int        // number of seeds, each URL once
+	Sites []SitePlan // the sites of the seeds, in the order of the seeds
 }
 
 // A SitePlan is what a site's robots.txt says about its seeds.
@@ -27,18 +27,19 @@ type SitePlan struct {
 	Rules   *robots.Snapshot
 	Problem string
 
-	// Delay is the least pause between two requests, and DelayBy the clock that requires
-	// it. A site that answers slowly gets longer ones.
+	// Delay is the least pause between two requests to the site, and DelayBy the rule that
+	// requires it, such as the Crawl-delay of its robots.txt. A site that answers slowly gets
+	// longer pauses.
 	Delay   time.Duration
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is the verdict of robots.txt on a seed. It is robots.Defer if robots.txt is
-// not known, or if the seed is never requested; OptOut says why it is not.
+// A SeedPlan is the verdict of robots.txt on a seed. It is robots.Defer if robots.txt is not
+// known, or if the seed is never requested because it is opted out; OptOut then says why.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
-	OptOut  string // as Options.OptOut; empty: it may be requested
+	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
 }
 
 // Least returns the least time in which the robots.txt and the given number of pages of the
@@ -55,12 +56,12 @@ func (s *SitePlan) Allowed() (n int) {
 	return n
 }
 
-// PlanOf requests the robots.txt of the sites of the seeds, and nothing else, as a crawl
-// with these options would: with its name, its client and its clocks. It writes nothing,
-// and ignores Options.Dir. Site failures are in the plan; the error is an *OptionError, or
-// that of the context.
+// PlanOf requests the robots.txt of the sites of the seeds, and nothing else, as a crawl with
+// these options would: under the same Identity, with the same Wire options and the same pauses.
+// It writes nothing, and ignores Options.Dir. Site failures are in the plan; the error is an
+// *OptionError, or that of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
-	opts.Revisit = nil // it would wait for ever
+	opts.Revisit = nil // with it the frontier would never end
 	seeds, err := opts.prepare()
 	if err != nil {
 		return nil, err
@@ -98,12 +99,12 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 // A planner requests robots.txt of sites.
 type planner struct {
 	job  *Job
-	at   map[frontier.Site]int // index in plan.Sites
-	plan *Plan                 // each site is written by the visit that has its turn
+	at   map[frontier.Site]int // index of a site in plan.Sites
+	plan *Plan                 // each SitePlan in it is written by the one visit that runs for its site
 }
 
-// asked returns the seed for which robots.txt is requested; nil if the site gets no
-// request.
+// asked returns the first seed of the site that is not opted out: robots.txt is requested for
+// it. It returns nil if the site gets no request.
 func (s *SitePlan) asked() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {
@@ -143,12 +144,13 @@ func newPlanner(job *Job, seeds []frontier.Entry) (*planner, error) {
 	return p, nil
 }
 
-// askAll returns after each site has answered, or cannot be requested within the patience.
+// askAll requests the robots.txt of all sites. It returns when each site has answered, or may
+// not be requested within Options.Patience.
 func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
 	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
 	var workers sync.WaitGroup
 	for i := range errs {
-		// Asks for robots.txt. It ends when the frontier hands out no more turns.
+		// A worker that requests robots.txt. It ends when the frontier hands out no more turns.
 		workers.Go(func() {
 			defer front.Stop()
 			errs[i] = errGoexit
@@ -184,7 +186,8 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			o.Again = false
 		}
 		if !o.Again {
-			// Do not request the page, nor robots.txt again after an error.
+			// With this outcome, the frontier hands out neither the page nor, after an error,
+			// robots.txt again.
 			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Time: time.Now()}}
 		}
 		res.Release()
@@ -197,7 +200,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 	}
 }
 
-// take reads the answer of a site.
+// take writes the result of requesting robots.txt, s, into the plan of a site.
 func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
 	o, own := &p.job.opts, p.job.sites.of(site.Site)
 	policy := o.policy()

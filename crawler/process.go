@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// How many runs and builds a crawl records.
+// The largest numbers of runs and builds that a crawl records.
 const (
 	mostProcesses = 1000
 	mostBuilds    = 20
@@ -20,18 +20,18 @@ const (
 // A Process is the process of one run of a crawl. As JSON its fields are never renamed.
 type Process struct {
 	Began time.Time `json:"began"`
-	Ended time.Time `json:"ended,omitzero"` // zero: it was killed, failed, or still runs
-	End   End       `json:"end,omitempty"`  // if Ended is not zero
+	Ended time.Time `json:"ended,omitzero"` // zero: the process was killed, failed, or still runs
+	End   End       `json:"end,omitempty"`  // why the run ended; set only if Ended is not zero
 
-	Zone   string `json:"zone"`       // of the machine's clock, as the system names it
-	Offset int    `json:"utc_offset"` // of that zone when the run began, seconds east of UTC
+	Zone   string `json:"zone"`       // time zone of the machine's clock, as the system names it
+	Offset int    `json:"utc_offset"` // offset of the time zone when the run began, in seconds east of UTC
 
-	// The source of the machine's clock, and whether it was synchronised when the run
-	// began: empty and nil if the system does not say.
-	Clock        string `json:"clock,omitempty"`        // as tsc, of Linux
-	Synchronised *bool  `json:"synchronised,omitempty"` // by NTP or the like, as adjtimex says
+	// The hardware that the machine's clock is read from, and whether the clock was
+	// synchronised when the run began: empty and nil if the system does not say.
+	Clock        string `json:"clock,omitempty"`        // name of a Linux clocksource, such as tsc
+	Synchronised *bool  `json:"synchronised,omitempty"` // by NTP or a similar service, as adjtimex(2) says
 
-	Build string `json:"build"` // digest of the Build, see Processes
+	Build string `json:"build"` // Build.Digest of its Build, the key in the map that Processes returns
 }
 
 // A Build describes how a program was built, as far as it is known. As JSON its fields are
@@ -39,21 +39,21 @@ type Process struct {
 type Build struct {
 	Program  string   `json:"program"` // permesso, with its version
 	Main     string   `json:"main,omitempty"`
-	Version  string   `json:"version,omitempty"` // of the main module
+	Version  string   `json:"version,omitempty"` // version of the main module
 	Revision string   `json:"revision,omitempty"`
 	Time     string   `json:"revision_time,omitempty"`
 	Modified bool     `json:"modified"` // the source differs from the revision
 	Go       string   `json:"go"`
 	OS       string   `json:"os"`
 	Arch     string   `json:"arch"`
-	Modules  []Module `json:"modules"` // that are linked
+	Modules  []Module `json:"modules"` // modules that are linked into the program
 }
 
 // A Module is a module that a program was built from.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
-	Sum     string `json:"sum,omitempty"` // as in go.sum
+	Sum     string `json:"sum,omitempty"` // checksum, as in go.sum
 }
 
 // ThisBuild returns the Build of this program.
@@ -91,8 +91,9 @@ func (b Build) Digest() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess adds this process to the processes of earlier runs. All are stored as one
-// value, because several values would have to wait for several commits.
+// withProcess adds this process to the processes of earlier runs, old.Processes; last is the
+// stored status of the last run. All processes are stored as one value, because several values
+// would need several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()
@@ -116,7 +117,8 @@ func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	return nil
 }
 
-// ended returns the processes with the end of the last one, if it was recorded.
+// ended returns the processes of a. The last one gets its end from last, the stored status of
+// the last run, if that run has stored one.
 func (a *asked) ended(last *keptStatus) []Process {
 	all := slices.Clone(a.Processes)
 	if n := len(all); n > 0 && last.End != "" && last.Of.Equal(all[n-1].Began) {
@@ -126,8 +128,8 @@ func (a *asked) ended(last *keptStatus) []Process {
 }
 
 // Processes returns the last thousand processes that worked on a crawl, the oldest first;
-// before is how many there were before them. Versions that recorded no processes are
-// missing. builds are their builds, by Process.Build; only the last twenty builds are kept.
+// before is how many there were before them. Runs of old versions that did not record processes
+// are missing. builds are their builds, by Process.Build; only the last twenty builds are kept.
 func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus

@@ -9,24 +9,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Purge removes the captures of places from a crawl: records of the WARC files, lines of
-// pages.jsonl, links.jsonl and of the index (storage.Purge says what stays). No process may
-// run the crawl meanwhile.
+// A Purge removes from a crawl what it has stored about some hosts or URLs: records of the WARC
+// files, lines of pages.jsonl, links.jsonl and index.cdxj (storage.Purge says what stays). No
+// process may run the crawl meanwhile.
 type Purge struct {
-	Dir     string      // of the crawl
-	Places  *OptOutList // whose captures are removed
-	Problem func(error) // called for what cannot be read, and so may still have captures; may be nil
+	Dir     string      // directory of the crawl
+	Places  *OptOutList // the hosts and URLs whose records are removed
+	Problem func(error) // called for each part of a file that cannot be read, and so may still have such records; may be nil
 }
 
 // Plan returns what Run would remove, and changes nothing. It fails as storage.Purge does.
 func (p *Purge) Plan() (storage.Purged, error) { return p.of(time.Now()).Plan(p.Dir) }
 
-// Run removes the captures. After a kill the crawl cannot be resumed: Run returns a
-// *storage.PurgeError until Finish was called.
+// Run removes the records. After a kill in the middle of Run the crawl cannot be resumed: Run
+// returns a *storage.PurgeError until Finish was called.
 func (p *Purge) Run() (storage.Purged, error) { return p.of(time.Now()).Run(p.Dir) }
 
-// Finish finishes an interrupted purge of the crawl, with its recorded places instead of
-// Places. finished is nil if there was none.
+// Finish finishes an interrupted purge of the crawl, with the places that it recorded instead
+// of p.Places. finished describes the interrupted purge; nil if there was none.
 func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err error) {
 	finished, err = storage.UnfinishedPurge(p.Dir)
 	if err != nil || finished == nil {
@@ -38,7 +38,7 @@ func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err
 	}
 	done, err = again.of(finished.Time).Run(p.Dir)
 	var gone *storage.PurgeError
-	if errors.As(err, &gone) { // another process has finished it, and interrupted another one
+	if errors.As(err, &gone) { // another process has finished that purge, and interrupted a new one
 		return nil, done, gone
 	}
 	return finished, done, err
@@ -50,7 +50,7 @@ func (p *Purge) of(now time.Time) *storage.Purge {
 		Why: func(url string) string {
 			u, err := frontier.ParseURL(url)
 			if err != nil {
-				return "" // nothing is captured at an invalid URL
+				return "" // nothing is stored for an invalid URL
 			}
 			return p.Places.find(u).place
 		},

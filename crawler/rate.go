@@ -2,8 +2,8 @@ package crawler
 
 import "time"
 
-// rateOver is the period of a rate: long enough that a site with a request every ten
-// seconds has a steady one.
+// rateOver is the period over which rates are computed. It is long enough that one request
+// every ten seconds gives a steady rate.
 const rateOver = 30 * time.Second
 
 // recent is a ring of the figures of the last seconds.
@@ -12,14 +12,14 @@ type recent struct {
 	ring  [int(rateOver/time.Second) + 1]second
 }
 
-// A second has the counts of one second since recent.began.
+// A second has the counts of one second of the run.
 type second struct {
 	at              int
 	pages, requests int
 	bytes           int64
 }
 
-// now returns the current second.
+// now returns the counts of the current second.
 func (r *recent) now() *second {
 	at := int(time.Since(r.began) / time.Second)
 	s := &r.ring[at%len(r.ring)]
@@ -29,8 +29,9 @@ func (r *recent) now() *second {
 	return s
 }
 
-// rate returns the rate of the last seconds, without the current one: over less than
-// rateOver if the run is younger, and zero in its first second.
+// rate returns the rates of the last seconds, without the current second. The period is
+// rateOver or, if the run is younger, the age of the run. In the first second of a run the
+// rates are zero.
 func (r *recent) rate() StatusRate {
 	at := int(time.Since(r.began) / time.Second)
 	over := min(at, len(r.ring)-1)

@@ -18,23 +18,25 @@ type Repeat struct {
 	Pages int
 }
 
-// A body counts the pages of a site with one body.
+// A body counts the pages of one site that have the same body.
 type body struct {
 	Repeat
 	site     frontier.Site
 	first    string // the directory of the first page
-	segments int    // of the first page's path
+	segments int    // number of segments in the path of the first page
 	below    int    // number of pages deeper in that directory
 }
 
 const (
-	// manyRepeats is the number of pages from which on a body is a Repeat.
+	// manyRepeats is the least number of pages with the same body for which the body is a
+	// Repeat.
 	manyRepeats = 100
-	// maxBodies is how many bodies each of two generations has.
+	// maxBodies is the most bodies in each of the two generations of repeats.
 	maxBodies = 4096
-	// maxWarnings is the most warnings of one kind that a crawl logs; all cases are counted.
+	// maxWarnings is the most warnings of one kind that a crawl logs. Further cases are only
+	// counted.
 	maxWarnings = 20
-	// maxUnder is how many bytes of a URL are shown.
+	// maxUnder is how many bytes of a URL a Repeat shows.
 	maxUnder = 256
 )
 
@@ -60,7 +62,7 @@ func (j *Job) bodySum(p *Page) uint64 {
 type repeats struct {
 	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body
-	said       int // number of warnings, which must not fill the log
+	said       int // number of warnings; only maxWarnings of them are logged
 }
 
 // see counts a page, and returns the count of its body and whether to log a warning: at the
@@ -94,8 +96,8 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	return *one, false
 }
 
-// below returns how many pages with a body see has counted below the directory of the first
-// one.
+// below returns how many pages with the body sum are below the directory of the first page with
+// it, as counted by see.
 func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +111,7 @@ func (r *repeats) below(u frontier.URL, sum uint64) int {
 func newBody(u frontier.URL) *body {
 	path, segments := pathOf(u)
 	site := len(u.Site())
-	text := u.String() // cloned, as a substring would keep all of it
+	text := u.String() // cloned, because a substring would keep the whole URL in memory
 	text = strings.Clone(text[:min(len(text), site+maxUnder)])
 	return &body{
 		Repeat: Repeat{Under: short(text)}, site: frontier.Site(text[:site]),
@@ -133,7 +135,7 @@ func (r *repeats) age() {
 	}
 }
 
-// list returns the repeats, the largest first.
+// list returns the bodies that many pages have, those with the most pages first.
 func (r *repeats) list() []Repeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()

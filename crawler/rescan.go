@@ -16,7 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is how many pages with a body in another record a rescan remembers.
+// maxRepeated is the most pages that a rescan remembers because their body is in another WARC
+// record, which comes later in the archive.
 const maxRepeated = 100_000
 
 // A rescan reads the links of archived pages again.
@@ -25,21 +26,22 @@ type rescan struct {
 	found  *findings
 	answer *archivedAnswer // the last answer; its metadata record has not been read yet
 	bodies map[string][]frontier.Entry
-	second bool          // second pass: read bodies only
-	lost   int           // number of pages beyond maxRepeated
-	past   *storage.Past // has bodies that revisit records refer to; nil: there is no previous crawl
+	second bool          // this is the second pass over the archive: read only bodies that pages in the first pass refer to
+	lost   int           // number of pages that were skipped because of maxRepeated
+	past   *storage.Past // the previous crawl, with bodies that revisit records refer to; nil if there is none
 }
 
-// An archivedAnswer is an answer whose body was read; that of a revisit is elsewhere.
+// An archivedAnswer is an answer that was read from the archive. The body of a revisit record
+// is in another record.
 type archivedAnswer struct {
 	id       string
-	key      string // of its body
+	key      string // identifies the body
 	exchange *fetch.Exchange
 }
 
-// rescan queues URLs that the pages of the archive link to, that are wanted now, and that
-// were never queued. If the crawl is stopped, it returns early without an error. After a
-// stop or a kill the next run begins the rescan again.
+// rescan queues the URLs that pages in the archive link to, if they were never queued and the
+// crawl does not refuse them now. If the crawl is stopped, it returns early without an error.
+// After a stop or a kill the next run begins the rescan again.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		if r.second || len(r.bodies) == 0 {
 			break
 		}
-		r.second = true // in the first pass the bodies of these revisit records came before the records
+		r.second = true // find bodies that were in the archive before the revisit records that refer to them
 	}
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
@@ -120,9 +122,9 @@ func (r *rescan) record(rec *warc.Record) error {
 		}
 		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header, Head: rec.Head()}
 		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
-			return nil // it was refused when it was fetched, too
+			return nil // the page was also refused when it was fetched
 		}
-		if _, err := rec.Close(); err != nil { // Close checks the checksum
+		if _, err := rec.Close(); err != nil { // Close verifies the checksum of the record
 			return err
 		}
 		if a.exchange = x; r.second {
@@ -197,11 +199,12 @@ func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	return e
 }
 
-// answered reads an answer, after it is known how its URL was found.
+// answered queues the links of an answer, whose metadata record says how its URL was found. If
+// the body is in another record, answered remembers the page until that record is read.
 func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
 	if err != nil {
-		return nil // not of a page that was ever queued
+		return nil // no page with such a URL was ever queued
 	}
 	fields, err := metadata.Fields()
 	if err == nil {
@@ -213,7 +216,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	e := archivedEntry(u, fields)
 	e.Rank = frontier.RankOf(e.Depth)
 	switch {
-	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // a robots.txt
+	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // the answer is a robots.txt
 		return nil
 	case a.exchange != nil:
 		return r.page(e, a.exchange)
@@ -225,7 +228,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	return nil
 }
 
-// page queues the wanted links of a page.
+// page queues the links of a page, except those that the crawl refuses.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(new(Page), e, &fetch.Result{Page: x}, c.opts.reading())

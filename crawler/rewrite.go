@@ -38,7 +38,7 @@ type archiveWriter struct {
 func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []storage.LinkRecord, error) {
 	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
 	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
-		return nil, nil, nil // it was requested again, or it is unknown why its body is cut
+		return nil, nil, nil // the URL was requested again, or it is unknown why the body is cut
 	}
 	u, err := frontier.ParseURL(a.URL)
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	}
 	e := archivedEntry(u, a.Fields)
 	if strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)) {
-		return nil, nil, nil // a robots.txt
+		return nil, nil, nil // the answer is a robots.txt
 	}
 	r := &storage.PageRecord{}
 	for _, f := range a.Fields {
@@ -90,7 +90,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	}
 	pages := []*storage.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
-		p.Text() // computing its digest sets its encoding; it was not copied
+		p.Text() // sets charset, as computing the digest did in a visit that did not copy an earlier digest
 		pages = append(pages, page())
 	}
 	return pages, p.edges(), nil

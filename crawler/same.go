@@ -28,7 +28,8 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds is how often Together calls functions that undo each other's changes.
+// mostRounds is the most rounds of calls that Together makes, for functions that undo each
+// other's changes.
 const mostRounds = 16
 
 // SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.
@@ -73,7 +74,8 @@ func StripIndex(u frontier.URL) frontier.URL {
 	return within(u, target[:begin]+target[end:])
 }
 
-// within returns the URL of another target on the site of u; u itself if that is not a URL.
+// within returns the URL with another target (path and query) on the site of u, or u if target
+// makes no valid URL.
 func within(u frontier.URL, target string) frontier.URL {
 	if v, err := frontier.ParseURL(string(u.Site()) + target); err == nil {
 		return v
@@ -81,8 +83,8 @@ func within(u frontier.URL, target string) frontier.URL {
 	return u
 }
 
-// same returns Entry.Same of u: the result of Options.Same and of the Clean-param lines of
-// its site, zero if that is u. URLs with equal keys have equal results.
+// same returns Entry.Same of u: the result of Options.Same and of the Clean-param lines of its
+// site, or the zero URL if the result is u. URLs with equal keys have equal results.
 func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	if o.Same == nil && clean == nil {
 		return frontier.URL{}
@@ -108,8 +110,8 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	return v
 }
 
-// SameAs returns the URL by which the crawl knows the page of u, according to Same: the
-// argument for storage.Reader.Fate; u itself if it is equivalent to no other.
+// SameAs returns the URL under which the crawl stores the page of u: the result of Same, or u
+// itself if Same does not change it. It is the argument for storage.Reader.Fate.
 func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	if v := o.same(u, nil); !v.IsZero() {
 		return v
@@ -117,7 +119,7 @@ func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	return u
 }
 
-// sameSeeds sets the equivalent URLs of seeds. The error is an *OptionError.
+// sameSeeds sets Entry.Same of the seeds. The error is an *OptionError.
 func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	for i := range seeds {
 		e := &seeds[i]
@@ -128,8 +130,8 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	return nil
 }
 
-// cleaner returns the Clean-param lines of the robots.txt by which a page was judged; nil
-// if they are not used.
+// cleaner returns the Clean-param lines of s, a robots.txt, or nil if Options.CleanParam is not
+// set.
 func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	if !j.opts.CleanParam || s == nil {
 		return nil
@@ -137,15 +139,15 @@ func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	return s.File(j.opts.Dialect).Cleaner()
 }
 
-// samePage sets the URL to which e, found on the page of s, is equivalent. It returns false
-// if e is equivalent to the page itself. But the target of a redirect must be requested
-// even then, since otherwise the page would be lost; such an entry is marked as Apart. Of
-// two URLs that redirect to each other neither is requested again.
+// samePage sets Entry.Same of e, a link on the page of s. It returns false if e is equivalent
+// to the page itself and so is not queued. But the target of a redirect must be requested even
+// then, since otherwise the page would be lost; such an entry is marked as Apart. If two URLs
+// redirect to each other, neither is requested again.
 func (s *sorting) samePage(e *frontier.Entry) bool {
 	o, p := &s.job.opts, s.page
 	clean := p.clean
 	if e.URL.Site() != p.URL.Site() {
-		clean = nil // the rules of its site are not known here
+		clean = nil // the robots.txt of another site is not known here
 	}
 	e.Same, e.Apart = o.same(e.URL, clean), false
 	if s.by != frontier.HopRedirect {
@@ -158,7 +160,8 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 	return true
 }
 
-// ownKey returns the key that the page would get now; empty if all keys are URLs.
+// ownKey returns the key (Entry.Key) that the page's own URL has by the rules for equivalent
+// URLs that apply now, or "" if there are no such rules.
 func (o *Options) ownKey(p *Page) string {
 	if o.Same == nil && p.clean == nil {
 		return ""

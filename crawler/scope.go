@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Scope decides which URLs belong to a crawl, in addition to what the sites allow. It
-// must be safe for concurrent use.
+// A Scope decides which URLs belong to a crawl. What robots.txt forbids is not requested in any
+// scope. A Scope must be safe for concurrent use.
 //
 // Each crawl has a scope of its own: New copies one that has a method Clone() Scope, as
 // those of this package have, and does not change the original.
@@ -30,11 +30,11 @@ func (ScopeFunc) Admit(frontier.URL) {}
 // Contains implements Scope.
 func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
 
-// SameHost returns the scope of the seeds' hosts, with any scheme and port.
+// SameHost returns the scope of all URLs on the hosts of the seeds, with any scheme and port.
 func SameHost() Scope { return newKeyed("host", frontier.URL.Host) }
 
-// SameDomain returns the scope of the seeds' registrable domains, by the Public Suffix
-// List.
+// SameDomain returns the scope of all URLs under the registrable domains of the seeds, such as
+// example.co.uk, by the Public Suffix List.
 func SameDomain() Scope {
 	return newKeyed("domain", func(u frontier.URL) string { return u.Site().Domain() })
 }
@@ -44,7 +44,7 @@ func SeedsOnly() Scope { return newKeyed(listName, frontier.URL.Key) }
 
 const listName = "list"
 
-// isList reports whether only seeds can be in s.
+// isList reports whether s contains no URLs except seeds.
 func isList(s Scope) bool {
 	switch s := s.(type) {
 	case *keyed:
@@ -64,10 +64,11 @@ func (anywhere) String() string                 { return "any" }
 func (anywhere) Admit(frontier.URL)             {}
 func (anywhere) Contains(_ frontier.Entry) bool { return true }
 
-// SamePrefix returns the scope of URLs that begin with a seed up to its last slash.
+// SamePrefix returns the scope of the URLs that begin like a seed, up to the last slash of the
+// seed.
 func SamePrefix() Scope { return &prefixes{} }
 
-// Both returns the intersection of a and b. Roots are admitted to both.
+// Both returns the intersection of a and b. Admit adds a root to both.
 func Both(a, b Scope) Scope { return both{a, b} }
 
 type both struct{ a, b Scope }
@@ -83,7 +84,8 @@ func (s both) Admit(root frontier.URL) {
 
 func (s both) Contains(e frontier.Entry) bool { return s.a.Contains(e) && s.b.Contains(e) }
 
-// isOurs reports whether s is a scope of this package.
+// isOurs reports whether s is a scope that a function of this package returns, and so has a
+// text form.
 func isOurs(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere, *keyed, *prefixes:
@@ -107,7 +109,8 @@ func scopeBySite(s Scope) bool {
 	return false
 }
 
-// cloned returns a scope for one crawl.
+// cloned returns a copy of a scope for one crawl, or the scope itself if it has no Clone
+// method.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {
 		return c.Clone()
@@ -115,7 +118,8 @@ func cloned(s Scope) Scope {
 	return s
 }
 
-// A keyed is the scope of the URLs whose key is that of a root.
+// A keyed is the scope of the URLs that have the same key as a root. The key is the host, the
+// domain or the whole URL.
 type keyed struct {
 	name string
 	key  func(frontier.URL) string

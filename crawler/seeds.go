@@ -58,12 +58,12 @@ func readLine(in *bufio.Reader) (line string, long bool, err error) {
 		_, rest, err = in.ReadLine()
 	}
 	if long && err == io.EOF {
-		err = nil // the next call returns it again
+		err = nil // the next call returns the error again
 	}
 	return line, long, err
 }
 
-// maxLine is the longest line of a seed file, in bytes: many times a URL and a tag.
+// maxLine is the longest line of a seed file, in bytes. Real URLs and tags are far shorter.
 const maxLine = 64 << 10
 
 var errLongLine = fmt.Errorf("longer than %d bytes: is this a seed file?", maxLine)
@@ -106,11 +106,11 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 // are queued by Run. A crawl in a directory stores them: another run need not name them
 // again. Add blocks only if the disk is slow.
 //
-// A seed that was queued is fetched, or Left says why not, even if the run is about to end.
-// If the run has ended, the error is ErrEnded and nothing is queued; only of more than a
-// thousand seeds the first may be queued. For an invalid seed, or a public seed if the
-// contact cannot be reached, the error is an *OptionError and nothing is queued. Any other
-// error ends the run.
+// A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
+// the run has ended, the error is ErrEnded and nothing is queued; only of more than a thousand
+// seeds the first may be queued. For an invalid seed, or a public seed if site owners cannot
+// reach the contact of the Identity, the error is an *OptionError and nothing is queued. Any
+// other error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
@@ -139,8 +139,9 @@ func (c *Crawler) Add(seeds ...string) error {
 	return tooLate(c.plant(entries))
 }
 
-// plant queues seeds that Options does not have, and stores them as roots. They are roots
-// even if the frontier refuses them at the last moment.
+// plant queues seeds that are not in Options, and adds them to the scope. It stores them for
+// the scope of later runs first, so they stay in the scope even if the frontier then refuses
+// them because the run ends.
 func (c *Crawler) plant(entries []frontier.Entry) error {
 	for _, e := range entries {
 		if err := safely("Scope", func() { c.opts.Scope.Admit(e.URL) }); err != nil {
@@ -176,8 +177,8 @@ func (c *Crawler) begin() error {
 	return err
 }
 
-// looksLikeHost reports whether the first part of raw has a dot, or a port, or is
-// localhost: plain words are not seeds.
+// looksLikeHost reports whether the first part of raw has a dot, or a port, or is localhost. If
+// it returns false, raw is a plain word and not a seed.
 func looksLikeHost(raw string) bool {
 	host, _, _ := strings.Cut(raw, "/")
 	name, port, _ := strings.Cut(host, ":")

@@ -6,12 +6,13 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// process has the clocks of all crawls of this process without an Options.Shared: a site
-// must not notice that a program runs several. Nothing else is shared by default.
+// process has the clocks (times of the last requests to sites, and their pauses) that all
+// crawls of this process share, except crawls with Options.Shared. So a site gets no more
+// requests if a program runs several crawls. Crawls share nothing else by default.
 var process = frontier.NewSharedClocks()
 
 // NoShared in Options.Shared keeps the clocks of a crawl apart from all others. It is for
-// tests: two crawls of one site are then twice as fast.
+// tests: two crawls of one site then send twice as many requests to it.
 var NoShared frontier.Shared = apart{}
 
 // apart is a Shared that never makes a crawl wait for another.
@@ -23,8 +24,8 @@ func (apart) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok boo
 func (apart) Renew(string, time.Time)   {}
 func (apart) Release(string, time.Time) {}
 
-// clocks returns the clocks that the crawl shares with others. A Network in memory, such as
-// a web of crawltest, may have clocks of its own.
+// clocks returns the clocks that the crawl shares with others. An Options.Network in memory,
+// such as the web of package crawltest, may bring its own clocks.
 func (o *Options) clocks() frontier.Shared {
 	if o.Shared != nil {
 		return o.Shared

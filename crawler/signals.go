@@ -13,11 +13,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Signals returns the statements about the use of the page. They come from the robots.txt
-// that allowed it, from its header and meta elements, and from licenses in the page. If the
-// purpose of the crawl requires it, they also come from the tdmrep.json of the site and
-// from the licenses that robots.txt names. They are statements of the owner and not
-// permissions of a law: a use without a statement is unknown.
+// Signals returns the statements about the use of the page. They come from the robots.txt that
+// allowed the page, from the header and the meta elements of the page, and from licenses in the
+// page. If the purpose of the crawl requires it, they also come from the tdmrep.json of the
+// site and from the licenses that robots.txt names. They say what the owner states, not what a
+// law permits. If there is no statement about a use, that use is unknown, not permitted.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
 		return p.signals
@@ -59,8 +59,9 @@ func (p *Page) Signals() robots.Signals {
 	return p.signals
 }
 
-// usage returns the signals for the outputs. asked is when robots.txt was last requested:
-// if an older copy applies, its time is added.
+// usage returns the signals in the form for pages.jsonl and the archive. asked is when
+// robots.txt was last requested. If an older robots.txt applies, the time when that was fetched
+// is added to its statements.
 func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {
@@ -72,8 +73,8 @@ func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, polic
 	return all, s.Licenses, s.Policies
 }
 
-// said returns a statement with its source. If robots.txt was copied at another time than
-// asked, the text has that time.
+// said returns a statement with its source as text. If it is of a robots.txt that was fetched
+// at another time than asked, the text has that time.
 func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	text := one.String()
 	if one.Line > 0 && !s.Copied.Equal(asked) {
@@ -126,8 +127,8 @@ func (j *Job) refusal(p *Page) string {
 	return by.String()
 }
 
-// unread returns the license documents that the header or the link elements of the page
-// name and robots.txt does not. They are known only after the page was fetched, and are not
+// unread returns the license documents that only the header or the link elements of the page
+// name, not robots.txt. They become known only after the page was fetched, and are not
 // requested. Their terms are unknown, so they permit nothing.
 func (p *Page) unread() (all robots.Licenses) {
 	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
@@ -178,14 +179,14 @@ func (p *Page) licenseWanted() string {
 	if own, _ := extract.HeaderLicenses(p.Header["Link"], p.URL); len(own) > 0 {
 		text += " (" + own[0].String() + ")"
 	} else if s := p.Signals(); len(s.Licenses) > 0 {
-		text += " (" + s.Licenses[0] + ")" // named in robots.txt
+		text += " (" + s.Licenses[0] + ")" // the license that robots.txt names
 	}
 	return text
 }
 
-// declined reports whether an answer must not be archived. The answer is that of p, or one
-// that made no page and is requested again. If the body was cut, the elements before the
-// cut count.
+// declined reports whether an answer must not be archived. x is the answer of p, or an answer
+// that made no page because the URL is requested again. If the body was cut, the elements
+// before the cut are used.
 func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:

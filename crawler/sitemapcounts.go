@@ -8,17 +8,17 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// SitemapCounts are the figures of the sitemaps of a run. One that is named and neither
-// read nor failed was redirected, refused, out of scope, read by an earlier run, or is
-// still queued. With SitemapsNone nothing is counted.
+// SitemapCounts are the figures of the sitemaps of a run. A sitemap that is counted as named,
+// but neither as read nor as failed, was redirected, refused, out of scope, read by an earlier
+// run, or is still queued. With SitemapsNone nothing is counted.
 type SitemapCounts struct {
 	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
-	Read   int // answers with a 2xx status, including seeds and pages that are sitemaps; each time, if they are fetched again
+	Read   int // answers with a 2xx status, including those of seeds and pages that are sitemaps; a sitemap that is fetched again counts again
 	Failed int // sitemaps that ended with a status other than a redirect, or without an answer
-	URLs   int // listed URLs, wanted or not, without those of other sitemaps
-	Empty  int // of Read, those that list nothing
+	URLs   int // URLs that sitemaps list, queued or not, without URLs of other sitemaps
+	Empty  int // number of sitemaps in Read that list nothing
 
-	FirstEmpty []EmptySitemap // up to three
+	FirstEmpty []EmptySitemap // the first sitemaps that list nothing, up to three
 }
 
 // An EmptySitemap is a sitemap that was answered, and lists nothing.
@@ -45,7 +45,7 @@ const (
 type sitemapTally struct {
 	mu    sync.Mutex // guards all fields; used by visits that meet a sitemap, or the name of one
 	n     SitemapCounts
-	named map[uint64]struct{} // hashes of keys
+	named map[uint64]struct{} // hashes of the keys of sitemaps that were named
 }
 
 func (t *sitemapTally) counts() SitemapCounts {
@@ -56,7 +56,8 @@ func (t *sitemapTally) counts() SitemapCounts {
 	return n
 }
 
-// name counts sitemaps that were named, by the hashes of their keys.
+// name counts sitemaps that a robots.txt or a sitemap index names. sums are their hashes of
+// sitemapSum.
 func (t *sitemapTally) name(sums []uint64) {
 	if len(sums) == 0 {
 		return
@@ -83,7 +84,9 @@ func (t *sitemapTally) fail() {
 	t.n.Failed++
 }
 
-// read counts a sitemap that was answered. It returns how many were empty so far.
+// read counts a sitemap that was answered. urls is the number of URLs that the sitemap lists;
+// empty is its EmptySitemap.Reason, or "". read returns how many empty sitemaps were counted so
+// far.
 func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +107,7 @@ func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 // sitemapSum returns a hash that identifies a named sitemap.
 func (j *Job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
 
-// countSitemap counts p if it was answered as a sitemap, and warns if it lists nothing.
+// countSitemap counts p if p is the answer for a sitemap, and warns if it lists nothing.
 func (j *Job) countSitemap(p *Page) {
 	switch {
 	case j.opts.Sitemaps == SitemapsNone, !p.Entry.Sitemap() && !p.html.Sitemap:
@@ -137,8 +140,8 @@ func (j *Job) countSitemap(p *Page) {
 	}
 }
 
-// countFailedSitemap counts e if it is a sitemap that ended with fate without a readable
-// answer.
+// countFailedSitemap counts e as failed if it is a sitemap and fate says that it ended with an
+// error status or without an answer.
 func (j *Job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
 	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
 	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {

@@ -10,35 +10,36 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Sitemaps decides how sitemaps (sitemaps.org) are used: those that the robots.txt of a
-// site in scope names, on any host, and those that a sitemap index names on its own host.
-// They are requested like pages, under the same robots.txt and the same clocks; they are
-// archived, but do not count as pages for limits, and are not passed to the handler. The
-// URLs they list are links, in scope or not. A seed that is a sitemap is a page, and is
-// read.
+// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to those that the
+// robots.txt of a site in scope names, on any host, and to those that a sitemap index names on
+// its own host. Sitemaps are requested like pages, under the same robots.txt and with the same
+// pauses; they are archived, but do not count as pages for limits, and are not passed to the
+// handler. The URLs they list are links, in scope or not. A seed that is a sitemap is a page,
+// and is read.
 type Sitemaps string
 
 // The values of Options.Sitemaps.
 const (
 	SitemapsAlso Sitemaps = ""     // sitemaps are read, and links of pages are followed
-	SitemapsOnly Sitemaps = "only" // of pages, only redirects and requisites are followed
+	SitemapsOnly Sitemaps = "only" // sitemaps are read; of pages only redirects and requisites (images, scripts ...) are followed
 	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and a seed that is one has no links
 )
 
-// maxNested is how many M hops in a row are followed: an index, possibly named by another
-// one, names sitemaps; sitemaps.org does not allow more.
+// maxNested is how many hops of the kind M, from a robots.txt or sitemap index to a sitemap,
+// are followed in a row: from robots.txt to an index, to a second index and to its sitemap.
+// Sitemaps.org does not allow more.
 const maxNested = 3
 
-// maxQueuedLists is how many sites are remembered whose sitemaps were queued.
+// maxQueuedLists is the most sites that queuedLists remembers.
 const maxQueuedLists = 1 << 14
 
 // maxLists is how many sitemaps are read at once: a small file may name 50,000 pages.
 const maxLists = 2
 
-// listSlots is a semaphore for sitemaps that are read.
+// listSlots is a semaphore that limits how many sitemaps are read at once.
 type listSlots chan struct{}
 
-// enter waits for room; leave gives it back. The error is that of ctx.
+// enter waits for a free slot; leave releases it. The error is that of ctx.
 func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l <- struct{}{}:
@@ -48,14 +49,15 @@ func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// queuedLists remembers which robots.txt had its sitemaps queued in this run. Forgotten ones are
-// queued once more, which has no effect.
+// queuedLists remembers for which sites the sitemaps of robots.txt were queued in this run. If
+// a site is forgotten, its sitemaps are queued once more, which has no effect.
 type queuedLists struct {
 	mu    sync.Mutex // guards sites: every visit takes it once
 	sites map[frontier.Site]time.Time
 }
 
-// first reports whether the sitemaps of s were not queued yet.
+// first reports whether the sitemaps of s, the robots.txt of site, were not queued yet, and
+// remembers that they are queued now.
 func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,14 +67,14 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	if t.sites == nil || len(t.sites) >= maxQueuedLists {
 		t.sites = map[frontier.Site]time.Time{}
 	}
-	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // cloned, as a substring would keep the whole URL
+	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // cloned, because a substring would keep the whole URL in memory
 	return true
 }
 
-// sitemapsOf returns the sitemaps of the robots.txt by which e was judged, each time that
-// it has changed. A requisite, a sitemap elsewhere, or a link that is requested with HEAD
-// does not bring its own site into the crawl; and if only the seeds are in scope, no
-// sitemap is needed.
+// sitemapsOf returns the sitemaps that s, the robots.txt that applied to e, names, if s was not
+// seen before. It returns none if e is a requisite, a sitemap that is no seed, or requested
+// with HEAD, because such an entry does not bring its own site into the crawl. It also returns
+// none if only the seeds are in scope.
 func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
@@ -102,8 +104,9 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	return found
 }
 
-// named reports whether a sitemap is at an allowed place: anywhere if robots.txt names it,
-// or a sitemap redirects there, and on the host of the index that names it.
+// named reports whether the sitemap e is on an allowed host. That is any host if robots.txt
+// names the sitemap or another sitemap redirects to it. If an index names the sitemap, it must
+// be on the host of the index.
 func named(e *frontier.Entry) bool {
 	switch {
 	case !e.Sitemap():
@@ -115,7 +118,8 @@ func named(e *frontier.Entry) bool {
 	return err == nil && via.Host() == e.URL.Host()
 }
 
-// nested returns how many M hops in a row, ignoring redirects, led to e.
+// nested returns how many hops of the kind M (to a sitemap) in a row led to e. Redirects
+// between them are ignored.
 func nested(e *frontier.Entry) int {
 	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
 	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))

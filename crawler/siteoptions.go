@@ -10,29 +10,30 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// SiteOptions are the settings of one site: see Options.Site. The zero value is a site
-// without settings of its own.
+// SiteOptions are the settings of one site: see Options.Site. The zero value means that the
+// site has no settings of its own.
 //
 // Settings that allow more requests than for other sites need a Reason: AllowForbidden, and
 // a budget that is larger than that of the crawl, or unlimited. No setting makes the pause
 // of a site shorter, and only AllowForbidden allows otherwise forbidden requests.
 type SiteOptions struct {
-	Delay time.Duration // least pause, from the end of a response; one that is shorter than the pause in force has no effect
+	Delay time.Duration // least pause, from the end of a response; it has no effect if it is shorter than the pause that applies already
 
-	MaxPages int           // pages of the site, instead of MaxHostPages; 0: as there, -1: no limit
-	MaxBytes int64         // of its answers, instead of MaxHostBytes; 0: as there, -1: no limit
-	MaxTime  time.Duration // total time of requests to it, instead of MaxHostTime; 0: as there, -1: no limit
+	MaxPages int           // pages of the site, instead of MaxHostPages; 0: the same as MaxHostPages, -1: no limit
+	MaxBytes int64         // bytes of the answers of the site, instead of MaxHostBytes; 0: the same as MaxHostBytes, -1: no limit
+	MaxTime  time.Duration // total time of requests to the site, instead of MaxHostTime; 0: the same as MaxHostTime, -1: no limit
 
-	// Scope decides which pages of the site belong to the crawl, among those in
-	// Options.Scope; nil: all. As there, seeds and requisites are fetched anyway. Admit is
-	// never called: a caller that needs roots, as SamePrefix does, admits them before.
+	// Scope decides which pages of the site belong to the crawl, among those in Options.Scope;
+	// nil: all. Seeds and requisites (images, scripts ...) are fetched even outside of it, as
+	// with Options.Scope. The crawl never calls its method Admit: for a scope that needs roots,
+	// such as SamePrefix, the caller must call Admit first.
 	Scope   Scope
-	Exclude bool // it gets no request, not even for robots.txt; Reason is written to the log
+	Exclude bool // the site gets no request, not even for robots.txt; Reason is written to the log
 
-	AllowForbidden bool        // its robots.txt permits if its status is 401, 402, 403 or 451, as RFC 9309 says
-	Header         http.Header // further fields of its requests, which add to those of the crawl or replace them; the same are refused
+	AllowForbidden bool        // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
+	Header         http.Header // header fields of requests to the site, which are added to those of Wire.Header or replace them; the same fields are refused
 
-	Reason string // why it has settings of its own: written to the Logger and to crawl.log
+	Reason string // why the site has settings of its own: written to the Logger and to crawl.log
 }
 
 // CheckSite returns the error with which s for a site would end a crawl with the options o.
@@ -54,8 +55,8 @@ func (o *Options) CheckSite(s SiteOptions) error {
 	return nil
 }
 
-// A loosening is a setting that allows more requests than for other sites, with its name
-// and value as a setting of a crawl.
+// A loosening is a setting of a site that allows more requests than for other sites: its field
+// in SiteOptions, and the name and value that it has as a setting of a crawl.
 type loosening struct{ field, setting, value string }
 
 func (l loosening) String() string { return l.setting + "=" + l.value }
@@ -77,8 +78,8 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	return more
 }
 
-// larger reports whether a budget of a site is larger than the usual one, which is
-// unlimited if it is 0 or negative.
+// larger reports whether a budget of a site is larger than usual, the budget of all sites,
+// which is unlimited if it is 0 or negative.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
 }

@@ -18,13 +18,13 @@ import (
 // maxSites is how many sites' settings are cached.
 const maxSites = 1 << 14
 
-// sites caches the results of Options.Site, so that a visit has the same settings
-// throughout.
+// sites caches the results of Options.Site, so that the settings of a site do not change during
+// a visit.
 type sites struct {
-	opts *Options                        // checked; constant
-	db   func(frontier.Site) *storage.DB // nil: there are no settings of sites from an earlier run
+	opts *Options                        // validated; never changed
+	db   func(frontier.Site) *storage.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
 
-	mu    sync.Mutex // guards known: every link and every visit takes it. It is not held during Options.Site
+	mu    sync.Mutex // guards known, which every link and every visit reads. It is not held while Options.Site runs
 	known map[frontier.Site]*siteAnswer
 }
 
@@ -32,10 +32,10 @@ type sites struct {
 type siteAnswer struct {
 	SiteOptions
 	err    error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
-	logged atomic.Bool // its settings were logged, with the Reason
+	logged atomic.Bool // the settings of the site were logged, with their Reason
 }
 
-// usualSite is the answer for sites without settings of their own.
+// usualSite is the siteAnswer for all sites without settings of their own.
 var usualSite = new(siteAnswer)
 
 // any reports whether a site may have settings of its own, now or in an earlier run.
@@ -52,7 +52,7 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	if a != nil {
 		return a
 	}
-	site = frontier.Site(strings.Clone(string(site))) // cloned, as a substring would keep the whole URL
+	site = frontier.Site(strings.Clone(string(site))) // cloned, because a substring would keep the whole URL in memory
 	a = s.ask(site)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	return a
 }
 
-// forget makes room. Answers that were logged stay, so that each is logged only once, unless
-// there are too many of them. The caller holds mu.
+// forget removes answers from the full cache. Answers that were logged stay, so that they are
+// not logged again, except if there are too many of them. The caller holds mu.
 func (s *sites) forget(most int) {
 	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.logged.Load() })
 	if s.known == nil || len(s.known) > most/2 {
@@ -75,7 +75,7 @@ func (s *sites) forget(most int) {
 	}
 }
 
-// ask calls Options.Site. The caller holds no lock.
+// ask calls Options.Site. The caller must not hold mu.
 func (s *sites) ask(site frontier.Site) *siteAnswer {
 	var o SiteOptions
 	var err error
@@ -113,21 +113,22 @@ func (s *sites) had(site frontier.Site) (bool, error) {
 	return !kept.none(), err
 }
 
-// usual reports whether nothing is set.
+// usual reports whether no setting of s differs from its zero value.
 func (s *SiteOptions) usual() bool {
 	return s.Delay == 0 && s.MaxPages == 0 && s.MaxBytes == 0 && s.MaxTime == 0 && s.Scope == nil && !s.Exclude &&
 		!s.AllowForbidden && len(s.Header) == 0 && s.Reason == ""
 }
 
-// contains reports whether e belongs to the crawl by the settings of its own site. If the
-// answer for the site is invalid, contains returns true, so that the link is not lost: the
-// crawl ends with an error before a request to the site.
+// contains reports whether e is in SiteOptions.Scope of its own site. If the answer for the
+// site is invalid, contains returns true, so that the link is not lost: the crawl ends with an
+// error before a request to the site.
 func (s *sites) contains(e *frontier.Entry) bool {
 	a := s.of(e.URL.Site())
 	return a.Scope == nil || a.Scope.Contains(*e)
 }
 
-// optedOut returns why u must not be requested, even if all else allows it.
+// optedOut returns why u must not be requested because of Options.OptOut or
+// SiteOptions.Exclude, or "".
 func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	if why, err = s.opts.optedOut(u); why != "" || err != nil {
 		return why, err
@@ -150,7 +151,7 @@ func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	return frontier.SiteLimits{Delay: a.Delay, Max: frontier.Spent{Pages: a.MaxPages, Bytes: a.MaxBytes, Time: a.MaxTime}}, nil
 }
 
-// siteWire returns the site's options of the fetcher.
+// siteWire returns the options of the fetcher for one site.
 func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
@@ -159,8 +160,8 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
 }
 
-// siteInForce returns the settings of a site, and must be called before a request to it. If
-// the site has settings of its own, or had in an earlier run, the first call logs them.
+// siteInForce returns the settings of a site. It must be called before a request to the site.
+// If the site has settings of its own, or had in an earlier run, the first call logs them.
 func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {
@@ -172,8 +173,8 @@ func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	return a, nil
 }
 
-// logSite writes the settings that a site has of its own, or had in an earlier run, to the
-// log and to the state, before the lines of its requests.
+// logSite writes the settings that a site has of its own, or had in an earlier run, to
+// crawl.log and to the state, before requests to the site are logged.
 func (j *Job) logSite(site frontier.Site, a *siteAnswer) error {
 	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}

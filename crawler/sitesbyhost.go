@@ -11,13 +11,14 @@ import (
 
 // SitesByHost returns an Options.Site for a table. A key is a host, such as example.org, which
 // includes all hosts below it, and every scheme and port; or one site, such as
-// http://localhost:8080. For a site only the closest key applies: the site itself, then the
-// longest name. Sites without a key have no settings of their own. The function is safe for
-// concurrent use if the scopes in table are; table may be changed afterwards.
+// http://localhost:8080. For a site only the closest key applies: the key of the site itself if
+// there is one, otherwise the longest host name. Sites without a key have no settings of their
+// own. The function is safe for concurrent use if the scopes in table are; table may be changed
+// afterwards.
 //
-// The error is an *OptionError whose Site is the key, as it is written, that is neither a host
-// nor a site, or that means the same as another one. The options are not checked:
-// Options.CheckSite does that, and each crawl.
+// The error is an *OptionError for a key that is neither a host nor a site, or that means the
+// same as another key; its Site is the key as written. The options in table are not checked
+// here: Options.CheckSite does that, and each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
 	written := map[string]string{}

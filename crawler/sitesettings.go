@@ -12,25 +12,26 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// SiteSettings are the settings in force for one site: those of the crawl, replaced by the
-// site's own.
+// SiteSettings are the settings that apply to one site: those of the crawl, or those of the
+// site where it has its own.
 type SiteSettings struct {
 	Policy robots.Policy
-	Delay  time.Duration  // least pause between two requests, without what the site requires; 0: none
-	Max    frontier.Spent // its budget; 0: no limit
-	Own    []OwnSetting   // the settings of its own, by name
-	Reason string         // why, as SiteOptions.Reason
+	Delay  time.Duration  // least pause between two requests, if the site does not require a longer one; 0: none
+	Max    frontier.Spent // the budget of the site; 0: no limit
+	Own    []OwnSetting   // the settings that only this site has, sorted by name
+	Reason string         // why it has them: SiteOptions.Reason
 }
 
 // An OwnSetting is a setting that one site has of its own. Value is in the form of
-// Setting.String; for "header" it has names of fields, for "scope" it is empty.
+// Setting.String; for "header" the value is the names of the fields, for "scope" it is empty.
 type OwnSetting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Wider bool   `json:"wider,omitempty"` // it allows more requests than for other sites
+	Wider bool   `json:"wider,omitempty"` // the setting allows more requests than for other sites
 }
 
-// ownSettings returns the settings of s that differ in a crawl with the options o.
+// ownSettings returns the settings of s that differ from those of all sites in a crawl with the
+// options o.
 func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 	wider := o.loosened(s)
 	add := func(name, value string) {
@@ -61,8 +62,8 @@ func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 	return own
 }
 
-// siteSettings returns the settings of a crawl without a site's own. The numbers of o must
-// be filled.
+// siteSettings returns the settings for sites that have none of their own. o must have its
+// defaults filled in (see fill).
 func (o *Options) siteSettings() SiteSettings {
 	return SiteSettings{
 		Policy: o.policy(), Delay: max(0, o.Delay),
@@ -70,8 +71,8 @@ func (o *Options) siteSettings() SiteSettings {
 	}
 }
 
-// With returns the settings with own ones added. Unknown names are ignored. The error is
-// about an invalid value.
+// With returns s with the settings in own replacing those of the crawl. Settings with unknown
+// names are ignored. The error says which value is invalid.
 func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error) {
 	var o Options
 	all := o.Settings()
@@ -103,8 +104,8 @@ func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error
 	return s, nil
 }
 
-// Over returns the budget that a site has spent, as the name of the setting with its value;
-// empty if there is some left.
+// Over returns which budget of s is used up if a site has spent as much as spent: the name of
+// the setting with its value, or "" if some of each budget is left.
 func (s *SiteSettings) Over(spent frontier.Spent) string {
 	var o Options
 	switch {
@@ -121,13 +122,14 @@ func (s *SiteSettings) Over(spent frontier.Spent) string {
 	return ""
 }
 
-// A keptSite is the stored settings of a site, as of its last request.
+// A keptSite has the stored settings of a site, as they were at the last request to it.
 type keptSite struct {
 	Own    []OwnSetting `json:"own,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 }
 
-// keySite is the prefix of the key of a keptSite.
+// keySite is the prefix of the keys under which the values keptSite are stored; the site
+// follows.
 const keySite = "site "
 
 func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
@@ -142,14 +144,13 @@ func keepsSites(from Values) (bool, error) {
 	return false, err
 }
 
-// StoredSites reads the settings of sites that a crawl has stored.
+// StoredSites reads the settings of single sites that a crawl has stored.
 type StoredSites struct {
 	usual SiteSettings
-	from  Values // nil: no site has its own
+	from  Values // nil: no site has settings of its own
 }
 
-// ReadStoredSites returns the settings of the sites of a crawl, whose last run had the
-// options o.
+// ReadStoredSites returns the StoredSites of a crawl. o are the options of its last run.
 func ReadStoredSites(from Values, o Options) (StoredSites, error) {
 	_ = o.fill() // a run had these settings: they are valid
 	s := StoredSites{usual: o.siteSettings()}
@@ -160,8 +161,8 @@ func ReadStoredSites(from Values, o Options) (StoredSites, error) {
 	return s, err
 }
 
-// Of returns the settings in force for a site, as of its last request; those of the last
-// run if it has none of its own.
+// Of returns the settings that applied to a site at the time of the last request to it. If the
+// site has no settings of its own, they are those of the last run.
 func (s *StoredSites) Of(site frontier.Site) (SiteSettings, error) {
 	if s.from == nil {
 		return s.usual, nil

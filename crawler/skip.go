@@ -7,24 +7,25 @@ import (
 )
 
 // A Skip is a URL that is not fetched. Detail says more: the rule and line of robots.txt, the
-// error of the last try, the pattern of a trap, the callback that refused, the statement of the
-// owner, the reason of Crawler.Exclude, or the clock of a URL that waits. A URL with one of the
-// codes of queued URLs stays in the queue, and the next run continues with it.
+// error of the last try, the pattern of a trap, the name of the callback that refused the URL,
+// the statement of the owner, the reason of Crawler.Exclude, or, for a URL that waits, the rule
+// that makes it wait. A URL whose code is one for queued URLs stays in the queue, and the next
+// run continues with it.
 type Skip struct {
 	URL    frontier.URL
-	Via    string // where it was found
+	Via    string // the URL of the page on which it was found
 	Code   frontier.Code
 	Detail string
-	Until  time.Time // of frontier.Waiting
+	Until  time.Time // with frontier.Waiting: when the URL may be requested
 }
 
-// skipLink counts and reports a link that does not bring its URL into the crawl.
+// skipLink counts a link whose URL is not queued, and passes it to OnSkip.
 func (j *Job) skipLink(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedLinks, s.Code) })
 	j.skip(s)
 }
 
-// skipURL counts and reports a URL of the crawl that ended without a page.
+// skipURL counts a queued URL that ended without a page, and passes it to OnSkip.
 func (j *Job) skipURL(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedURLs, s.Code) })
 	j.skip(s)

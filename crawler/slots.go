@@ -9,21 +9,21 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A slot is a worker slot: the data of one visit. Only that visit uses it, until the next
-// one takes the slot.
+// A slot is a worker slot: it has the data of one visit. Only that visit uses the slot, until
+// the next visit takes it.
 type slot struct {
-	number int         // its number in the log
-	db     *storage.DB // the storage of the visit: used by the visit only; nil: none
+	number int         // number of the slot in crawl.log
+	db     *storage.DB // the storage of the visit; nil: none
 
-	site  frontier.Site // of the visit; empty while the slot is free
+	site  frontier.Site // site of the visit; empty while the slot is free
 	since time.Time
-	nth   int // number of the visit, counting all
+	nth   int // the visit is the nth visit of the run
 }
 
-// slots hands out worker slots in turn, so that the log shows the order of visits. Heritrix's
-// log calls their numbers threads.
+// slots hands out worker slots in turn, so that crawl.log shows the order of visits. The
+// crawl.log of Heritrix has thread numbers in the place of slot numbers.
 type slots struct {
-	most int // usual number; there are more if more visits run at once
+	most int // usual number of slots; there are more if more visits run at once
 
 	mu     sync.Mutex // guards the fields below, and all of a slot except the results of its visit
 	all    []*slot
@@ -58,18 +58,19 @@ func (d *slots) leave(one *slot) {
 // A scratch is the memory in which a visit reads its answer.
 type scratch struct {
 	found *findings
-	own   Page           // used if no program sees the page
-	links []extract.Link // of own
+	own   Page           // the page of the visit, if it is not passed to the program
+	links []extract.Link // memory for the links of own
 }
 
-// scratches has unused memories. They are pooled, as the one used last is still in the
-// processor's cache.
+// scratches has scratch values that are not in use. It is a pool, so that the value used last
+// is used next, while it is still in the processor's cache.
 var scratches = sync.Pool{New: func() any { return &scratch{found: newFindings()} }}
 
 // maxScratch is the most links for which a pooled scratch keeps memory.
 const maxScratch = 1 << 10
 
-// page returns memory for the page of the visit. It is new if a program may keep the page.
+// page returns the Page to fill in the visit. It is a new one if programmed is true, because
+// the program may keep it.
 func (p *scratch) page(programmed bool) *Page {
 	if programmed {
 		return new(Page)
@@ -78,7 +79,7 @@ func (p *scratch) page(programmed bool) *Page {
 	return &p.own
 }
 
-// clear removes the data of the visit, after its turn was given back.
+// clear removes the data of the visit from p, after the visit has ended.
 func (p *scratch) clear() {
 	p.found.clear()
 	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxScratch {

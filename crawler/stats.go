@@ -17,41 +17,41 @@ type End string
 
 // The ends of a run.
 const (
-	EndDone     End = "done"            // every URL has ended
+	EndDone     End = "done"            // no URL is left in the queue
 	EndUnasked  End = "unasked"         // only unreachable, excluded or over-budget sites remain
-	EndPatience End = "patience"        // the rest waits for a clock, or to be fetched again, longer than Options.Patience
-	EndLimit    End = "limit"           // Options.Limit, and no requisite falls due within the patience; or MaxBytes
-	EndTime     End = "limit of time"   // Options.MaxTime
-	EndStopped  End = "stopped"         // Stop, or ErrStop
+	EndPatience End = "patience"        // no URL may be requested, or is to be fetched again, within Options.Patience
+	EndLimit    End = "limit"           // Options.Limit was reached, and no requisite (image, script ...) may be requested within Options.Patience; or MaxBytes was reached
+	EndTime     End = "limit of time"   // Options.MaxTime was reached
+	EndStopped  End = "stopped"         // Crawler.Stop was called, or a handler returned ErrStop
 	EndBroken   End = "stopped at once" // the context ended
 )
 
-// Counts are the figures of this run, so far.
+// Counts are the figures of a run so far.
 type Counts struct {
-	Requests  int                 // robots.txt included
-	Robots    int                 // of these, for robots.txt
-	Fetched   int                 // URLs that a server answered: each time, if they are fetched again (Options.Revisit)
-	Pages     int                 // of these, with a 2xx status, without requisites and sitemaps
-	Bytes     int64               // of bodies, as they came over the wire
-	Status    map[int]int         // answers by HTTP status, robots.txt included, and those of Errors that have a status
-	Errors    map[string]int      // requests that failed, by stage: without an answer, or with an incomplete page
+	Requests  int                 // all requests, including those for robots.txt
+	Robots    int                 // requests for robots.txt
+	Fetched   int                 // answers for URLs other than robots.txt; a URL that is fetched again (Options.Revisit) counts again
+	Pages     int                 // part of Fetched: pages with a 2xx status, without requisites (images, scripts ...) and sitemaps
+	Bytes     int64               // bytes of bodies, as they came over the wire
+	Status    map[int]int         // answers by HTTP status, including those for robots.txt and those in Errors that have a status
+	Errors    map[string]int      // requests without an answer, or with an incomplete one, by the stage that failed
 	Retries   int                 // pages queued for another try
-	Handler   int                 // errors of the handler
+	Handler   int                 // errors that the handler has returned
 	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // pages by their change since they were last fetched, without those whose change is unknown
-	Unread    int                 // pages with an archived capture that cannot be read
+	Changes   map[ChangeClass]int // pages by their change since they were last fetched; pages whose change is unknown are not counted
+	Unread    int                 // pages whose archived earlier answer cannot be read
 	Cut       int                 // pages with more links than extract.MaxLinks, whose other links were left out
 	Sitemaps  SitemapCounts
 
-	// SkippedLinks are links that did not bring their URL into the crawl, by reason: each URL
-	// once for each page that links to it, so that one URL may count often.
+	// SkippedLinks are links whose URL was not queued, by reason. A URL counts once for each
+	// page that links to it.
 	SkippedLinks map[frontier.Code]int
-	SkippedURLs  map[frontier.Code]int // URLs of the crawl that ended without a page, by reason
+	SkippedURLs  map[frontier.Code]int // queued URLs that ended without a page, by reason
 }
 
 // counts are Counts with a lock.
 type counts struct {
-	mu     sync.Mutex // guards what follows, so that what one visit counts is seen at once
+	mu     sync.Mutex // guards the fields below: a reader sees either all or none of the counts of one visit
 	n      Counts
 	recent recent
 }
@@ -127,17 +127,17 @@ func (c *Crawler) Stats() Stats {
 type Summary struct {
 	Stats
 	End     End
-	Sites   int                   // that got a request, or will
-	Waiting []frontier.SiteStatus // sites with something left, in order of their due times
+	Sites   int                   // sites that got a request, or have queued URLs
+	Waiting []frontier.SiteStatus // sites with URLs to fetch, or to fetch again, in the order of their next requests
 	Left    map[frontier.Code]int // URLs that are queued, by reason; Crawler.Left lists them
-	// NextAgain is when the first URL that will be fetched again is due
-	// (frontier.Stats.Again); zero if none is known.
+	// NextAgain is the earliest time at which a URL will be fetched again (see
+	// frontier.Stats.Again); zero if there is no such URL.
 	NextAgain time.Time
-	Repeats   []Repeat // bodies that many pages share, the largest first
-	Traps     []Trap   // where links were refused, the largest first
+	Repeats   []Repeat // bodies that many pages have, those with the most pages first
+	Traps     []Trap   // endless spaces of URLs where links were refused, those with the most links first
 }
 
-// String returns one line with the end of the run, what was fetched, and what is left and
+// String returns one line of text: how the run ended, what was fetched, and what is left and
 // why.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
@@ -198,8 +198,9 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
-// Oldest returns the longest-running visit, for progress lines: a site that does not
-// answer, or a page whose handler does not return.
+// Oldest returns the site and the start of the longest-running visit, for progress output. It
+// shows a site that does not answer, or a page whose handler does not return. ok is false if no
+// visit is running.
 func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	if !c.running() {
 		return "", time.Time{}, false
@@ -207,8 +208,9 @@ func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	return c.visits.oldest()
 }
 
-// Longest returns the queued site that is due last, for progress lines: which site the run
-// waits for, why, and until when.
+// Longest returns the site with queued URLs that gets its next request last, for progress
+// output: it says which site the run waits for, why, and until when. It returns false if no
+// site waits.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
 	if !c.running() {
 		return frontier.SiteStatus{}, false

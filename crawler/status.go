@@ -14,16 +14,16 @@ const statusVersion = 3
 // A State is the state of a crawl.
 type State string
 
-// The states of a crawl. The last four are read from a directory.
+// The states of a crawl. The last four are only returned by ReadStatus.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
 	StateRunning  State = "running"
-	StatePaused   State = "paused"   // by Pause
-	StateStopping State = "stopping" // no new visit begins
+	StatePaused   State = "paused"   // Crawler.Pause was called
+	StateStopping State = "stopping" // running visits are finished, no new one begins
 	StateEnded    State = "ended"    // see Status.End
-	StateKilled   State = "killed"   // its last run did not end by itself
-	StateNoRoom   State = "no room"  // its last run ended because the disk was full
-	StateUnknown  State = "unknown"  // its last run ended, and it is not recorded how
+	StateKilled   State = "killed"   // the last run did not end by itself
+	StateNoRoom   State = "no room"  // the last run ended because the disk was full
+	StateUnknown  State = "unknown"  // the last run ended, and it is not recorded how
 
 	// StateNotBegun is the state of a directory whose run ended before its first request:
 	// the next run begins the crawl.
@@ -34,13 +34,13 @@ const (
 // never renamed.
 type Status struct {
 	Version int       `json:"version"` // statusVersion
-	Time    time.Time `json:"time"`    // of the figures below
+	Time    time.Time `json:"time"`    // when the figures below were read
 	State   State     `json:"state"`
-	End     End       `json:"end,omitempty"` // of StateEnded, and of StateStopping
+	End     End       `json:"end,omitempty"` // with StateEnded and StateStopping: why the run ended or ends
 	Dir     string    `json:"dir,omitempty"`
-	Name    string    `json:"name"`           // product token
-	Began   time.Time `json:"began,omitzero"` // of the run
-	Seconds float64   `json:"seconds"`        // since then
+	Name    string    `json:"name"`           // product token of the crawler (Identity.Token)
+	Began   time.Time `json:"began,omitzero"` // start of the run
+	Seconds float64   `json:"seconds"`        // seconds from Began to Time
 
 	Run    StatusRun             `json:"run"`
 	Rate   StatusRate            `json:"rate"`
@@ -50,8 +50,8 @@ type Status struct {
 	Polite StatusPolite          `json:"politeness"`
 	Memory StatusMemory          `json:"memory,omitzero"`
 
-	Limits map[string]string `json:"limits,omitempty"` // in force, in the form of Setting.String
-	Orders []Order           `json:"orders,omitempty"` // as Crawler.orders
+	Limits map[string]string `json:"limits,omitempty"` // the limits that apply now, by name, as texts of Setting.String
+	Orders []Order           `json:"orders,omitempty"` // as returned by Crawler.Orders
 }
 
 // A StatusRun has the figures of a run so far, those of Counts.
@@ -73,9 +73,9 @@ type StatusRun struct {
 	SkippedURLs  map[frontier.Code]int `json:"skipped_urls,omitempty"`
 }
 
-// A StatusRate is the current rate of a run per second, over the last Seconds.
+// A StatusRate is the current rate of a run per second, over the last seconds.
 type StatusRate struct {
-	Seconds  float64 `json:"seconds"` // at most 30
+	Seconds  float64 `json:"seconds"` // length of the period: at most 30 seconds
 	Pages    float64 `json:"pages"`
 	Requests float64 `json:"requests"`
 	Bytes    float64 `json:"bytes"`
@@ -84,22 +84,22 @@ type StatusRate struct {
 // A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end:
 // the links of its pages are not known yet.
 type StatusCrawl struct {
-	// BudgetPages are the pages that count for limits: each once, however often it is fetched,
-	// and those whose owner refuses the purpose of the crawl in the answer.
+	// BudgetPages are the pages that count for limits: each page once, even if it is fetched
+	// again. Pages whose owner refuses the purpose of the crawl in the answer are included.
 	BudgetPages int `json:"budget_pages"`
 
-	Bytes  int64 `json:"bytes"` // of bodies, as they came over the wire
-	Done   int   `json:"done"`  // URLs that have ended
+	Bytes  int64 `json:"bytes"` // bytes of bodies, as they came over the wire
+	Done   int   `json:"done"`  // URLs that were fetched, or will not be
 	Queued int   `json:"queued"`
-	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"known"`           // the sum of these; it grows as links are found
+	Again  int   `json:"again,omitempty"` // URLs that were fetched, and wait to be fetched again (Options.Revisit)
+	Known  int   `json:"known"`           // all URLs of the crawl: queued, done and again; it grows as links are found
 
-	NextAgain time.Time `json:"next_again,omitzero"` // when the first of Again is due; zero if none is known
+	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again may be fetched; zero if no time is known
 }
 
-// StatusPolite is the account of the pauses, as in frontier.Politeness.
+// StatusPolite says how well the pauses between requests were kept, as in frontier.Politeness.
 type StatusPolite struct {
-	Requests    int     `json:"paced_requests"` // that had a pause to keep
+	Requests    int     `json:"paced_requests"` // requests that had to keep a pause
 	Early       int     `json:"early_requests"`
 	LeastMargin float64 `json:"least_margin_seconds"`
 	RetryAfter  int     `json:"retry_after_obeyed"`
@@ -107,13 +107,13 @@ type StatusPolite struct {
 
 // A StatusMemory is the memory of the process, in bytes.
 type StatusMemory struct {
-	Heap  uint64 `json:"heap"`  // of objects, including dead ones that are not swept yet
-	Total uint64 `json:"total"` // from the system, and not given back
+	Heap  uint64 `json:"heap"`  // heap objects, including unreachable ones that the garbage collector has not freed yet
+	Total uint64 `json:"total"` // memory taken from the operating system and not given back
 }
 
-// Status returns the current status. It may be called at any time, from any goroutine. It
-// reads the sites that have something left, a few hundred at a time: the crawl continues
-// meanwhile, and figures of sites may be of different moments.
+// Status returns the current status. It may be called at any time, from any goroutine. It reads
+// the sites that have URLs to fetch, a few hundred at a time. The crawl continues meanwhile, so
+// figures of sites may be of different moments.
 func (c *Crawler) Status() Status {
 	s := Status{Version: statusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
 	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()

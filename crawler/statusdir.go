@@ -12,9 +12,10 @@ import (
 // keyStatus is the key of the keptStatus of a run.
 const keyStatus = "status"
 
-// A keptStatus says which run it is of: a failed run stores none.
+// A keptStatus is the status that a run stores at its end, with the start of the run, because a
+// failed run stores none and leaves that of an earlier run.
 type keptStatus struct {
-	Of time.Time `json:"of_run"` // asked.Began
+	Of time.Time `json:"of_run"` // asked.Began of the run
 	Status
 }
 
@@ -25,15 +26,15 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 		return nil
 	}
 	s := c.Status()
-	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus has the orders in force
+	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus reads the orders that apply from elsewhere
 	return c.db.Put(keyStatus, keptStatus{c.run, s})
 }
 
-// ReadStatus returns the Status of a crawl that is not running, from its directory, and
-// changes nothing. The figures of the run are those of its end; after a kill and after a
-// full disk they are missing, and the Status has what was committed last, and when. For a
-// crawl that has not begun only that is set. It fails as storage.OpenReader does, except
-// with a *storage.NotBegunError.
+// ReadStatus returns the Status of a crawl that is not running, from its directory, and changes
+// nothing. The figures of the run are those of its end; after a kill and after a full disk they
+// are missing, and the Status has what was committed last, and when. For a crawl in
+// StateNotBegun only these are set. It fails as storage.OpenReader does, except with a
+// *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *storage.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
@@ -90,8 +91,9 @@ func readStatus(dir string) (s Status, err error) {
 	return s, err
 }
 
-// lastStatus returns the status that the last run stored, if it did. In a status of
-// version 1 some figures have other names; they are missing here.
+// lastStatus returns the status that the last run has stored. If it has stored none, the result
+// has only the State and the time of the last commit. In a status of version 1 some figures
+// have other names; they are missing here.
 func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
@@ -108,14 +110,14 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	return s.Status, nil
 }
 
-// endedFull reports whether the last run, which could not record it in the state, ended
-// because the disk was full.
+// endedFull reports whether the last run ended because the disk was full. Such a run cannot
+// record its end in the state.
 func endedFull(dir string) bool {
 	run, err := storage.ReadRun(dir)
 	return err == nil && run.Full
 }
 
-// A leftOf finds why the rest of a run in its directory is not fetched.
+// A leftOf finds why the queued URLs of a crawl that is not running were not fetched.
 type leftOf struct {
 	o      *Options
 	own    StoredSites
@@ -124,7 +126,7 @@ type leftOf struct {
 	orders []Order
 }
 
-// site returns the status of a site, as a frontier would.
+// site returns the status of a site, as a frontier would return it in a run.
 func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	settings, err := l.own.Of(st.Site)
 	one := frontier.SiteStatus{
@@ -154,8 +156,8 @@ func (l *leftOf) why(one frontier.SiteStatus) frontier.Code {
 	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Code
 }
 
-// options returns the options of a run from their texts; those that cannot be parsed any
-// more have the defaults.
+// options returns the options of a run from the stored texts. An option whose text cannot be
+// parsed any more has its default.
 func (a asked) options() (o Options) {
 	for _, s := range o.Settings() {
 		if text, known := a.Settings[s.Name]; known {

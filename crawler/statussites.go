@@ -6,33 +6,34 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// StatusSites are the sites of a crawl: how many there are of each kind, and a few by name.
+// StatusSites are the sites of a crawl: how many there are in each state, and a few sites as
+// examples.
 type StatusSites struct {
-	Known    int `json:"known"` // that got a request, or will
-	Left     int `json:"left"`  // with something queued, or to be fetched again; of these:
-	Busy     int `json:"busy"`  // have a request now
-	Due      int `json:"due"`   // may get a request at once
+	Known    int `json:"known"` // sites that got a request, or have queued URLs
+	Left     int `json:"left"`  // sites with URLs to fetch, or to fetch again. The next fields count parts of these:
+	Busy     int `json:"busy"`  // sites with a running request
+	Due      int `json:"due"`   // sites that may get a request now
 	Waiting  int `json:"waiting"`
-	Parked   int `json:"parked"` // until another site has answered
+	Parked   int `json:"parked"` // sites that wait until another site has answered
 	GivenUp  int `json:"given_up"`
 	Spent    int `json:"budget_spent"`
 	Excluded int `json:"excluded"`
 
-	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the waiting sites wait for
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the sites in Waiting wait for
 
-	Next    *StatusSite `json:"next,omitempty"`    // of the waiting ones, the first that is due
-	Last    *StatusSite `json:"last,omitempty"`    // of the waiting ones, the last that is due
-	Slowest *StatusSite `json:"slowest,omitempty"` // with something queued, and the longest pause
-	Longest *StatusSite `json:"longest,omitempty"` // with the longest time for its queue at its pause, in Seconds, without what waits to be fetched again, if all of it is allowed
-	Asking  *StatusSite `json:"asking,omitempty"`  // whose current request is the oldest: Seconds ago
+	Next    *StatusSite `json:"next,omitempty"`    // of the sites in Waiting, the one that may get a request first
+	Last    *StatusSite `json:"last,omitempty"`    // of the sites in Waiting, the one that may get a request last
+	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
+	Longest *StatusSite `json:"longest,omitempty"` // the site that needs the longest time for its queue, in Seconds: if robots.txt allows all queued URLs, with its pause after each; URLs to fetch again are not included
+	Asking  *StatusSite `json:"asking,omitempty"`  // the site whose running request began first, Seconds ago
 }
 
-// A StatusClock is a clock that some sites wait for.
+// A StatusClock describes the sites that wait for the same reason, a frontier.Clock.
 type StatusClock struct {
 	Sites  int       `json:"sites"`
 	Queued int       `json:"queued"`
 	Again  int       `json:"again,omitempty"`
-	First  time.Time `json:"first"` // when the first of them is due
+	First  time.Time `json:"first"` // when the first of these sites may get a request
 	Last   time.Time `json:"last"`
 }
 
@@ -40,10 +41,10 @@ type StatusClock struct {
 type StatusSite struct {
 	Site    frontier.Site  `json:"site"`
 	Queued  int            `json:"queued,omitempty"`
-	Again   int            `json:"again,omitempty"` // to be fetched again
+	Again   int            `json:"again,omitempty"` // number of URLs to fetch again
 	Due     time.Time      `json:"due,omitzero"`
-	By      frontier.Clock `json:"by,omitempty"`    // the clock that it waits for
-	Pause   float64        `json:"pause,omitempty"` // between two requests, in seconds
+	By      frontier.Clock `json:"by,omitempty"`    // what the site waits for
+	Pause   float64        `json:"pause,omitempty"` // pause between two requests to the site, in seconds
 	Seconds float64        `json:"seconds,omitempty"`
 }
 
@@ -85,7 +86,7 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	one.keepIf(&s.Longest, func(was *StatusSite) bool { return one.Seconds > was.Seconds })
 }
 
-// wait counts a site that waits for a clock.
+// wait counts a site that must not get a request yet.
 func (s *StatusSites) wait(one StatusSite) {
 	s.Waiting++
 	c, known := s.Clocks[one.By]
@@ -106,7 +107,7 @@ func (s *StatusSites) wait(one StatusSite) {
 	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
 }
 
-// keepIf replaces a site by one that is better.
+// keepIf sets *to to a copy of one if *to is nil or better returns true for it.
 func (one StatusSite) keepIf(to **StatusSite, better func(was *StatusSite) bool) {
 	if was := *to; was == nil || better(was) {
 		*to = &one

@@ -10,15 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The methods below control a running crawl. They may be called at any time, also before
-// Run, from any goroutine, and are recorded as Orders; if the error is not nil nothing has
-// changed. For sites they can only reduce requests: no pause becomes shorter, and excluded
-// URLs stay excluded.
+// The methods below control a running crawl. They may be called at any time, also before Run,
+// from any goroutine, and are recorded as Orders; if the error is not nil nothing has changed.
+// They can never make requests to a site more frequent or allow forbidden ones: no pause
+// becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits; running visits are finished, and all clocks continue, also that
-// of the whole run. A paused run ends only by Stop or its time. The next run does not begin
-// paused. The error is ErrEnded, an *OptionError for a reason that is too long, or an error
-// of the disk.
+// Pause stops new visits; running visits are finished, and time continues to count for the
+// pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
+// Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError
+// for a reason that is too long, or an error of the disk.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
@@ -28,11 +28,11 @@ func (c *Crawler) Resume(reason string) error {
 	return c.order(Order{Do: OrderResume, Reason: reason})
 }
 
-// Slow makes the least pause of a site longer, measured from the end of its last answer: of
-// is a site as in https://example.org:8080, a host name as in example.org, with all its
-// schemes and ports but not the hosts below it, or empty for all sites. Longer pauses of
-// robots.txt, or of a site that needs rest, still apply. After Slow has returned no visit
-// begins earlier; running ones continue.
+// Slow makes the least pause of a site longer, measured from the end of its last answer: of is
+// a site as in https://example.org:8080, a host name as in example.org, with all its schemes
+// and ports but not the hosts below it, or empty for all sites. Longer pauses of robots.txt, or
+// after failures of the site, still apply. After Slow has returned no visit begins earlier;
+// running ones continue.
 //
 // The longer pause applies to the whole crawl: once it is committed, later runs in
 // Options.Dir keep it, also after a kill, until Options.Lift revokes it. The error is a
@@ -52,8 +52,8 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
 }
 
-// Exclude ends requests to a site: of is as for Slow, but not empty. Queued URLs stay
-// queued, and links are still queued, too: Left lists them with frontier.Excluded and the
+// Exclude ends requests to a site: of is as for Slow, but not empty. Queued URLs stay queued,
+// and links to the site are still queued, too: Left lists them with frontier.Excluded and the
 // reason, which is required. Running visits are finished; after that not even robots.txt is
 // requested.
 //
@@ -110,7 +110,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// whom returns a site or a host in the frontier's form.
+// whom returns the site or host that of names, in the form that the frontier uses. The error is
+// an *OptionError.
 func whom(of string) (string, error) {
 	if of == "" {
 		return "", nil
@@ -133,7 +134,7 @@ func whom(of string) (string, error) {
 	return u.Site().Host(), nil
 }
 
-// order carries out an order, and records it. One that changes nothing is not recorded.
+// order carries out an order, and records it. An order that changes nothing is not recorded.
 func (c *Crawler) order(o Order) error {
 	if err := checkReason(o.Reason); err != nil {
 		return err
@@ -167,7 +168,7 @@ func (c *Crawler) order(o Order) error {
 	return c.write(o)
 }
 
-// obey carries out an order, which may be of an earlier run.
+// obey carries out an order of this run or an earlier one in the frontier.
 func obey(f *frontier.Frontier, o Order) error {
 	switch o.Do {
 	case OrderPause, OrderResume:
@@ -184,8 +185,8 @@ func obey(f *frontier.Frontier, o Order) error {
 	return nil
 }
 
-// steer carries out the orders given before there was a frontier: those of earlier runs,
-// and of this one.
+// steer carries out the orders that were given before the frontier was open: those of earlier
+// runs that still apply, and those of this run.
 func (c *Crawler) steer() error {
 	c.mu.Lock()
 	early := c.unheard

@@ -13,11 +13,11 @@ type Values = storage.Values
 
 // A Stored has the options of the last run of a crawl, from its directory.
 type Stored struct {
-	// Options have the identity, and each setting with a text form. The settings of
-	// connections (GroupWire) are left out, and so are seeds and functions of the program.
+	// Options have the identity, and each setting that has a text form. The settings of
+	// connections (GroupWire), the seeds, and functions of the program are not stored.
 	Options Options
-	// Untold are settings whose value is made by the program, such as a scope that is a
-	// function. In Options they have their defaults.
+	// Untold are settings whose value cannot be stored because the program has made it, such as
+	// a scope that is a function. In Options they have their defaults.
 	Untold []Change
 }
 
@@ -41,10 +41,11 @@ func ReadStored(from Values) (s Stored, ok bool, err error) {
 	return s, true, nil
 }
 
-// listSettings are lists that String writes in one text, and Set takes one word at a time.
+// listSettings are the names of settings that are lists: String returns all elements in one
+// text, and Set takes one element at a time.
 var listSettings = []string{"alias"}
 
-// restore sets a value from the text of String.
+// restore sets a setting from text, a result of its String method.
 func restore(s setting.Setting, text string) error {
 	if !slices.Contains(listSettings, s.Name) {
 		return s.Set(text)

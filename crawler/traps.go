@@ -17,24 +17,24 @@ import (
 // Bounds for the patterns of endless spaces of URLs. Each is far above what a site with
 // ordinary documents has.
 const (
-	maxSegments  = 32      // of a path
-	maxRounds    = 3       // of the same segments in a row
-	maxPairs     = 4       // of the same name and value in a query
+	maxSegments  = 32      // number of segments of a path
+	maxRounds    = 3       // number of times that the same segments follow each other in a path
+	maxPairs     = 4       // number of times that a query has the same name with the same value
 	maxShapes    = 128     // combinations of parameter names under one path of a site
 	maxSessions  = 8       // session ids under one path of a site
-	futureYears  = 3       // of a page of a calendar that was found on another one
-	maxMonths    = 240     // of a calendar, each found on a neighbouring one
-	maxBelow     = 8       // pages with one body below the first one
-	maxTraps     = 1 << 10 // rows that are remembered for a summary
-	maxSpaces    = 1 << 12 // paths whose combinations, or sessions, are remembered
-	longestQuery = 4 << 10 // bytes of a query that are read
+	futureYears  = 3       // years from now of a page of a calendar that was found on another such page
+	maxMonths    = 240     // months of one calendar, each found on the page of the month before or after
+	maxBelow     = 8       // pages with the same body below the directory of the first of them
+	maxTraps     = 1 << 10 // places with refused links that are remembered for the Summary
+	maxSpaces    = 1 << 12 // paths whose combinations of parameter names, or session ids, are remembered
+	longestQuery = 4 << 10 // bytes of a query that are examined
 )
 
-// A Trap is a place where links were refused since they have the pattern of an endless
-// space.
+// A Trap is a place where links were refused because their URLs have the pattern of an endless
+// space, such as a calendar without end.
 type Trap struct {
 	Site    frontier.Site
-	Pattern string // such as "the path repeats /a/b"
+	Pattern string // the pattern in words, such as "the path repeats /a/b"
 	URLs    int
 }
 
@@ -42,17 +42,16 @@ type Trap struct {
 // bounded and lasts for one run; if an entry had to be forgotten, its count begins again at
 // zero.
 type traps struct {
-	mu     sync.Mutex // guards all fields; only links with a pattern or a query take it
+	mu     sync.Mutex // guards all fields; locked only for links with such a pattern or with a query
 	spaces map[uint64][]uint64
-	found  map[Trap]int // with URLs 0
+	found  map[Trap]int // number of refused links; the keys have URLs = 0
 }
 
-// A finder describes the page on which links are found. It is used to skip checks: endless
-// paths grow from page to page, so the paths of links need no check if the path of their
-// page is ordinary.
+// A finder describes the page on which links are found. It saves checks: endless paths grow
+// from page to page, so the links of a page with an ordinary path need no check of their paths.
 type finder struct {
 	grown       bool // the path of the page is long, or begins to repeat itself
-	year, month int  // in its URL
+	year, month int  // the month that the URL of the page has, see dated
 	dated       bool // year and month are set
 	far         int  // the first year that counts as far from now
 }
@@ -100,7 +99,7 @@ func (t *traps) note(site frontier.Site, why string) {
 		if len(t.found) >= maxTraps {
 			key = Trap{Pattern: "others"}
 		}
-		key.Site = frontier.Site(strings.Clone(string(key.Site))) // cloned, as a substring would keep the whole URL
+		key.Site = frontier.Site(strings.Clone(string(key.Site))) // cloned, because a substring would keep the whole URL in memory
 	}
 	t.found[key]++
 }
@@ -120,8 +119,9 @@ func (t *traps) list() []Trap {
 	return all
 }
 
-// endlessPath returns the pattern of a path with too many or repeated segments, or "".
-// Segments repeat if a directory has a relative link to itself.
+// endlessPath returns the pattern of a path with too many or repeated segments, or "". A path
+// gets repeated segments on a site where a page of a directory has a relative link to that
+// directory.
 func endlessPath(path string) string {
 	if strings.Count(path, "/") > maxSegments {
 		return fmt.Sprintf("the path has more than %d segments", maxSegments)
@@ -171,15 +171,15 @@ func again(rest, s string, times int) bool {
 	return rest == "" || rest[0] == '/'
 }
 
-// hasLetter reports whether s has anything but digits and slashes. The address of a tile of a
-// map, such as /0/0/0, has not.
+// hasLetter reports whether s has anything but digits and slashes. A path of digits only, such
+// as /0/0/0, may be the address of a tile of a map, where repetition is normal.
 func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
 
-// endlessCalendar returns the pattern of a calendar whose links from month to month never
-// end, or "". The month of the link must be at most one away from that of its page, and far
-// in the future or one of too many.
+// endlessCalendar returns the pattern of a calendar whose links from month to month never end,
+// or "". It returns a pattern only if the month of the link is the next or the previous month
+// of the page, and is far in the future or more than maxMonths months were found in this way.
 func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
@@ -187,7 +187,7 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	case at < 0 || step < -1 || step > 1:
 		return ""
 	case y >= f.far:
-	case step == 0: // as on all pages of an archive: no progress
+	case step == 0: // a link to the month of the page itself, such as on each page of a blog's archive
 		return ""
 	case !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths):
 		return ""
@@ -229,8 +229,9 @@ func month(text string) (year, month, at int) {
 	return 0, 0, -1
 }
 
-// A number outside these bounds is not a date, such as question 79010203, or standard
-// 9075-1. Only its size tells a date without dashes from another number.
+// The range of years that are taken for dates: up to lastYear with a separator after the year;
+// from firstDate to lastDate without one, because only the size of such a number tells a date
+// from another number. So question 79010203 and standard 9075-1 are not dates.
 const (
 	lastYear  = "2200"
 	firstDate = "1900"
@@ -260,12 +261,12 @@ var sessionNames = map[string]bool{
 	"oscsid": true, "zenid": true, "cfid": true, "cftoken": true, "aspsessionid": true,
 }
 
-// minSession is the least length of a session id: a shorter value may be a number of
-// something.
+// minSession is the least length of a session id: a shorter value may be the number of a
+// document.
 const minSession = 12
 
-// endlessQuery returns the pattern of a query, or "": a repeated parameter, ever new
-// session ids, or filters combined in every way and order.
+// endlessQuery returns the pattern of a query, or "": the same parameter repeated, a new
+// session id in each link, or filters combined in all ways and orders.
 func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
@@ -275,7 +276,7 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 			return t.session(site, path+"?"+strings.ToLower(name), value)
 		}
 		if first && !named {
-			name = "" // not a name but a value, such as the page of a wiki or a thread
+			name = "" // a part without "=" is a value, such as the name of a wiki page, and not a parameter
 		}
 		first = false
 		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
@@ -289,7 +290,8 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	return ""
 }
 
-// repeatedPair returns a name with its value that occurs too often, or "".
+// repeatedPair returns a parameter, name=value, that occurs in the query more than maxPairs
+// times, or "".
 func repeatedPair(query string) string {
 	if strings.Count(query, "&") < maxPairs-1 {
 		return ""
@@ -304,7 +306,8 @@ func repeatedPair(query string) string {
 	return ""
 }
 
-// session finds a path with ever new session ids.
+// session returns the pattern of a path under which links have more than maxSessions session
+// ids, or "".
 func (t *traps) session(site frontier.Site, path, id string) string {
 	if t.many(site, path, xxh3.HashString(id), maxSessions) {
 		return fmt.Sprintf("more than %d session ids under %s", maxSessions, short(path))
@@ -312,7 +315,7 @@ func (t *traps) session(site frontier.Site, path, id string) string {
 	return ""
 }
 
-// many reports whether value is new and the given number of other values of the path were
+// many reports whether value is new for the path and that most other values of the path were
 // seen before. If it returns false, it remembers value.
 func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)

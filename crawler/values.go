@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A choice is one of a few words.
+// A choice is the value of a setting that is one of a few words.
 type choice[T any] struct {
 	to    *T
 	words []string // the narrowest first, if they are ordered
 	of    func(word string) T
 	word  func(T) string
-	flag  bool // may be used without a value
+	flag  bool // the command line flag may be given without a value
 }
 
 func (c choice[T]) Type() string { return strings.Join(c.words, "|") }
@@ -44,7 +44,7 @@ func (c choice[T]) Set(text string) error {
 	return err
 }
 
-// measure returns the index of a word.
+// Measure returns the index of a word in words.
 func (c choice[T]) Measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]
@@ -59,7 +59,7 @@ func (c choice[T]) Measure(text string) (float64, error) {
 	return float64(i), nil
 }
 
-// either is a choice of two.
+// either is a choice of two words, for a bool.
 func either(to *bool, no, yes string) choice[bool] {
 	return choice[bool]{to: to, words: []string{no, yes},
 		of: func(word string) bool { return word == yes },
@@ -113,7 +113,7 @@ func dialects(to *robots.Dialect) choice[robots.Dialect] {
 	return c
 }
 
-// purposes uses "none" for a purpose that is not declared.
+// purposes is a choice of purposes. The word "none" means that no purpose is declared.
 func purposes(to *robots.Purpose) choice[robots.Purpose] {
 	c := choice[robots.Purpose]{to: to, words: []string{"none"}}
 	for _, p := range robots.Purposes() {
@@ -152,7 +152,8 @@ func (p pattern) Set(text string) (err error) {
 	return err
 }
 
-// measure cannot compare two expressions; each one is narrower than none.
+// Measure returns +Inf for the empty text and 0 for an expression: any expression is narrower
+// than none. Two expressions are not compared.
 func (p pattern) Measure(text string) (float64, error) {
 	if text == "" {
 		return math.Inf(1), nil
@@ -173,7 +174,7 @@ func (a aliases) Set(text string) error {
 	return nil
 }
 
-// hosts is a list of sites, hosts, or all.
+// hosts is a list of sites and hosts, or the word all.
 type hosts struct{ to *[]string }
 
 func (hosts) IsList() bool { return true }
@@ -204,8 +205,8 @@ func (d directory) Set(text string) error {
 	return nil
 }
 
-// outputs are names separated by commas. An empty list writes nothing, while nil means the
-// default.
+// outputs are names of outputs, separated by commas. With an empty list nothing is written,
+// while nil means the default outputs.
 type outputs struct{ to *[]Output }
 
 var (
@@ -261,7 +262,7 @@ func join[T ~string](names []T, by string) string {
 	return strings.Join(words, by)
 }
 
-// fields are header fields. String returns their names, and a few digits that change with
+// fields are header fields. String returns the names and a short hash of the values, but not
 // the values, which may be secrets.
 type fields struct{ to *http.Header }
 
@@ -313,11 +314,12 @@ func (d detours) Set(text string) error {
 	return err
 }
 
-// A proxy is a function in Options, which has no text form: the text that was Set is stored
-// beside it.
+// A proxy is the setting for Options.Proxy. That is a function without a text form, so the text
+// from which Set made it is stored beside it.
 type proxy struct{ of *Options }
 
-// fromEnvironment is the value for the proxy of the environment.
+// fromEnvironment is the text with which the proxies of the environment variables (HTTP_PROXY
+// ...) are used.
 const fromEnvironment = "env"
 
 func (proxy) Type() string { return "URL|" + fromEnvironment }
@@ -354,7 +356,8 @@ func (p proxy) Set(text string) (err error) {
 	return err
 }
 
-// chosen returns the proxies of the schemes, without secrets.
+// chosen returns the proxies that f uses for http and for https, without user names and
+// passwords.
 func chosen(f fetch.ProxyFunc) string {
 	var names []string
 	for _, scheme := range []string{"http", "https"} {
@@ -367,7 +370,7 @@ func chosen(f fetch.ProxyFunc) string {
 	return strings.Join(slices.Compact(names), " ")
 }
 
-// policy is a revisit policy in the form of revisit.Parse.
+// policy is the setting for Options.Revisit, in the form of revisit.Parse.
 type policy struct{ of *Options }
 
 func (policy) Type() string { return "policy" }
@@ -390,10 +393,11 @@ func (p policy) Set(text string) (err error) {
 	return err
 }
 
-// sameness is a list of rules for equivalent URLs: names separated by commas.
+// sameness is the setting for Options.Same: names of rules for equivalent URLs, separated by
+// commas.
 type sameness struct{ of *Options }
 
-// A sameRule is a rule with a name.
+// A sameRule is a function for Options.Same that has a name.
 type sameRule struct {
 	name string
 	rule func(frontier.URL) frontier.URL

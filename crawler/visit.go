@@ -10,11 +10,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Visit performs one turn: it fetches, stores, calls the handler, and gives the turn back.
-// It makes at most one request and always finishes the turn, also if the handler panics or
-// ends its goroutine. Any number of visits may run concurrently; a visit lasts as long as
-// the request and the handler. If ctx ends, the visit ends early and the entry stays
-// queued.
+// Visit performs one turn of a site: it fetches the URL, stores the answer, calls the handler,
+// and gives the turn back. It makes at most one request to the site and always finishes the
+// turn, also if the handler panics or ends its goroutine. Any number of visits may run
+// concurrently; a visit lasts as long as the request and the handler. If ctx ends, the visit
+// ends early and the entry stays queued.
 //
 // Site and page failures are not returned. A returned error ends the crawl, and no further
 // turn should be handed out. It is the error of ctx, an error of the disk, or a *PanicError
@@ -69,9 +69,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	return j.visitPage(ctx, turn, slot, &res, answer, &before)
 }
 
-// settleAnswer returns the answer from which a page is made. It is the server's answer, or
-// the stored one if the server says that nothing has changed. If the stored answer cannot
-// be used, it returns nil, and the entry is offered again. An error ends the crawl.
+// settleAnswer returns the answer from which a page is made. It is the server's answer, or,
+// after a 304, the stored earlier answer. If the stored answer cannot be used, settleAnswer
+// returns nil, and the frontier hands the entry out again. An error ends the crawl.
 func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
 	u := turn.Entry().URL
 	answer, again, err := j.stored(ctx, before, res.Page)
@@ -128,11 +128,11 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	if err != nil {
 		return err
 	}
-	res.Outcome.Links = append(found, res.Outcome.Links...) // there are rarely sitemaps
+	res.Outcome.Links = append(found, res.Outcome.Links...) // res.Outcome.Links has the sitemaps of robots.txt and is mostly empty
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	fate, err := j.finish(turn, res)
-	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // an incomplete page counts after its last try
+	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // an incomplete page is counted only after its last try
 		if page.change != "" && page.Entry.Page() {
 			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 		}
@@ -146,8 +146,8 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	return err
 }
 
-// hand passes a page to the handler, and its links to the hooks. It returns the entries
-// that the page links to.
+// hand passes a page to the handler, and its links to the functions of the options. It returns
+// the entries to queue for the links.
 func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
 		u := page.URL // the handler may keep the page
@@ -161,13 +161,13 @@ func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 	return j.next(page, f)
 }
 
-// longHandled is the time after which the log says that the program is still busy with a
+// longHandled is the time after which a warning is logged that the program still handles a
 // page.
 const longHandled = 5 * time.Minute
 
-// notice logs a warning if the program is busy with a page for longer than longHandled,
-// since the site and a worker wait meanwhile. The caller calls done when the program has
-// finished.
+// notice logs a warning if the program is busy with a page for longer than longHandled, since
+// the site and a worker wait meanwhile. The caller must call done when the program has
+// finished. with returns the attributes of the warning.
 func (j *Job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
@@ -196,7 +196,7 @@ func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	return nil
 }
 
-// handlerFailed reports an error of the handler.
+// handlerFailed counts an error of the handler, logs it and passes it to Options.OnError.
 func (j *Job) handlerFailed(page *Page, err error) error {
 	j.counts.add(func(n *Counts) { n.Handler++ })
 	said := []any{"url", page.URL.String(), "error", err}
@@ -221,7 +221,8 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) 
 	return reason, err
 }
 
-// keep stores a page before the handler gets it.
+// keep stores a page, and its URL as a root of the scope if redirects of a seed have ended
+// there. It is called before the handler.
 func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
@@ -230,7 +231,7 @@ func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollect
 	return j.store(db, p.Entry, res, p, before)
 }
 
-// look counts and logs unusual properties of a page.
+// look counts and logs unusual properties of a page, such as too many links.
 func (j *Job) look(p *Page) {
 	if p.html.Cut {
 		var cut int
@@ -242,7 +243,7 @@ func (j *Job) look(p *Page) {
 	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
 		return
 	}
-	if p.Entry.Visits != nil { // it was counted at the first visit
+	if p.Entry.Visits != nil { // the page was counted at the first visit
 		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}
@@ -252,7 +253,8 @@ func (j *Job) look(p *Page) {
 	}
 }
 
-// finish gives the turn back, and counts. It returns the fate of the entry.
+// finish gives the turn back and counts the result of the visit. It returns the fate of the
+// entry.
 func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate, err error) {
 	e := turn.Entry()
 	fate, err = turn.Finish(res.Outcome)

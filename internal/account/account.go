@@ -27,12 +27,13 @@ type Account struct {
 	stored crawler.Stored
 	own    crawler.StoredSites
 	asked  bool // a run has begun
-	full   bool // a limit of the whole crawl is reached
-	paged  bool // only its limit of pages is reached
+	full   bool // a limit of pages or bytes for the whole crawl is reached
+	paged  bool // of these limits, only the limit of pages is reached
 }
 
-// New reads the settings of a crawl: of a storage.Reader, or of the storage.DB of a running
-// crawl. Due times are compared with now.
+// New returns an Account of the crawl in from, the Records of a storage.Reader, or of the
+// storage.DB of a running crawl. A URL waits if the time at which it may be requested is after
+// now.
 func New(from *storage.Records, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
@@ -89,10 +90,10 @@ type Listed struct {
 	storage.Kept
 	Code   frontier.Code
 	Reason string         // rule and line, status, error ...; may be empty
-	Clock  frontier.Clock // of frontier.Waiting: what it waits for
-	Until  time.Time      // of frontier.Waiting
-	Again  time.Time      // when it is due to be fetched again (Options.Revisit); zero if it is not, or has not ended
-	Purged time.Time      // of frontier.OptedOut: when its captures were purged; zero if they were not
+	Clock  frontier.Clock // with frontier.Waiting: what the URL waits for
+	Until  time.Time      // with frontier.Waiting: when the URL may be requested
+	Again  time.Time      // when the URL is to be fetched again (Options.Revisit); zero if it is not to be, or was not fetched yet
+	Purged time.Time      // with frontier.OptedOut: when the stored answers of the URL were purged; zero if they were not
 }
 
 // List iterates over the URLs of a site that have entered the crawl, in the order in which
@@ -130,8 +131,8 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
-// Held returns the code of the queued pages of a site as a whole: whether the site or
-// the crawl is stopped, and what the site waits for.
+// Held returns the code of the queued pages of a site: it says whether the site or the crawl is
+// stopped, or what the site waits for.
 func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	settings, err := a.Site(st.Site)
 	if err != nil {
@@ -141,17 +142,18 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	return Listed{Code: h.code, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
-// A held is the code of the queued entries of a site, except those with a due time of
-// their own.
+// A held is the code of the queued entries of a site, except entries that have to wait longer
+// than the site.
 type held struct {
 	code   frontier.Code
 	reason string
 	clock  frontier.Clock
-	until  time.Time // earliest time of a request
+	until  time.Time // earliest time of a request to the site
 	now    time.Time
 }
 
-// shows reports whether e is a requisite of a page, to which no limit of pages applies.
+// shows reports whether e is a requisite of a page (an image, a script ...). Limits of pages do
+// not apply to requisites.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
 // heldBy returns the code of the queued entries of a site. The state of the site comes
@@ -179,8 +181,8 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings,
 	return h
 }
 
-// CodeOf returns what became of an entry with the fate f. If the entry has not ended, it
-// returns frontier.Queued; an Account knows what the entry waits for.
+// CodeOf returns what became of an entry with the fate f. For an entry that was not fetched yet
+// it returns frontier.Queued; Account.List says what such an entry waits for.
 func CodeOf(f frontier.Fate) frontier.Code {
 	if f.Code == frontier.Undecided || f.Code == frontier.Waiting {
 		return frontier.Queued
@@ -188,7 +190,8 @@ func CodeOf(f frontier.Fate) frontier.Code {
 	return f.Code
 }
 
-// listed returns the code of an entry of a site, which may be held.
+// listed returns the code of an entry. by is the code of the entry's site for its queued
+// entries.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {

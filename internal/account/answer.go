@@ -52,7 +52,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 		}
 	}()
 	rec, err := warc.ReadAt(file, at.Offset)
-	if err == nil && rec.Type == warc.Resource { // of a server that does not speak HTTP
+	if err == nil && rec.Type == warc.Resource { // an answer over another protocol, such as FTP
 		resp = &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {rec.Header.Get(warc.FieldContentType)}}, Body: io.NopCloser(rec)}
 	} else if err == nil {
 		resp, err = rec.Response()
@@ -79,7 +79,8 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 	return resp, nil
 }
 
-// A fileBody is a body in a file; Close closes both.
+// A fileBody is the body of an answer that is read from a file. Close closes the body and the
+// file.
 type fileBody struct {
 	io.ReadCloser
 	file io.Closer
@@ -112,7 +113,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 		return nil, elsewhere
 	}
 	places := []frontier.Place{k.Fate.Answer}
-	if k.Visits != nil { // the last answer may be a revisit
+	if k.Visits != nil { // the body may be in an earlier record than the last answer
 		places = append(places, k.Visits.Body)
 	}
 	for _, p := range places {
@@ -226,7 +227,7 @@ func (a *Account) addAnswer(x *Explanation) {
 	}
 }
 
-// purged returns when the captures of u were purged, or the zero time if they were not.
+// purged returns when the stored answers of u were purged, or the zero time if they were not.
 func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	k, ok, err := a.from.Entry(u)
 	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
@@ -235,7 +236,7 @@ func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	return at, err
 }
 
-// jsonText returns s as it is encoded in the outputs.
+// jsonText returns s as a JSON string, encoded as in pages.jsonl and links.jsonl.
 func jsonText(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

@@ -15,27 +15,27 @@ const MostAhead = storage.MostAhead
 // An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
 // fields are unknown, or do not apply.
 type Explanation struct {
-	Asked  frontier.URL // the URL in question
-	Known  bool         // it has entered the crawl
-	Listed              // if Known; otherwise only Code and Reason are set
+	Asked  frontier.URL // the URL that is explained
+	Known  bool         // the URL has entered the crawl: it is, or was, in the queue
+	Listed              // what became of the URL; if it is not Known, only Code and Reason are set
 
 	Found   []Step // path from the URL itself back to a seed
 	Lost    string // why Found does not reach a seed; empty if it does
-	Robots  *Rules // of its site; nil if robots.txt was never requested
-	Ahead   int    // of frontier.Queued and frontier.Waiting: entries of its site that come first; MostAhead means that many or more
+	Robots  *Rules // robots.txt of the site of the URL; nil if it was never requested
+	Ahead   int    // with frontier.Queued and frontier.Waiting: number of entries of the site that come before it; MostAhead means that many or more
 	Site    SiteFacts
 	Tries   []Try
-	LeadsTo frontier.URL     // target of its redirect
-	SameAs  string           // the URL under which the same body was archived; empty: its own
+	LeadsTo frontier.URL     // target of the redirect with which the URL answers
+	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
 	SameAt  time.Time        // time of that answer
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal crawler.Refusal  // why the settings of the last run exclude it, if it is not Known or has frontier.ScopeNarrowed
-	Untold  []crawler.Change // settings that cannot be read from the directory
+	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
+	Untold  []crawler.Change // settings that are not stored, because the program made their values
 
 	// If the URL has not entered the crawl:
 
-	Near     frontier.URL // a URL that has entered it and differs only in scheme, www or the last slash; zero if there is none
-	Links    []LinkFact   // the first links of pages to it
+	Near     frontier.URL // a URL that has entered the crawl and differs only in scheme, www or the last slash; zero if there is none
+	Links    []LinkFact   // the first links of pages to the URL
 	HasLinks bool         // the crawl records links, so Links has all links up to the limit
 }
 
@@ -43,7 +43,7 @@ type Explanation struct {
 type Step struct {
 	URL   string
 	Hop   frontier.Hop // type of the link to the next step; 0 for a seed
-	Hops  string       // path from the seed
+	Hops  string       // kinds of all links from the seed to here, one letter each
 	Tag   string
 	Depth int
 }
@@ -52,14 +52,14 @@ type Step struct {
 type SiteFacts struct {
 	Known  bool
 	Queued int // URLs
-	Again  int // URLs that ended, and wait to be fetched again
+	Again  int // URLs that were fetched, and wait to be fetched again
 	Spent  frontier.Spent
-	Given  frontier.Fate // why the last run gave it up; zero if it did not
+	Given  frontier.Fate // why the last run gave the site up; zero if it did not
 }
 
-// Explain returns all that is known of u: what Facts returns, its tries in crawl.log and,
-// if it has not entered the crawl, the links to it in links.jsonl. Both files are read from
-// their beginning.
+// Explain returns all that is known of u: what Facts returns, its tries in crawl.log and, if u
+// has not entered the crawl, the links to u in links.jsonl. Both files are read from their
+// beginning.
 func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	x, err := a.Facts(u)
 	if err != nil {
@@ -75,8 +75,8 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	return x, a.addLinks(x)
 }
 
-// Facts returns what the state says of u, without Tries, LeadsTo, SameAs and Links. Its
-// time does not depend on the size of the crawl.
+// Facts returns what the state says of u. It leaves out Tries, LeadsTo, SameAs and Links, and
+// takes the same time for crawls of any size.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u}
 	st, err := a.from.State(u.Site())
@@ -119,7 +119,8 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	return x, a.trace(x)
 }
 
-// near returns a URL of the crawl that is easily confused with u, or zero.
+// near returns a URL of the crawl that differs from u only in scheme, www or the last slash, or
+// zero.
 func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	scheme, rest, _ := strings.Cut(u.String(), "://")
 	bare, www := strings.CutPrefix(rest, "www.")
@@ -141,7 +142,7 @@ func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	return near, nil
 }
 
-// trace follows an entry back to its seed.
+// trace sets x.Found, the path from the URL back to a seed, or x.Lost.
 func (a *Account) trace(x *Explanation) error {
 	e := x.Entry
 	for {
@@ -174,7 +175,8 @@ func (a *Account) trace(x *Explanation) error {
 	}
 }
 
-// at returns when an entry was judged: at its end, or now.
+// at returns the time for which an entry with the fate f is explained: when it ended or, if it
+// has not, now.
 func (a *Account) at(f frontier.Fate) time.Time {
 	if f.Time.IsZero() {
 		return a.now

@@ -27,7 +27,7 @@ const fieldsBeforeURL = 3
 func (a *Account) tries(x *Explanation) (all []Try, err error) {
 	u := x.Asked
 	if x.Known {
-		u = x.URL // as it is queued
+		u = x.URL // the crawl's own form of the URL, as it was queued
 	}
 	text := " " + u.String() + " "
 	err = scanLines(filepath.Join(a.dir, storage.LogFile), a.quit, text, func(line []byte) bool {

@@ -15,11 +15,11 @@ import (
 
 // Bounds of the search that explains a URL that has not entered the crawl.
 const (
-	maxLinkFacts = 20   // links to it
-	maxSeedLook  = 2000 // the first entries of a site, among which its seeds are looked for
+	maxLinkFacts = 20   // links to the URL that are returned
+	maxSeedLook  = 2000 // entries of a site that are searched for its seeds: the first ones
 )
 
-// The names of the scopes whose seeds may be on other sites than the URL.
+// The names of the scopes in which a URL may be because of a seed on another site.
 var (
 	anyScope    = fmt.Sprint(crawler.Anywhere())
 	hostScope   = fmt.Sprint(crawler.SameHost())
@@ -33,8 +33,9 @@ type LinkFact struct {
 	crawler.Refusal
 }
 
-// guess sets why a URL that has not entered the crawl would be excluded. What is not known
-// about the page with the link is assumed in favour of the URL.
+// guess sets why the settings of the last run exclude a URL that has not entered the crawl. It
+// knows no page with a link to the URL, and so assumes one from which the URL would not be
+// excluded.
 func (a *Account) guess(x *Explanation) error {
 	x.Code = frontier.Unknown
 	if !a.asked {
@@ -50,7 +51,8 @@ func (a *Account) guess(x *Explanation) error {
 	return err
 }
 
-// whatNarrowed finds the setting that excludes an entry that was put aside.
+// whatNarrowed finds the setting that excludes an entry that was queued and then not fetched,
+// because a later run had a narrower scope.
 func (a *Account) whatNarrowed(x *Explanation) error {
 	f, err := a.filter(x)
 	if err != nil {
@@ -90,8 +92,9 @@ func (a *Account) addLinks(x *Explanation) error {
 	return nil
 }
 
-// filter returns the filter of the last run, without the settings in x.Untold. Its scope
-// has all roots that may have the URL in their scope.
+// filter returns a crawler.Filter with the settings of the last run, except those in x.Untold.
+// The filter's scope gets all roots (seeds, and URLs at which redirects of seeds ended) because
+// of which the URL may be in scope.
 func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked
@@ -102,19 +105,20 @@ func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 	return f, a.admitRoots(f.Scope(), u)
 }
 
-// admitStored adds the stored roots to the scope.
+// admitStored adds to the scope the URLs at which redirects of seeds ended, as the crawl has
+// stored them.
 func (a *Account) admitStored(scope crawler.Scope) error {
 	return crawler.EachRoot(a.from, scope.Admit)
 }
 
-// refuse sets the refusal, if it has a reason.
+// refuse sets x.Refusal, Code and Reason to r, except if r refuses nothing.
 func (x *Explanation) refuse(r crawler.Refusal) {
 	if r.Code != frontier.Undecided {
 		x.Code, x.Reason, x.Refusal = r.Code, r.String(), r
 	}
 }
 
-// judge sets why a link was not followed.
+// judge sets in l why the link l to the URL to was not followed.
 func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	o := &a.stored.Options
 	from, err := frontier.ParseURL(l.From)
@@ -148,8 +152,8 @@ func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	return err
 }
 
-// admitRoots adds to the scope all roots that may have u in it: the seeds of its sites, and
-// the stored roots.
+// admitRoots adds to the scope all roots because of which it may contain u: seeds of the site
+// of u and of related sites, and the stored URLs at which redirects of seeds ended.
 func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
 	if err := a.admitStored(scope); err != nil {
 		return err
@@ -168,7 +172,8 @@ func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
 		}
 		near := site.Host() == u.Host()
 		if name == domainScope {
-			// The cheap test first: finding a domain needs the list of public suffixes.
+			// The cheap test comes first: to find a domain, the Public Suffix List must be
+			// searched.
 			near = strings.HasSuffix(site.Host(), u.Site().Domain()) && site.Domain() == u.Site().Domain()
 		}
 		if near {

@@ -10,27 +10,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Rules are the rules of robots.txt for a URL. They are from the copy by which the URL was
-// judged or, if it has not ended, would be judged now. They are read with the settings of the
-// last run.
+// Rules are the rules of robots.txt for a URL. They are from the robots.txt that applied when
+// the URL was fetched or refused or, if it is still queued, would apply now. It is read with
+// the settings of the last run.
 type Rules struct {
 	URL     string
 	Fetched time.Time
 	Status  int
-	Failure string    // why there was no answer
-	Copy    time.Time // fetch time of the file in force, if it is an earlier one
-	Digest  string    // of that file: "sha1:" and base 32; empty without a file
+	Failure string    // why the last request for robots.txt had no answer
+	Copy    time.Time // when the file that applies was fetched, if it is older than the last request
+	Digest  string    // SHA-1 of the file that applies: "sha1:" and base 32; empty without a file
 	Expires time.Time
 
 	Agent     []string // User-agent lines of the group that applies
 	GroupLine int
-	Verdict   robots.Verdict // with the rule that decides, if one does
-	Against   robots.Rule    // the longest matching rule of the other kind; Line is 0 if no such rule matches
+	Verdict   robots.Verdict // with the rule that decides; no rule if none matches
+	Against   robots.Rule    // the longest matching rule that says the opposite of Verdict; Line is 0 if no such rule matches
 	Nearest   robots.Rule    // if no rule matches: the rule that shares the longest prefix with the URL
 }
 
-// rules returns the rules for u, or nil if robots.txt was never requested. fate says by which
-// copy of robots.txt u was judged.
+// rules returns the rules for u, or nil if robots.txt was never requested. fate, the fate of u,
+// says which robots.txt applied.
 func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	var s *robots.Snapshot
 	for next, err := range a.from.Snapshots(u.Site()) {
@@ -70,7 +70,7 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 }
 
 // nearest returns the rule that shares the longest prefix with target. The prefix must be
-// longer than the first slash, and the rule must not be the argument but.
+// longer than the first slash, and the rule must not be equal to but.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

@@ -12,7 +12,7 @@ import (
 const (
 	scanBlock   = 1 << 20  // bytes that are read at once
 	scanLongest = 64 << 20 // bytes of a line; a longer one is skipped
-	scanNeedle  = 48       // bytes of the search string: the processor compares no more at once
+	scanNeedle  = 48       // bytes of the text that are searched for first: the processor compares no more at once
 )
 
 // scanLines calls f with each line of a file that contains text, without its newline, until
@@ -43,11 +43,12 @@ func (q quitting) Read(p []byte) (int, error) {
 	return q.Reader.Read(p)
 }
 
-// scanLinesOf scans lines that are not longer than longest.
+// scanLinesOf is scanLines for a reader. It skips lines longer than longest.
 func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (more bool)) error {
-	// The end of a URL distinguishes it better than its beginning.
+	// Only the end of a long text is searched for first: URLs of a site differ more often in
+	// their ends than in their beginnings.
 	needle := text[max(0, len(text)-scanNeedle):]
-	buf, skip := make([]byte, 0, 2*scanBlock), false // skip: buf begins within a line that is too long
+	buf, skip := make([]byte, 0, 2*scanBlock), false // skip is true if buf begins in the middle of a line that is too long
 	for last := false; !last; {
 		if cap(buf)-len(buf) < scanBlock {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
@@ -76,7 +77,7 @@ func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (
 	return nil
 }
 
-// linesWith calls f with the lines that contain text, which ends in needle. It reports
+// linesWith calls f with the lines that contain text, whose last bytes are needle. It reports
 // whether f returned true each time.
 func linesWith(lines, needle, text []byte, f func(line []byte) (more bool)) bool {
 	for {

@@ -22,19 +22,19 @@ var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 // Bounds of the memory of linked URLs.
 const (
 	maxRefused = 1 << 20 // refused URLs
-	maxLinked  = 1 << 20 // URLs as written in the lines: most have been linked before
+	maxLinked  = 1 << 20 // URLs in the text form of links.jsonl. Most lines have a URL of an earlier line
 )
 
 // A linkMemory remembers the URLs of links.
 type linkMemory struct {
 	yielded map[uint64]struct{}
-	linked  map[uint64]struct{} // URLs that need no further look
+	linked  map[uint64]struct{} // hashes of the texts of URLs whose lines can be skipped
 	lines   int                 // number of lines read
 }
 
-// known reports whether the URL of a line was in an earlier line and needs no further look.
-// If it was not, known returns a key by which to remember the URL, or 0 if the URL cannot be
-// remembered.
+// known reports whether the URL of a line was in an earlier line, so that the line can be
+// skipped. If it was not, known returns a key by which to remember the URL, or 0 if the URL
+// cannot be remembered.
 func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	_, to, _ := bytes.Cut(line, []byte(`"to":"`))
 	to, _, whole := bytes.Cut(to, []byte(`"`))
@@ -56,7 +56,7 @@ func (m *linkMemory) remember(key uint64) {
 	m.yielded[key] = struct{}{}
 }
 
-// link remembers the text of a URL in a line.
+// link remembers a URL by its key, as known has returned it.
 func (m *linkMemory) link(key uint64) {
 	if len(m.linked) >= maxLinked {
 		clear(m.linked)
@@ -88,7 +88,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 		err := a.admitAll(f.Scope())
 		memory, wanted := &linkMemory{yielded: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {
-			var bad error // of the state, or of Quit
+			var bad error // an error of the state, or of Quit
 			err = scanLines(path, a.quit, `"to":"`, func(line []byte) bool {
 				var l RefusedLink
 				var refused bool

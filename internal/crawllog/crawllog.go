@@ -55,17 +55,16 @@
 // A line without a request and with queued:N says that a whole site was given up (status
 // -61 or -2), and how many URLs are left in its queue.
 //
-// Some lines are about the crawl: their URL is permesso:run. With begin:clean or
-// begin:unclean a run begins; after begin:unclean lines may be missing, and committed:TIME
-// says when the state was last committed before the unclean end. With records:2 the lines
-// of the run have the digest of each robots.txt, and retry-after; lines of earlier programs
-// have neither. With lost:BYTES that many bytes of the log were removed since the run
-// before. With order:WORD the run received an order while it ran: pause, resume, slow,
-// exclude, add or limit; or it begins by revoking the order of an earlier run: lift. A line
-// with site:SITE says that the site has settings of its own in this run from there on:
-// own:SETTING=VALUE for each, or allows:SETTING=VALUE if it is less strict than for
-// other sites; reason:TEXT says why. With none of these three the site has no settings of its
-// own any more.
+// Some lines are about the crawl: their URL is permesso:run. With begin:clean or begin:unclean
+// a run begins; after begin:unclean lines may be missing, and committed:TIME says when the
+// state was last committed before the unclean end. With records:2 the lines of the run have the
+// digest of each robots.txt, and retry-after; lines of earlier programs have neither. With
+// lost:BYTES that many bytes of the log were removed since the run before. With order:WORD the
+// run received an order while it ran: pause, resume, slow, exclude, add or limit; or it begins
+// by revoking the order of an earlier run: lift. A line with site:SITE says that the site has
+// settings of its own in this run from there on: own:SETTING=VALUE for each, or
+// allows:SETTING=VALUE if it is less strict than for other sites; reason:TEXT says why. If a
+// line has none of own, allows and reason, the site has no settings of its own any more.
 //
 //	of:PLACE      the site or host that the order is about; absent for all
 //	what:TEXT     the pause; the seeds; the old and new limits; the order that is
@@ -89,7 +88,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/digest"
 )
 
-// Heritrix's codes for outcomes without an HTTP status.
+// Status codes of Heritrix for URLs that ended without an HTTP status.
 const (
 	DNSFailed         = -1
 	ConnectFailed     = -2
@@ -116,13 +115,13 @@ const RunURL = "permesso:run"
 type Line struct {
 	Time        time.Time
 	Status      int
-	Size        int64 // -1: none
+	Size        int64 // bytes of the body as it came over the wire; -1: there was no body
 	URL         string
 	Hops        string
 	Via         string
 	Type        string
 	Worker      int
-	Start       time.Time // zero without a request
+	Start       time.Time // start of the request; zero without a request
 	Duration    time.Duration
 	Digest      string
 	Tag         string
@@ -182,7 +181,7 @@ func (l *Line) Append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendPadded appends n, padded on the left to width.
+// appendPadded appends n, padded on the left with pad to width bytes.
 func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], n, 10)
@@ -229,15 +228,15 @@ func (l *Line) Annotation(key string) (string, bool) {
 // incomplete line could not be read, and a missing line must not be acknowledged.
 type Writer struct {
 	file    *os.File
-	buffers sync.Pool // of *[]byte, in which lines are encoded
+	buffers sync.Pool // has *[]byte values, in which lines are encoded
 
-	// mu guards the fields below and the end of the file, so that each line is written
-	// whole before the next one. Sync does not hold it while it waits for the disk.
+	// mu guards the fields below and the end of the file, so that a line is written completely
+	// before the next line begins. Sync does not hold it while it waits for the disk.
 	mu     sync.Mutex
-	size   int64          // of the file: whole lines
-	sum    uint32         // CRC-32C of them
-	sha    *digest.Digest // SHA-256 of them; nil if it is not known
-	synced int64          // this many bytes are synced
+	size   int64          // length of the file: complete lines only, in bytes
+	sum    uint32         // CRC-32C of these bytes
+	sha    *digest.Digest // SHA-256 of these bytes; nil if it is not known
+	synced int64          // the number of bytes, from the beginning, that are synced
 	failed error          // error of the first line that could not be written
 }
 
@@ -279,7 +278,7 @@ func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	return w, nil
 }
 
-// A summing continues a CRC-32C.
+// A summing is an io.Writer that adds the bytes written to it to a CRC-32C.
 type summing struct{ sum *uint32 }
 
 func (s summing) Write(p []byte) (int, error) {
@@ -289,7 +288,7 @@ func (s summing) Write(p []byte) (int, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// wholeLines returns the length of f up to its last newline, in bytes.
+// wholeLines returns the length of f up to and including its last newline, in bytes.
 func wholeLines(f *os.File) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	var block [4096]byte
@@ -338,17 +337,18 @@ func (w *Writer) Size() int64 {
 	return w.size
 }
 
-// Sum returns the arguments of OpenAt: the length of the log in bytes, the CRC-32C of these
-// bytes, and the state of their SHA-256. The state is empty if it is not known.
+// Sum returns the arguments with which OpenAt can continue the log: the length of the log in
+// bytes, the CRC-32C of these bytes, and the state of their SHA-256. The state is empty if it
+// is not known.
 func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.size, w.sum, w.sha.State()
 }
 
-// Sync makes all lines that were written before it survive a power cut. It calls the
-// function sync if there are new lines. Calls of Write do not wait for Sync. It returns the
-// error of sync, or of a line that could not be written.
+// Sync makes all lines that were written before the call survive a power cut. It calls the
+// function sync, such as (*os.File).Sync, if there are new lines. Calls of Write do not wait
+// for Sync. It returns the error of sync, or of a line that could not be written.
 func (w *Writer) Sync(sync func(*os.File) error) error {
 	w.mu.Lock()
 	size, synced, failed := w.size, w.synced, w.failed

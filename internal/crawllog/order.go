@@ -8,7 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
-// orderMemory is how many bytes of lines an Order holds in memory; the rest is in files.
+// orderMemory is how many bytes of lines an Order holds in memory. Further lines are in
+// temporary files.
 const orderMemory = 8 << 20
 
 // An Order sorts lines by the bytes of their keys. It takes bounded memory: further lines
@@ -53,7 +54,7 @@ func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64,
 	}
 }
 
-// errTorn is the error of a last line without a newline.
+// errTorn is the error for a last line without a newline.
 var errTorn = errors.New("it has no end, as in a log that is still written, or of a crawl that was killed")
 
 // Sift parses a log. It calls line with the number and contents of each line. For a line

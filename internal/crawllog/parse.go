@@ -40,10 +40,10 @@ func Parse(text string) (*Line, error) {
 	return l, nil
 }
 
-// split puts the fields of a line into f, as far as f has room, and returns how many fields
-// the line has.
+// split puts the fields of a line into f, and returns how many fields the line has. Fields
+// after the twelfth are counted, but not stored.
 func split(text string, f *[fields]string) (n int) {
-	from := -1 // start of the field; -1 between two
+	from := -1 // start of the current field; -1 between two fields
 	for i := 0; i <= len(text); i++ {
 		switch {
 		case i < len(text) && text[i] > ' ' && text[i] != 0x7f:
@@ -82,10 +82,10 @@ func parseStart(text string) (start time.Time, took time.Duration, err error) {
 	return start, time.Duration(n) * time.Millisecond, errors.Join(err, msErr)
 }
 
-// bareForm is startForm without its dot, as in the log.
+// bareForm is startForm without its dot: the form in which crawl.log has the time.
 const bareForm = "20060102150405000"
 
-// parseTime is like time.Parse, but faster for times in a format of the log.
+// parseTime is like time.Parse, but faster for times in the formats of crawl.log.
 func parseTime(form, text string) (time.Time, error) {
 	if t, known := canonicalTime(form, text); known {
 		return t, nil

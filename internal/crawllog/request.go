@@ -13,16 +13,16 @@ type Request struct {
 	Start, End time.Time
 	TTFB       time.Duration // from Start to the first byte; zero if there was no answer
 	Asked      time.Duration // the pause that was required
-	Clock      string        // the clock that required the pause; empty if no pause was required
+	Clock      string        // the rule that required the pause, as in the annotation clock; empty if no pause was required
 	Since      time.Time     // start of the pause of Asked; zero: the end of the last answer of the site in the same run
 	RetryAfter time.Time     // when the site may be requested again, by the Retry-After of the answer; zero if it has none
 	Addr       netip.AddrPort
 	Proxy      string    // URL of the proxy; only the proxy knows the address of the site
-	Robots     time.Time // when the robots.txt in force was fetched; zero if the line does not say
+	Robots     time.Time // when the robots.txt that applied was fetched; zero if the line does not say
 	Use        bool      // a request for the owner's terms of use: a tdmrep.json, or a license
 	Error      string    // the stage at which it failed
 	Refused    string    // the statement by which the owner refuses the purpose of the crawl
-	Kept       string    // for a 304 in whose place the archived page counts: the media type of that page, or "unknown" if it has none
+	Kept       string    // for a 304 that was answered with the archived page: the media type of that page, or "unknown" if it has none
 }
 
 // Request parses the annotations of a request. It returns nil if the line is about a URL

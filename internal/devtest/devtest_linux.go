@@ -8,8 +8,8 @@ import (
 )
 
 // Device returns the path of a new character device: "null", "zero" or "full", as in /dev. It
-// skips the test if devices cannot be made. Tests must not open the devices of the machine,
-// since code that writes to a path may replace it.
+// skips the test if devices cannot be made. Tests use it instead of the devices in /dev,
+// because the tested code may replace the file at a path that it writes to.
 func Device(t testing.TB, name string) string {
 	t.Helper()
 	minor, ok := map[string]int{"null": 3, "zero": 5, "full": 7}[name]

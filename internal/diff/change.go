@@ -13,7 +13,7 @@ type stage uint8
 const (
 	absent   stage = iota // unknown
 	waiting               // known, but not requested
-	refused               // not requested or not kept, since the owner refuses it
+	refused               // not requested or not kept, because the owner of the site refuses
 	failing               // no answer, or an error
 	missing               // 404 or 410
 	redirect              // leads elsewhere
@@ -43,8 +43,8 @@ func (v *view) stage() stage {
 	return page
 }
 
-// asked reports whether a URL that fails was requested. If its site was given up, it may not
-// have been.
+// asked reports whether a URL without an answer was requested itself. It was not if the crawl
+// gave up its whole site first.
 func (v *view) asked() bool {
 	return v.Fate == frontier.Fetched || v.Fate == frontier.Failed
 }
@@ -80,7 +80,8 @@ func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 	return d, err
 }
 
-// appeared returns the kind of a URL that is there now, and was not before.
+// appeared returns the kind of a URL that has an answer without an error in the later crawl
+// only. was is its stage in the earlier crawl.
 func appeared(was stage) Kind {
 	switch was {
 	case refused:
@@ -91,7 +92,8 @@ func appeared(was stage) Kind {
 	return New
 }
 
-// disappeared returns the kind of a URL that was there before, and is not now.
+// disappeared returns the kind of a URL that has an answer without an error in the earlier
+// crawl only. is is its stage in the later crawl.
 func disappeared(is stage) Kind {
 	switch is {
 	case absent:
@@ -106,7 +108,7 @@ func disappeared(is stage) Kind {
 	return NotAsked
 }
 
-// compare compares the two answers of a URL that is there in both crawls.
+// compare compares the two answers of a URL that has an answer without an error in both crawls.
 func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
 	d.Kind = NotModified
 	if p.is.stage() == redirect {
@@ -138,7 +140,8 @@ func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
 	return err
 }
 
-// locate finds where a URL leads in both crawls, which pages.jsonl may not say.
+// locate finds the targets of a URL's redirects in both crawls, in the archive if pages.jsonl
+// does not have them.
 func (c *comparison) locate(u frontier.URL, p *pair) error {
 	for _, of := range []struct {
 		v *view

@@ -24,9 +24,10 @@ type Options struct {
 	// Site reports whether a site is compared. If it is nil, all sites are.
 	Site func(frontier.Site) bool
 
-	// Change and Effect are called for each change and each effect, in the order of SURT.
-	// Begin is called once before them, with the two crawls and their settings. If one of
-	// these functions returns an error, Compare returns it.
+	// Change and Effect are called for each change and each effect, in the order of SURT
+	// (Sort-friendly URI Reordering Transform, which sorts URLs by domain first). Begin is
+	// called once before them, with the two crawls and their settings. If one of these
+	// functions returns an error, Compare returns it.
 	Begin  func(*Result) error
 	Change func(*Change) error
 	Effect func(*Effect) error
@@ -34,7 +35,7 @@ type Options struct {
 	order func(temp string) order // for tests; nil: crawllog.NewOrder
 }
 
-// An order is a crawllog.Order.
+// An order has the methods of crawllog.Order.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
@@ -93,5 +94,5 @@ func (c *comparison) seed(sign, url string, n *int64) {
 	}
 }
 
-// mostSeeds is how many seeds are listed.
+// mostSeeds is the maximum length of Seeds.First.
 const mostSeeds = 10

@@ -14,12 +14,12 @@ import (
 const (
 	ofWas   = 'a'
 	ofIs    = 'b'
-	entered = 'e' // the entry of the URL
-	written = 'p' // the line in pages.jsonl
+	entered = 'e' // the fact is the entry of the URL in the state
+	written = 'p' // the fact is the line of the URL in pages.jsonl
 )
 
 // A fact is what one crawl knows about a URL, from its entry or from its line in pages.jsonl.
-// The JSON names are short since there are many facts.
+// The JSON names are short, because a comparison sorts many facts on disk.
 type fact struct {
 	URL      string        `json:"u"`
 	Fate     frontier.Code `json:"s,omitempty"`
@@ -110,7 +110,7 @@ type view struct{ fact }
 func (v *view) take(kind byte, f *fact) {
 	switch {
 	case kind == entered && (v.Fate == frontier.Undecided || v.Fate != frontier.Fetched && f.Fate == frontier.Fetched):
-		v.fact = *f // two entries may have the same URL
+		v.fact = *f // two entries may have the same URL: the fetched one counts
 	case kind == written && v.Fate == frontier.Fetched:
 		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {

@@ -10,7 +10,7 @@ import (
 
 // A pair is what both crawls know about one URL.
 type pair struct {
-	key     string // of the order, up to the crawl
+	key     string // sort key of the URL, without the part that names the crawl
 	was, is view
 }
 
@@ -126,7 +126,7 @@ func (c *comparison) count(p *pair) {
 	}
 }
 
-// finish makes the tables.
+// finish sets the tables of the Result.
 func (c *comparison) finish() {
 	for site, counts := range c.sites {
 		c.Sites = append(c.Sites, Site{site, *counts})

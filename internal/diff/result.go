@@ -15,8 +15,8 @@ const Format = "permesso-diff/2"
 // Kind.
 type Kind string
 
-// The kinds. A URL is there if it was answered without an error: with a page, or with a
-// redirect.
+// The kinds. "There" means that a URL was answered without an error: with a page, or with a
+// redirect. "Now" is the later crawl, "was" and "before" are the earlier one.
 const (
 	New         Kind = "new"          // there now; unknown or not requested before
 	Modified    Kind = "modified"     // another body
@@ -31,7 +31,7 @@ const (
 	Refused     Kind = "refused"      // was requested; refused now
 	Allowed     Kind = "allowed"      // was refused; requested now
 	NotModified Kind = "not-modified" // the same body, or the same redirect
-	Other       Kind = "other"        // there in neither crawl, for similar reasons
+	Other       Kind = "other"        // there in neither crawl, for the same or similar reasons
 )
 
 var kinds = [...]Kind{
@@ -111,7 +111,7 @@ type Result struct {
 
 	Robots     []Robots `json:"robots"`           // sites whose robots.txt has changed, by name
 	Disallowed int64    `json:"newly_disallowed"` // URLs that robots.txt forbids only now
-	Allowed    int64    `json:"newly_allowed"`    // URLs that it forbade only before
+	Allowed    int64    `json:"newly_allowed"`    // URLs that robots.txt forbade only before
 
 	OtherLines int64 `json:"other_lines"` // lines of both pages.jsonl that cannot be read
 }
@@ -127,18 +127,18 @@ type Setting struct {
 type Snapshot struct {
 	Dir     string    `json:"dir"`
 	Token   string    `json:"token"`
-	First   time.Time `json:"first,omitzero"` // when the first of its URLs ended
+	First   time.Time `json:"first,omitzero"` // when the crawl was done with its first URL
 	Last    time.Time `json:"last,omitzero"`
-	URLs    int64     `json:"urls"`    // known URLs
+	URLs    int64     `json:"urls"`    // URLs that the crawl knows
 	There   int64     `json:"there"`   // URLs that were answered without an error
-	Waiting int64     `json:"waiting"` // URLs that it may request when it continues
+	Waiting int64     `json:"waiting"` // URLs that the crawl may still request if it continues
 }
 
 // Seeds are the seeds that only one of two crawls has.
 type Seeds struct {
 	Added   int64    `json:"added"`
 	Removed int64    `json:"removed"`
-	First   []string `json:"first,omitempty"` // some of these seeds, with + or - before each
+	First   []string `json:"first,omitempty"` // some of these seeds: after "+" those of the later crawl only, after "-" those of the earlier one only
 }
 
 // Texts counts the pages with another body by the comparison of their texts.
@@ -155,13 +155,13 @@ type Site struct {
 
 // A Change is what became of one URL.
 type Change struct {
-	URL    string        `json:"url"` // as the later crawl has it, or else as the earlier one has it
+	URL    string        `json:"url"` // URL in the form of the later crawl or, if that does not know it, of the earlier one
 	Site   frontier.Site `json:"site"`
 	Kind   Kind          `json:"change"`
 	Was    State         `json:"was"`
 	Is     State         `json:"is"`
-	Text   TextState     `json:"text,omitempty"`   // of a page with another body
-	Target *Target       `json:"target,omitempty"` // of a URL that has moved
+	Text   TextState     `json:"text,omitempty"`   // whether the text of a page with another body is the same
+	Target *Target       `json:"target,omitempty"` // the new place of a URL that has moved
 }
 
 // A State is the fate of a URL in one crawl. The zero State means that the crawl did not
@@ -169,11 +169,11 @@ type Change struct {
 type State struct {
 	Fate     frontier.Code `json:"fate,omitempty"`
 	Status   int           `json:"status,omitempty"` // HTTP status
-	Digest   string        `json:"digest,omitempty"` // of the body
+	Digest   string        `json:"digest,omitempty"` // digest of the body
 	Location string        `json:"location,omitempty"`
-	Reason   string        `json:"reason,omitempty"` // rule and line, error ...; empty if it was answered
-	Via      string        `json:"via,omitempty"`    // the page that led to it
-	Time     time.Time     `json:"time,omitzero"`    // when it ended
+	Reason   string        `json:"reason,omitempty"` // why there is no answer: rule and line, error ...; empty if there is one
+	Via      string        `json:"via,omitempty"`    // the page on which the URL was found
+	Time     time.Time     `json:"time,omitzero"`    // when the crawl was done with the URL
 }
 
 // A TextState says whether two bodies have the same visible text.
@@ -189,10 +189,10 @@ const (
 // A Target is the URL to which another one has moved.
 type Target struct {
 	URL      string        `json:"url"`
-	Fate     frontier.Code `json:"fate,omitempty"` // in the later crawl; empty if it is unknown there
+	Fate     frontier.Code `json:"fate,omitempty"` // what became of the target in the later crawl; empty if it is unknown there
 	Status   int           `json:"status,omitempty"`
-	SameBody bool          `json:"same_body"`      // it has the body that the moved URL had
-	Text     TextState     `json:"text,omitempty"` // if the bodies differ
+	SameBody bool          `json:"same_body"`      // the target has the body that the moved URL had
+	Text     TextState     `json:"text,omitempty"` // whether the texts are the same, if the bodies differ
 }
 
 // A Robots is what has changed in the robots.txt of one site.
@@ -205,7 +205,7 @@ type Robots struct {
 	Disallowed int64    `json:"newly_disallowed"`
 	Allowed    int64    `json:"newly_allowed"`
 	Unclear    int64    `json:"unclear"` // known URLs for which one of the two copies decides nothing, because there was no answer
-	First      []Effect `json:"first"`   // the first of these URLs, in the order of SURT
+	First      []Effect `json:"first"`   // the first of the URLs whose decision has changed, in the order of SURT
 }
 
 // A Copy is the result of the last request for a site's robots.txt.
@@ -214,7 +214,7 @@ type Copy struct {
 	Outcome Outcome   `json:"outcome"`
 	Status  int       `json:"status,omitempty"`
 	Failure string    `json:"failure,omitempty"`
-	Digest  string    `json:"digest,omitempty"`  // of the file that applies
+	Digest  string    `json:"digest,omitempty"`  // digest of the robots.txt that applies
 	Copied  time.Time `json:"copied,omitzero"`   // when that file was fetched, if it is an earlier one
 	Delay   float64   `json:"delay,omitempty"`   // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
 	Signals []string  `json:"signals,omitempty"` // statements about the use of the whole site
@@ -227,8 +227,8 @@ type Outcome string
 const (
 	File        Outcome = "file"        // there is a robots.txt
 	None        Outcome = "none"        // there is no robots.txt: everything is allowed
-	Forbidden   Outcome = "forbidden"   // it must not be read: nothing is allowed
-	Unreachable Outcome = "unreachable" // it could not be fetched: the last copy applies, or nothing is allowed
+	Forbidden   Outcome = "forbidden"   // the server refuses to send robots.txt: nothing is allowed
+	Unreachable Outcome = "unreachable" // robots.txt could not be fetched: the last one that was fetched applies, or nothing is allowed
 )
 
 // An Effect is a URL for which the decision of robots.txt has changed.
@@ -240,12 +240,12 @@ type Effect struct {
 	Allowed    bool          `json:"allowed"`
 	Was        Decision      `json:"was"`
 	Is         Decision      `json:"is"`
-	FateBefore frontier.Code `json:"fate_before,omitempty"` // in the crawl before
-	Fate       frontier.Code `json:"fate,omitempty"`        // in the later crawl
+	FateBefore frontier.Code `json:"fate_before,omitempty"` // what became of the URL in the earlier crawl
+	Fate       frontier.Code `json:"fate,omitempty"`        // what became of the URL in the later crawl
 }
 
 // A Decision is what a robots.txt decides about a URL, and by which line.
 type Decision struct {
-	Line int    `json:"line,omitempty"` // of that copy; 0 if no line decides
+	Line int    `json:"line,omitempty"` // number of the line in that robots.txt; 0 if no line decides
 	Rule string `json:"rule,omitempty"` // the text of the line, or the reason in words
 }

@@ -61,7 +61,8 @@ func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error)
 	return s, nil
 }
 
-// copyOf describes a robots.txt, with its rules as of the time when it was fetched.
+// copyOf describes a robots.txt. Rules that depend on the time are those at the time when it
+// was fetched.
 func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
 	g := s.Group(policy, s.Fetched)
@@ -149,7 +150,7 @@ func decision(v robots.Verdict) Decision {
 // because in the order of SURT only the sites of one host are mixed.
 const mostGroups = 16
 
-// A groupCache has the rules of the sites that were used last.
+// A groupCache has the rules of the mostGroups sites that were used last.
 type groupCache []*siteGroups
 
 type siteGroups struct {

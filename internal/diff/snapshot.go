@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A snapshot is one of the two crawls.
+// A snapshot is one of the two crawls that are compared.
 type snapshot struct {
 	dir     string
 	state   *storage.Reader
@@ -30,8 +30,8 @@ func openSnapshot(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The zero time means that nothing is due. That does not matter here, because a site that
-	// waits was not requested yet.
+	// With the zero time for now, each site with a next time for a request counts as waiting.
+	// Here it makes no difference why a URL was not requested yet.
 	a, err := account.New(&r.Records, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -39,13 +39,14 @@ func openSnapshot(dir string) (*snapshot, error) {
 	return &snapshot{dir, r, a}, nil
 }
 
-// Before returns the directory of the crawl before the crawl of r (crawler.Options.Previous).
-// If both crawls were moved, it is the directory of the same name beside that of r. If no crawl
-// before is known, Before returns "". The directory may not exist.
+// Before returns the directory of the previous crawl of the crawl in r
+// (crawler.Options.Previous). If both crawls were moved, that is the directory of the same name
+// beside the directory of r. If the crawl in r has no previous crawl, Before returns "". The
+// directory may not exist.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
 	if errors.Is(err, storage.ErrNoCrawl) {
-		return "", nil // it has not begun
+		return "", nil // the crawl has not begun
 	}
 	dir := settings["previous"]
 	if err != nil || dir == "" {
@@ -57,8 +58,8 @@ func Before(r *storage.Reader) (string, error) {
 
 func (s *snapshot) close() error { return s.state.Close() }
 
-// pages calls f for each line of pages.jsonl, and returns how many lines cannot be read. The
-// file may be missing.
+// pages calls f for each line of pages.jsonl that can be read, and returns the number of the
+// other lines. The file may be missing.
 func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err error) {
 	other, err = storage.ReadPages(s.dir, f)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +68,8 @@ func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err er
 	return other, err
 }
 
-// settings compares the settings of the two crawls, but only those that decide what a crawl
-// sees.
+// settings compares the settings of the two crawls, but only those that decide which URLs a
+// crawl requests and what it gets from them.
 func (c *comparison) settings() error {
 	was, before, err := crawler.LastRun(c.was.state)
 	if err != nil {
@@ -98,8 +99,8 @@ func (c *comparison) settings() error {
 	return c.Begin(c.Result)
 }
 
-// decides reports whether a setting may decide what a crawl sees. Settings about the pace, the
-// outputs and the crawl before do not.
+// decides reports whether a setting may decide which URLs a crawl requests and what it gets
+// from them. Settings of the pace, of the outputs and of the previous crawl do not.
 func decides(s *setting.Setting) bool {
 	return s.Group != setting.GroupPace && s.Group != setting.GroupOutput && s.Resume != setting.ThisRun && s.Field != "Previous"
 }

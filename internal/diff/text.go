@@ -32,8 +32,8 @@ func textState(same bool) TextState {
 	return TextDiffers
 }
 
-// texts compares the texts of two answers, of which the first is from the earlier crawl. It
-// uses the digests in pages.jsonl, or else the archives.
+// texts compares the texts of two answers, was to the URL a in the earlier crawl, and is to the
+// URL b in the later crawl. It uses the digests in pages.jsonl, or else the archives.
 func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) (TextState, error) {
 	first, err := c.text(c.was, a, was)
 	if err != nil || first == "" {
@@ -46,7 +46,8 @@ func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) 
 	return textState(first == second), nil
 }
 
-// text returns the digest of the visible text in the answer to u, or "" if it is unknown.
+// text returns the digest of the visible text in the answer to u in the crawl s, or "" if it is
+// unknown. v has what the crawl knows of u.
 func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) {
 	if v.Text != "" || c.NoText || !v.Archived {
 		return v.Text, nil
@@ -83,7 +84,7 @@ func (s *snapshot) text(u frontier.URL) (string, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil || len(body) > maxBody {
-		return "", nil // a cut or damaged body has no text
+		return "", nil // a cut or damaged body is not compared
 	}
 	body, _ = extract.Decode(body, sent.String())
 	return extract.TextDigest(body, sent.Type), nil

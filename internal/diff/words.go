@@ -52,7 +52,8 @@ func fateInWords(s State) string {
 	return s.Fate.String()
 }
 
-// moved returns where a URL leads, and what is there.
+// moved returns the target of a URL that redirects now, and what became of the target, in
+// words.
 func moved(c *Change) string {
 	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
 	t := c.Target

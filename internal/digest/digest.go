@@ -10,8 +10,8 @@ import (
 	"hash"
 )
 
-// A Digest is the SHA-256 of the bytes written to it. A nil *Digest ignores writes and has
-// an empty state.
+// A Digest is the SHA-256 of the bytes written to it. A nil *Digest ignores writes, and its
+// State is "".
 type Digest struct{ hash.Hash }
 
 // New returns the digest of no bytes.

@@ -58,11 +58,11 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // is the first of these pages that is a seed, or to which a seed redirects. WriteWACZ returns
 // how many pages it has listed.
 //
-// A record of this crawl may repeat an answer of an earlier crawl. Such answers are copied, so
-// that the package can be replayed alone. If an answer is not found, the records that repeat it
-// are counted in s.Missing. The first ten of these records are also reported as Damage that
-// wraps a *storage.AwayError, unless the answer was purged. The index does not list a 304
-// itself, but a record of the answer that the 304 repeats.
+// A record of this crawl may repeat an answer of an earlier crawl. Such answers are copied into
+// the package, so that it can be replayed without the earlier crawl. If an answer is not found,
+// the records that repeat it are counted in s.Missing. The first ten of these records are also
+// reported as Damage that wraps a *storage.AwayError, unless the answer was purged. The index
+// does not list a 304 itself, but a record of the answer that the 304 repeats.
 //
 // The error is ErrNoWARC if there are no WARC files, and ErrOpen if one of them is not
 // finished. A damaged WARC file cannot be packed.
@@ -154,7 +154,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 	}
 }
 
-// errStop stops a reader that has found what it needs.
+// errStop is returned by a callback to stop reading, because it has found what it needs.
 var errStop = errors.New("enough")
 
 func (s *Source) mainPage(ctx context.Context) (string, error) {

@@ -68,7 +68,7 @@ func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.
 	}
 }
 
-// captures calls f for each capture of the WARC files.
+// captures calls f for each capture, an archived answer, in the WARC files.
 func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	// A metadata record follows the answer that it is about.
 	var last *Row
@@ -150,8 +150,8 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// describe adds the fields of a metadata record: the fields of WARC 1.1, section 6.6, and the
-// fields that this crawler adds.
+// describe sets the columns that come from a metadata record: from the fields of WARC 1.1,
+// section 6.6, and from the fields that this crawler adds.
 func (r *Row) describe(rec *warc.Record) error {
 	fields, err := rec.Fields()
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *Row) describe(rec *warc.Record) error {
 			}
 		}
 	}
-	// A seed has no path, and so it has no field for the path.
+	// A seed has no hops from a seed, and so its record has no field for them.
 	if r.Depth == nil && r.Via == "" && !r.Robots.IsZero() {
 		r.Depth = new(0)
 	}

@@ -27,7 +27,7 @@ func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	}
 }
 
-// rows calls yield until it returns false.
+// rows calls yield for each row of Rows, until yield returns false.
 func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	memory := s.Memory
 	if memory <= 0 {
@@ -44,7 +44,7 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	return nil
 }
 
-// sort adds a row for each page and each capture.
+// sort adds to sorted a row for each line of pages.jsonl and each archived capture.
 func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	var key []byte
 	add := func(r *Row) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referredFile is the name of the WARC file with the answers of earlier crawls that records of
-// this crawl repeat, and with a record for each 304.
+// referredFile is the name of a WARC file that is added to a package: it has the answers of
+// earlier crawls that revisit records of this crawl refer to, and a record for each 304.
 const referredFile = "referred-to.warc.gz"
 
 // A referred writes the file referredFile. It copies answers in their stored form.
@@ -32,8 +32,8 @@ type referred struct {
 	remove  func() error // removes the directory of the file
 	encoder *warc.Encoder
 	seed    maphash.Seed
-	has     map[uint64]bool // places of the records that are in it, 16 bytes each
-	stood   map[uint64]bool // places of the 304s that another record replaces
+	has     map[uint64]bool // hashes of the places of records that were copied, about 16 bytes each
+	stood   map[uint64]bool // hashes of the places of the 304s that another record replaces
 
 	found   map[string]bool     // repeated answers that were found, by storage.RepeatedAnswer
 	missing map[string]*missing // repeated answers that were not found, by storage.RepeatedAnswer
@@ -41,11 +41,11 @@ type referred struct {
 	purged  map[string]bool     // answers that were purged from this crawl, by storage.RepeatedAnswer
 }
 
-// A missing is an answer that was not found.
+// A missing is an answer that revisit records refer to and that was not found.
 type missing struct {
 	records []*Damage // the first maxRecords records that repeat it
 	n       int64     // number of all records that repeat it
-	purged  bool      // it was purged from an earlier crawl
+	purged  bool      // the answer was purged from an earlier crawl
 }
 
 // maxRecords is how many of the records that repeat one missing answer are reported.
@@ -59,7 +59,7 @@ const maxRecords = 10
 // A replay of a 304 as it was sent would show an empty page. So the file has another record for
 // each 304, with the same time. This record repeats the answer to which the 304 refers: it has
 // the status of that answer, and the header of that answer as updated by the 304. stood reports
-// whether there is such a record for a capture.
+// whether the file has such a record in the place of a capture.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
 	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
@@ -88,9 +88,9 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 	return path, stood, r.remove, err
 }
 
-// repeatsAny reports whether a crawl has a record that repeats an answer. It is used for a
-// crawl without a crawl before it. It reads the index, which is quicker than reading the
-// archive.
+// repeatsAny reports whether a crawl has a revisit record, which repeats an answer. It reads
+// the index, which is quicker than reading the archive, and is used for a crawl without a
+// previous crawl.
 func repeatsAny(dir string) (bool, error) {
 	index, err := os.Open(filepath.Join(dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,8 +172,9 @@ func (m *missing) add(record *Damage, err error) {
 	}
 }
 
-// tellMissing counts the records whose answer is missing. It asks the archive whether an old
-// answer was purged, because the state forgets this when the URL is captured again.
+// tellMissing counts the records whose answer is missing, and reports them as damage. It asks
+// the archive whether an old answer was purged, because the state forgets this when the URL is
+// captured again.
 func (r *referred) tellMissing() error {
 	for _, answer := range r.order {
 		m := r.missing[answer]

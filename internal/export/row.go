@@ -11,30 +11,30 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Fate is what became of a URL with a capture.
+// A Fate says how the crawl has used a capture, an answer that it has received.
 type Fate string
 
 const (
-	// Fetched: the answer was the last one, and is in pages.jsonl.
+	// Fetched: the answer was the last one for its URL, and is in pages.jsonl.
 	Fetched Fate = "fetched"
 	// RobotsTxt: the answer for a robots.txt, a tdmrep.json, or a license.
 	RobotsTxt Fate = "robots.txt"
 	// Refused: the page was answered but not kept, because the owner refuses the purpose of the
 	// crawl or requires a license.
 	Refused Fate = "refused"
-	// NotTaken: the answer is archived and not in pages.jsonl. The page was requested again or
-	// given up; crawl.log says which.
+	// NotTaken: the answer is archived, but not in pages.jsonl. The URL was then requested
+	// again or given up; crawl.log says which of the two.
 	NotTaken Fate = "not taken"
 )
 
-// A Row is one capture. The tags are the names of the columns in CSV and JSON lines, and the
-// fields are in their order. A pointer is nil if the value is unknown. A string is empty if the
-// value is unknown or empty.
+// A Row is one capture. The JSON tags are the names of the columns in CSV and JSON lines, and
+// the fields are in their order. A pointer is nil if the value is unknown. A string is empty if
+// the value is unknown or empty.
 type Row struct {
 	Snapshot time.Time `json:"snapshot,omitzero"` // when the run of its crawl began, if the crawl is in a series; zero otherwise
 
-	SURT   string    `json:"surt"` // of URL, as cdxj.SURT makes it
-	URL    string    `json:"url"`  // as requested
+	SURT   string    `json:"surt"` // sort key of URL, domain first, as cdxj.SURT makes it
+	URL    string    `json:"url"`  // URL as requested
 	Host   string    `json:"host,omitempty"`
 	Domain string    `json:"domain,omitempty"` // registrable domain of Host, or Host if it has none
 	Time   time.Time `json:"time"`             // start of the request, UTC, to the microsecond
@@ -46,18 +46,18 @@ type Row struct {
 	DetectedType  string `json:"type_detected,omitempty"` // WARC-Identified-Payload-Type
 	Charset       string `json:"charset,omitempty"`       // the charset by which the body was decoded
 	Size          *int64 `json:"size,omitempty"`          // bytes of the decoded body
-	Digest        string `json:"digest,omitempty"`        // of the decoded body
+	Digest        string `json:"digest,omitempty"`        // digest of the decoded body
 	PayloadDigest string `json:"payload_digest,omitempty"`
-	Truncated     string `json:"truncated,omitempty"` // as in WARC-Truncated; of a revisit as in pages.jsonl, or empty
+	Truncated     string `json:"truncated,omitempty"` // why the body is incomplete, as in WARC-Truncated; for a revisit record as in pages.jsonl, or empty
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"` // target of a redirect
 	Links         *int   `json:"links,omitempty"`
-	Depth         *int   `json:"depth,omitempty"` // links from the seed
-	Hops          string `json:"hops,omitempty"`  // in the letters of Heritrix
+	Depth         *int   `json:"depth,omitempty"` // number of links from the seed
+	Hops          string `json:"hops,omitempty"`  // kinds of the links from the seed, in the letters of Heritrix
 	Via           string `json:"via,omitempty"`
 	Tag           string `json:"tag,omitempty"`
 
-	Robots    time.Time `json:"robots,omitzero"` // when the robots.txt in force was fetched
+	Robots    time.Time `json:"robots,omitzero"` // when the robots.txt that applied was fetched
 	Rule      string    `json:"rule,omitempty"`
 	NoIndex   *bool     `json:"noindex,omitempty"`
 	NoArchive *bool     `json:"noarchive,omitempty"`
@@ -67,9 +67,9 @@ type Row struct {
 	WARCID     string     `json:"warc_id,omitempty"`   // WARC-Record-ID without angle brackets
 	WARCFile   string     `json:"warc_file,omitempty"` // name without directories; empty: not archived
 	WARCOffset *int64     `json:"warc_offset,omitempty"`
-	WARCLength *int64     `json:"warc_length,omitempty"` // length as stored, in bytes
+	WARCLength *int64     `json:"warc_length,omitempty"` // length of the record as stored, in bytes
 
-	// Whether the owner allows a use; nil is unknown.
+	// Whether the owner allows a use of the page; nil means that it is unknown.
 	UseSearch  *bool  `json:"use_search,omitempty"`
 	UseAITrain *bool  `json:"use_ai_train,omitempty"`
 	UseAIInput *bool  `json:"use_ai_input,omitempty"`
@@ -78,18 +78,18 @@ type Row struct {
 	Usage      string `json:"usage,omitempty"`      // all statements about uses, separated by "; "
 	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by spaces
 	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by spaces
-	Refused    string `json:"refused,omitempty"`    // the statement that forbids keeping it
+	Refused    string `json:"refused,omitempty"`    // the owner's statement because of which the page was not kept
 
 	// The URL that the page gives itself: link rel=canonical, and og:url.
 	Canonical string `json:"canonical,omitempty"`
 	OpenGraph string `json:"og_url,omitempty"`
 	Method    string `json:"method,omitempty"` // HEAD if only the header was requested; empty: GET
 
-	Change     string `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
+	Change     string `json:"change,omitempty"`      // compared with the previous crawl or fetch: new, modified, same-text or not-modified
 	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
 
-	// Page reports whether the capture is a line of pages.jsonl. It is archived if WARCFile is
-	// not empty.
+	// Page reports whether the capture is a line of pages.jsonl. Whether it is archived,
+	// WARCFile says.
 	Page bool `json:"-"`
 }
 
@@ -206,7 +206,7 @@ func pageRow(p *storage.PageRecord) *Row {
 	return r
 }
 
-// use notes a statement about a use.
+// use sets the columns for a statement of the owner about a use.
 func (r *Row) use(u storage.UsageRecord) {
 	r.Usage = listed(r.Usage, "; ", u.String())
 	for _, known := range [...]struct {
@@ -222,7 +222,8 @@ func (r *Row) use(u storage.UsageRecord) {
 	}
 }
 
-// listed returns list with one more element.
+// listed returns list, whose elements are separated by separator, with one as a further
+// element.
 func listed(list, separator, one string) string {
 	if list == "" {
 		return one
@@ -240,7 +241,7 @@ func (r *Row) addCapture(c *Row) {
 	}
 }
 
-// finish sets the fields that follow from the others.
+// finish sets the fields that are computed from other fields.
 func (r *Row) finish(havePages bool) {
 	target := ""
 	if u, err := frontier.ParseURL(r.URL); err == nil {
@@ -266,8 +267,8 @@ func (r *Row) finish(havePages bool) {
 	}
 }
 
-// stored is a row in a sorted run. It does not have the fields that finish sets, but it has
-// Page.
+// stored is the form in which a row is sorted. The fields that finish sets are still empty, and
+// Page is included.
 type stored struct {
 	*Row
 	IsPage bool `json:"page,omitempty"`

@@ -34,7 +34,7 @@ func (s Series) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	}
 }
 
-// Read returns how many bytes of all files were read, as Source.Read does.
+// Read returns how many bytes of all files were read, like Source.Read for one crawl.
 func (s Series) Read() (n int64) {
 	for _, of := range s {
 		n += of.Source.Read()

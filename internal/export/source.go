@@ -18,11 +18,11 @@ import (
 // temporary file.
 const DefaultMemory = 16 << 20
 
-// bufferSize is how much of a table is read or written at a time, in bytes.
+// bufferSize is how many bytes of a file are read or written at a time.
 const bufferSize = 64 << 10
 
 var (
-	// ErrNoCrawl is returned for a directory with neither pages nor captures.
+	// ErrNoCrawl is returned for a directory with neither a pages.jsonl nor WARC files.
 	ErrNoCrawl = errors.New("neither pages.jsonl nor warc/*.warc.gz in it")
 	// ErrNoWARC is returned if an export needs WARC files and there are none.
 	ErrNoWARC = errors.New("no WARC files")
@@ -51,8 +51,8 @@ type Source struct {
 	read atomic.Int64
 }
 
-// A Missing counts the records of a package that repeat the answer of another record, if that
-// answer, and so the body, is not in the package.
+// A Missing counts the revisit records of a WACZ package without a body: each repeats the
+// answer of another record, and that record is not in the package.
 type Missing struct {
 	Purged int64 // the answer was purged
 	Away   int64 // the answer is in an earlier crawl whose archive is missing
@@ -151,8 +151,8 @@ func (f *countedFile) Close() error { return f.file.Close() }
 // A Damage is a part of a file that cannot be read.
 type Damage struct {
 	File   string // path
-	Line   int    // of pages.jsonl, from 1; 0 in a WARC file
-	Offset int64  // of the WARC record, in bytes
+	Line   int    // number of the line of pages.jsonl, from 1; 0 in a WARC file
+	Offset int64  // position of the WARC record in its file, in bytes
 	Err    error
 }
 

@@ -32,8 +32,8 @@ func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 type CSV struct {
 	// Exact writes texts as they are. Without it, an apostrophe is put before a text that a
 	// spreadsheet would take for a formula: one that begins with =, +, -, @, their full-width
-	// forms, a tab or a line end. Titles and tags come from strangers, and people open CSV with
-	// a click.
+	// forms, a tab or a line end. Such texts can be dangerous, because titles and tags come
+	// from strangers, and people open CSV files in spreadsheets.
 	Exact bool
 	// Snapshots adds SnapshotColumn before all others.
 	Snapshots bool

@@ -26,7 +26,7 @@ const (
 	runBuffer  = 256 << 10 // bytes for the run that is written
 )
 
-// spanSize is the memory for a record besides its bytes, in bytes.
+// spanSize is the memory for a record in addition to the bytes of key and value, in bytes.
 const spanSize = 32
 
 // A Sorter sorts records by the bytes of their keys. Records with equal keys keep the order
@@ -39,8 +39,8 @@ type Sorter struct {
 	fanIn  int
 	create func() (*os.File, error)
 
-	buf  []byte // keys and values of held
-	held []span // records that are in no run
+	buf  []byte // keys and values of the records in held
+	held []span // the records in memory, which are not in a run yet
 	// Runs are in the order in which their records were added, and merging neighbours keeps
 	// this order.
 	runs []run
@@ -51,14 +51,14 @@ type Sorter struct {
 // A span is a record in Sorter.buf: its key, then its value.
 type span struct {
 	from, key, end int
-	head           uint64 // of the key, see Sorter.sort
+	head           uint64 // eight bytes of the key, see Sorter.sort
 }
 
 // A run is a file of sorted records.
 type run struct {
 	file  *os.File
-	size  int64 // in bytes
-	level int   // how often its records were merged
+	size  int64 // length of the file, in bytes
+	level int   // how many times its records were merged
 }
 
 // New returns a Sorter with temporary files in dir; "" means the system's directory. The
@@ -106,7 +106,7 @@ func (s *Sorter) grow(n int) {
 // Key and value are valid until f returns, and f must not use s. Each may be called any
 // number of times, also after a call that ended early.
 func (s *Sorter) Each(f func(key, value []byte) error) error {
-	for len(s.runs) >= s.fanIn { // memory is a source, too
+	for len(s.runs) >= s.fanIn { // one source less than fanIn, because the records in memory are a source, too
 		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
 			return s.failed(err)
 		}
@@ -246,10 +246,10 @@ func writeRecord(w *bufio.Writer, key, value []byte) (int, error) {
 // A source reads the records of a run or of memory in order, and holds the next one.
 type source struct {
 	key, value []byte
-	order      int // among sources with equal keys
+	order      int // position of the source, which decides between equal keys
 
-	r    *bufio.Reader // nil: memory
-	left int64         // bytes in r
+	r    *bufio.Reader // nil: the records come from memory
+	left int64         // bytes of the run that are not read yet
 	name string
 	data []byte
 

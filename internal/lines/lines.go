@@ -1,5 +1,5 @@
-// Package lines reads files of lines that may be damaged. A damaged file may have a hole,
-// which looks like one very long line, so lines have a maximum length.
+// Package lines reads files of lines that may be damaged. A damaged file may have a large part
+// of zero bytes, which looks like one very long line, so lines have a maximum length.
 package lines
 
 import (
@@ -9,21 +9,23 @@ import (
 	"io"
 )
 
-// Max is the length of the longest line of a crawl, without the body of a page, in bytes.
+// Max is the maximum length of a line, without the body of a page, in bytes. No line that a
+// crawl writes is longer.
 const Max = 8 << 20
 
 // ErrLong is the error for a line that is longer than Max. Such a line is skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
-// A Reader reads lines. It needs memory for Max bytes, doubled while the buffer grows.
+// A Reader reads lines. It needs at most Max bytes of memory, and twice as much while the
+// buffer grows.
 type Reader struct {
 	r      *bufio.Reader
 	line   []byte
 	torn   bool
-	bodies bool // leave out bodies
+	bodies bool // leave out bodies, as NewPageReader says
 }
 
-// NewReader returns a Reader of any lines.
+// NewReader returns a Reader that returns lines unchanged.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // NewPageReader returns a Reader of JSON lines that empties the strings of the members body
@@ -38,7 +40,7 @@ func NewPageReader(r io.Reader) *Reader {
 // Torn reports whether the last line read had no newline.
 func (l *Reader) Torn() bool { return l.torn }
 
-// Next returns the next line, without its newline. It is valid until the next call. The
+// Next returns the next line, without its newline. The line is valid until the next call. The
 // error is ErrLong for a line that was skipped, and io.EOF at the end.
 func (l *Reader) Next() ([]byte, error) {
 	l.line = l.line[:0]
@@ -80,10 +82,10 @@ func (l *Reader) Next() ([]byte, error) {
 // A bodyScanner scans JSON for the values of members of the outermost object.
 type bodyScanner struct {
 	depth   int
-	value   bool   // in the outermost object, after the colon
-	text    bool   // in a string
-	escaped bool   // after a backslash
-	drop    bool   // in the string that is dropped
+	value   bool   // the position is in the outermost object, after the colon of a member
+	text    bool   // the position is in a string
+	escaped bool   // the position is after a backslash
+	drop    bool   // the string is to be dropped
 	name    []byte // name of the member, up to the length of "base64"
 }
 

@@ -21,7 +21,7 @@ const maxLinks = 40
 // file beside the output, unless the output is written in place.
 type File struct {
 	*os.File
-	path   string // of the output, without symbolic links; empty if it is written in place
+	path   string // path of the output, without symbolic links; empty if the output is written in place
 	closed bool
 }
 
@@ -44,8 +44,8 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A locked file is in use, so other processes do not remove it. Another process may
-		// have locked it first, and removed it.
+		// The lock shows that the file is in use, so that other processes do not remove it.
+		// Before this process could lock the file, another one may have locked and removed it.
 		if got, err := lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
 				_ = f.Chmod(old.Mode().Perm()) // the same users can read it, as far as possible
@@ -78,7 +78,8 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, f.Discard())
 }
 
-// InPlace reports whether f is not a regular file, and so receives each write at once.
+// InPlace reports whether f writes directly to a device, a pipe or another file that is not
+// regular.
 func (f *File) InPlace() bool { return f.path == "" }
 
 // Path returns the name of the output without symbolic links, or "" if it is written in place.
@@ -118,7 +119,7 @@ func (f *File) CommitNew() error {
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	// This file system has no links.
+	// This file system has no hard links.
 	if _, err := os.Lstat(f.path); err == nil {
 		return &fs.PathError{Op: "create", Path: f.path, Err: fs.ErrExist}
 	}
@@ -224,11 +225,11 @@ func before(name string) string { return "." + name + "." }
 
 const after = ".tmp"
 
-// unfinished returns the temporary files of an output.
+// unfinished returns the paths of the temporary files of the output name in dir.
 func unfinished(dir, name string) (paths []string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // creating a file there will fail with the reason
+		return nil // the caller will get the reason when it creates a file there
 	}
 	for _, e := range entries {
 		middle, ours := strings.CutPrefix(e.Name(), before(name))
@@ -250,8 +251,8 @@ func Unfinished(path string) bool {
 	return len(unfinished(filepath.Split(real))) > 0
 }
 
-// sweep removes the temporary files of an output that killed processes have left. Files in use
-// are locked.
+// sweep removes the temporary files of an output that killed processes have left. It leaves
+// files that are locked, because a running process uses them.
 func sweep(dir, name string) {
 	for _, path := range unfinished(dir, name) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -265,7 +266,7 @@ func sweep(dir, name string) {
 	}
 }
 
-// hasName reports whether an open file still has its name.
+// hasName reports whether the name of an open file still belongs to that file.
 func hasName(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {

@@ -36,7 +36,7 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 func sweepDirs(parent, prefix string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // making a directory there will fail with the reason
+		return // the caller will get the reason when it makes a directory there
 	}
 	for _, e := range entries {
 		random, ours := strings.CutPrefix(e.Name(), prefix)
@@ -45,7 +45,7 @@ func sweepDirs(parent, prefix string) {
 		}
 		f, err := os.OpenFile(filepath.Join(parent, e.Name(), lockName), os.O_RDWR, 0)
 		if err != nil {
-			continue // another process is making it, or it belongs to another user
+			continue // another process is making the directory, or it belongs to another user
 		}
 		got, err := lock(f)
 		f.Close()

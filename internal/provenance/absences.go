@@ -20,9 +20,9 @@ type Absence struct {
 	URL    string         `json:"url"`
 	Fate   frontier.Code  `json:"fate"`
 	Reason string         `json:"reason,omitempty"`
-	Status int            `json:"status,omitempty"` // of the last answer, which does not count
-	Time   time.Time      `json:"time,omitzero"`    // when it ended; zero if it is queued
-	Clock  frontier.Clock `json:"clock,omitempty"`  // the clock that it waits for
+	Status int            `json:"status,omitempty"` // status of the last answer, after which the URL still has no page
+	Time   time.Time      `json:"time,omitzero"`    // when the crawl was done with the URL; zero if it is queued
+	Clock  frontier.Clock `json:"clock,omitempty"`  // what a queued URL waits for
 	Until  time.Time      `json:"until,omitzero"`
 	Robots time.Time      `json:"robots,omitzero"` // when the robots.txt that decided was fetched
 	Via    string         `json:"via,omitempty"`
@@ -36,8 +36,8 @@ type Absence struct {
 // A Refusal is a line of absences.jsonl after all Absences: links to URLs of a site that never
 // entered the crawl, for one reason. The names of its fields never change.
 type Refusal struct {
-	Refused  string        `json:"refused"`        // the reason
-	Site     frontier.Site `json:"site,omitempty"` // empty: all further sites together
+	Refused  string        `json:"refused"`        // the reason of the refusal
+	Site     frontier.Site `json:"site,omitempty"` // empty: all sites that are not listed on their own
 	URLs     int64         `json:"urls"`           // number of distinct URLs
 	Examples []string      `json:"examples"`       // the first URLs
 }
@@ -106,7 +106,7 @@ func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	})
 }
 
-// purged counts a URL whose captures were removed.
+// purged counts a URL whose stored answers were purged.
 func (w *writer) purged(at time.Time) {
 	if w.Purge == nil {
 		w.Purge = &Purge{}
@@ -117,7 +117,7 @@ func (w *writer) purged(at time.Time) {
 	}
 }
 
-// A refusalKey is a site and a reason, by which links are counted.
+// A refusalKey is a site and a reason. Refused links are counted for each of these pairs.
 type refusalKey struct {
 	site   frontier.Site
 	reason string
@@ -137,7 +137,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		}
 		r := all[key]
 		if r == nil {
-			key.site = frontier.Site(strings.Clone(string(key.site))) // the original would keep the whole URL
+			key.site = frontier.Site(strings.Clone(string(key.site))) // a copy, because the original would keep the whole URL in memory
 			r = &Refusal{Refused: key.reason, Site: key.site}
 			all[key] = r
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A before reads what the crawl before knows about URLs.
+// A before reads what the previous crawl knows about URLs, and counts pages that are gone.
 type before struct {
-	state *storage.Reader // nil if there is none, or if it cannot be read
+	state *storage.Reader // nil if there is no previous crawl, or if it cannot be read
 	gone  int64
 }
 
-// openBefore opens the crawl before this one, if possible.
+// openBefore opens the previous crawl of this one, if possible.
 func (w *writer) openBefore() *before {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -27,14 +27,14 @@ func (w *writer) openBefore() *before {
 		return &before{}
 	}
 	state, err := storage.OpenReader(dir)
-	if err != nil { // an unreadable crawl does not count
+	if err != nil { // an unreadable crawl is treated as if there were none
 		return &before{}
 	}
 	return &before{state: state}
 }
 
-// take counts a page as gone if it is missing now, but had an answer without an error in
-// the crawl before. If the crawl before cannot be read, take ends the count.
+// take counts a page as gone if it has the status 404 or 410 now, but had an answer without an
+// error in the previous crawl. If the previous crawl cannot be read, take ends the count.
 func (b *before) take(p *storage.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return

@@ -17,8 +17,8 @@ import (
 // rows.
 const mostRows = 50
 
-// facts returns the facts for the datasheet in Markdown. The keys are the names of the
-// marks in the datasheet.
+// facts returns the facts for the datasheet in Markdown. The keys are the names of the marks in
+// the datasheet between which the facts are put.
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -98,7 +98,8 @@ func (p *Provenance) hostFacts() string {
 	return t.String() + more(p.Figures.Hosts-int64(len(p.Figures.TopHosts)), "host")
 }
 
-// more returns a sentence that says how many rows a table leaves out.
+// more returns a sentence that says that a table leaves out n rows, or "" if n is 0. of says
+// what a row is, in the singular.
 func more(n int64, of string) string {
 	switch {
 	case n <= 0:
@@ -293,7 +294,8 @@ func (p *Provenance) fileFacts() string {
 		more(int64(len(p.Outputs)-min(mostRows, len(p.Outputs))), "file") + p.elsewhereFacts()
 }
 
-// elsewhereFacts returns where the bodies may be that none of the files contains.
+// elsewhereFacts returns a paragraph that says that some bodies are in the archives of earlier
+// crawls, if there is a previous crawl.
 func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""
@@ -309,7 +311,7 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNotModified: "the same",
 }
 
-// changeFacts returns what became of pages since they were fetched before.
+// changeFacts returns a table of how pages have changed since they were last fetched.
 func (p *Provenance) changeFacts() string {
 	f := &p.Figures
 	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {

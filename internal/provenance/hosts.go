@@ -39,13 +39,13 @@ func (h *hostCounts) add(site frontier.Site) error {
 				return err
 			}
 		}
-		site = frontier.Site(strings.Clone(string(site))) // the original would keep the whole line
+		site = frontier.Site(strings.Clone(string(site))) // a copy, because the original would keep the whole line in memory
 	}
 	h.counts[site]++
 	return nil
 }
 
-// spill moves all counts in memory to the order.
+// spill moves all counts from memory to h.order.
 func (h *hostCounts) spill() error {
 	for site, n := range h.counts {
 		key := append(append([]byte(site.Host()), 0), site...)

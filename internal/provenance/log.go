@@ -23,8 +23,8 @@ import (
 // A logRun is what crawl.log says about a run.
 type logRun struct {
 	begun, last time.Time
-	next        bool // another run follows; its first line says:
-	killed      bool // it did not end by itself
+	next        bool // another run follows; only then is killed known
+	killed      bool // the run did not end by itself, as the first line of the next run says
 }
 
 // A logReader reads crawl.log.
@@ -36,8 +36,8 @@ type logReader struct {
 	hosts hostCounts
 }
 
-// mostRuns is how many runs are remembered. More runs are remembered than listed, because the
-// runs in the log are joined with the runs that the processes have recorded.
+// mostRuns is how many runs are remembered. More runs are remembered than listed, because they
+// are joined with the runs that the state of the crawl has recorded.
 const mostRuns = 10 * mostListed
 
 // readLog reads crawl.log. A missing file has no lines.
@@ -105,12 +105,12 @@ func (r *logReader) request(l *crawllog.Line) error {
 		count(f.Statuses, strconv.Itoa(l.Status))
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-		if _, other := l.Annotation("for"); !other { // a request for tdmrep.json or a license
+		if _, other := l.Annotation("for"); !other { // without "for" the request was for robots.txt, otherwise for tdmrep.json or a license
 			f.RobotsRequests++
 		}
 		return nil
 	}
-	kept, isKept := l.Annotation("kept") // with a 304: the type of the archived page
+	kept, isKept := l.Annotation("kept") // of a 304: the media type of the archived page
 	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
@@ -120,8 +120,8 @@ func (r *logReader) request(l *crawllog.Line) error {
 // others is the name for all names beyond mostNames.
 const others = "others"
 
-// count counts a name. If there are already too many different names, it counts a new name as
-// others.
+// count adds one to the count of a name. If m already has mostNames names, it counts a new name
+// as others.
 func count(m map[string]int64, name string) {
 	if _, known := m[name]; !known && len(m) >= mostNames {
 		name = others
@@ -129,8 +129,8 @@ func count(m map[string]int64, name string) {
 	tally(m, name)
 }
 
-// tally counts a name. It stores a copy of the name, because the name itself is a part of a
-// whole line, which would stay in memory.
+// tally is like count, and stores a copy of the name, because the name is a substring of a
+// line, which would stay in memory.
 func tally(m map[string]int64, name string) {
 	if _, known := m[name]; !known {
 		name = strings.Clone(name)
@@ -138,7 +138,8 @@ func tally(m map[string]int64, name string) {
 	m[name]++
 }
 
-// tallyFirst counts a name if it is one of the first most names.
+// tallyFirst adds one to the count of a name. If m already has as many names as most says, it
+// ignores a new name.
 func tallyFirst(m map[string]int64, name string, most int) {
 	if _, known := m[name]; known || len(m) < most {
 		tally(m, name)
@@ -163,7 +164,7 @@ func mostFrequent(all []Count) []Count {
 	return all[:min(mostTop, len(all))]
 }
 
-// about notes a line about the crawl itself.
+// about reads a line about the crawl itself, such as the beginning of a run.
 func (r *logReader) about(l *crawllog.Line) {
 	if how, begins := l.Annotation("begin"); begins {
 		if n := len(r.runs); n > 0 && int64(n) == r.all {
@@ -201,7 +202,7 @@ func (r *logReader) about(l *crawllog.Line) {
 	}
 }
 
-// plain returns a value as it was before it was escaped for a line.
+// plain returns the value of an annotation without percent-encoding.
 func plain(value string) string {
 	if s, err := url.PathUnescape(value); err == nil {
 		return s
@@ -209,7 +210,7 @@ func plain(value string) string {
 	return value
 }
 
-// joinRuns combines the runs in the log with those that the processes have recorded.
+// joinRuns combines the runs in the log with the processes of runs that the state has recorded.
 func (w *writer) joinRuns(r *logReader) error {
 	processes, builds, before, err := crawler.Processes(w.state)
 	if err == nil {
@@ -218,7 +219,8 @@ func (w *writer) joinRuns(r *logReader) error {
 	return err
 }
 
-// join combines the runs in the log with processes. unclean is true if the last run did not
+// join combines the runs in the log with processes, those of the runs that the state has
+// recorded. before is the number of runs before these. unclean is true if the last run did not
 // end by itself. A run may be in only one of the two lists, because its lines were removed,
 // because it was killed before it recorded itself, or because its version records nothing.
 func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {

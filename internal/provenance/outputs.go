@@ -27,9 +27,9 @@ func outputNames() []string {
 	}
 }
 
-// readOutputs computes the digest of each file of the crawl, and compares the file with what
-// the crawl has written. If files differ, the error is a *storage.DamagedError that names the
-// first of them.
+// readOutputs computes the digest of each file of the crawl, and compares it with what the
+// crawl has recorded about the file. If files differ, the error is a *storage.DamagedError that
+// names the first of them.
 func (w *writer) readOutputs() error {
 	written, err := w.state.Written()
 	if err != nil {
@@ -71,7 +71,7 @@ func (w *writer) readOutputs() error {
 }
 
 // output returns a file with its digest. The digest is the one that the crawl has recorded, or
-// that of the bytes of the file. If the file is not what was written, the error is a
+// that of the bytes of the file. If the file is not as the crawl has written it, the error is a
 // *storage.DamagedError.
 func (w *writer) output(name string, of storage.Written, known bool) (Output, error) {
 	path := filepath.Join(w.dir, filepath.FromSlash(name))
@@ -102,8 +102,8 @@ func (w *writer) output(name string, of storage.Written, known bool) (Output, er
 	return out, nil
 }
 
-// earlier returns the outputs of the existing provenance by name. If a purge may have changed
-// files since then, it returns no outputs.
+// earlier returns the files that the existing provenance.json lists, by name. If a purge may
+// have changed files since then, it returns no outputs.
 func (w *writer) earlier() map[string]Output {
 	all := map[string]Output{}
 	text, err := readBounded(filepath.Join(w.dir, File), mostFile)
@@ -118,8 +118,8 @@ func (w *writer) earlier() map[string]Output {
 }
 
 // unlike returns an error if a file of the archive has the same length as in the earlier
-// provenance, but another digest. This check is needed because the crawl itself has recorded no
-// digest of the file.
+// provenance.json, but another digest. This check is needed because the crawl itself has
+// recorded no digest of the file.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
 	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
@@ -130,8 +130,8 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	}
 }
 
-// missing returns what is known about a missing file. A WARC file may have been moved away
-// (crawl verify --moved); it still belongs to the crawl.
+// missing returns what the crawl and the earlier provenance.json say about a missing file. A
+// WARC file may have been moved away (crawl verify --moved); it still belongs to the crawl.
 func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil
@@ -164,7 +164,7 @@ func archiveNames(dir string) (names []string, err error) {
 }
 
 // digestFile returns the digest of a file, and the CRC-32C of its first bytes. A file that is
-// not regular counts as missing, because reading a pipe would not end.
+// not regular counts as missing, because reading a pipe might not end.
 func digestFile(ctx context.Context, path, name string, first int64) (Output, uint32, error) {
 	info, err := os.Stat(path)
 	if err != nil {

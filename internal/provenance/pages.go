@@ -11,7 +11,7 @@ import (
 // mostLicenses is how many different license URLs are counted.
 const mostLicenses = 10 * mostNames
 
-// readPages counts what pages.jsonl says, if the crawl writes it.
+// readPages computes the figures that come from pages.jsonl, if the crawl writes that file.
 func (w *writer) readPages() (err error) {
 	f := &w.Figures
 	licenses := map[string]int64{}

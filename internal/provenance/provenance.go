@@ -36,13 +36,13 @@ const (
 type Provenance struct {
 	Format  string        `json:"format"`
 	Version int           `json:"version"`
-	Name    string        `json:"name"`    // of the directory
+	Name    string        `json:"name"`    // name of the directory of the crawl
 	Written time.Time     `json:"written"` // when this was written
 	Writer  crawler.Build `json:"writer"`  // the program that has written this; another program may have crawled
 
 	Identity       Identity  `json:"identity"`
-	Settings       []Setting `json:"settings"`        // of the last run
-	SettingsSHA256 string    `json:"settings_sha256"` // of each name and value, each followed by a zero byte
+	Settings       []Setting `json:"settings"`        // settings of the last run
+	SettingsSHA256 string    `json:"settings_sha256"` // SHA-256 of the names and values of all settings, each followed by a zero byte
 	Seeds          Seeds     `json:"seeds"`
 
 	Runs      Many[Run]                `json:"runs"`
@@ -58,7 +58,7 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Purge    `json:"purge,omitempty"` // captures that were removed since; absences.jsonl has the URLs
+	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged after the crawl; absences.jsonl has the URLs
 
 	Outputs []Output `json:"outputs"`
 
@@ -67,13 +67,14 @@ type Provenance struct {
 	FileSHA256 string `json:"file_sha256"`
 }
 
-// A Purge says how many URLs lost their captures, and when the last one did.
+// A Purge says how many URLs have no stored answers any more because these were purged, and
+// when the last of them was purged.
 type Purge struct {
 	URLs int64     `json:"urls"`
 	Last time.Time `json:"last"`
 }
 
-// A Many is the first items of a list, and the number of all.
+// A Many is a list that is cut off after its first items, with the number of all items.
 type Many[T any] struct {
 	All  int64 `json:"all"`
 	List []T   `json:"list"`
@@ -99,14 +100,14 @@ type Identity struct {
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Given bool   `json:"given"` // it differs from Usual
-	Usual string `json:"usual"` // "unknown" if this version does not have the setting
+	Given bool   `json:"given"` // Value differs from Usual
+	Usual string `json:"usual"` // the default; "unknown" if this program does not have the setting
 }
 
 // Seeds are the URLs that the crawl began with, and those that were added to it.
 type Seeds struct {
 	Count  int64    `json:"count"`
-	SHA256 string   `json:"sha256"` // of the list, with a line for each seed
+	SHA256 string   `json:"sha256"` // SHA-256 of the list, with a line for each seed
 	List   []string `json:"list"`   // sorted by site; empty if File has the list
 	File   string   `json:"file,omitempty"`
 }
@@ -114,21 +115,21 @@ type Seeds struct {
 // A Run is one process that worked on the crawl.
 type Run struct {
 	Began time.Time `json:"began"`
-	Last  time.Time `json:"last_line,omitzero"` // of its last line in crawl.log
-	Ended time.Time `json:"ended,omitzero"`     // as recorded by the run
-	How   string    `json:"how"`                // a crawler.End, or one of the words below
+	Last  time.Time `json:"last_line,omitzero"` // time of the last line of the run in crawl.log
+	Ended time.Time `json:"ended,omitzero"`     // when the run ended, as it has recorded itself
+	How   string    `json:"how"`                // how the run ended: a crawler.End, HowKilled or HowItself
 
 	Zone         string `json:"zone,omitempty"`
 	Offset       *int   `json:"utc_offset,omitempty"` // seconds east of UTC
-	Clock        string `json:"clock"`                // the clock source of the machine, or "unknown"
-	Synchronised string `json:"synchronised"`         // yes, no, unknown
+	Clock        string `json:"clock"`                // the hardware that the machine's clock is read from, or "unknown"
+	Synchronised string `json:"synchronised"`         // whether the clock was synchronised: yes, no, unknown
 	Build        string `json:"build,omitempty"`      // key of Provenance.Builds; empty if it is unknown
 }
 
 // The values of Run.How for a run that has not recorded its end.
 const (
 	HowKilled  = "killed"    // a kill, a power cut, a full disk
-	HowItself  = "by itself" // but its end was not recorded
+	HowItself  = "by itself" // the run ended by itself, but did not record how
 	HowUnknown = "unknown"
 )
 
@@ -146,7 +147,7 @@ type Change struct {
 // An Override is a setting by which sites get more requests than usual, or one site gets more
 // than the others.
 type Override struct {
-	Time    time.Time `json:"time,omitzero"` // when crawl.log says it; zero for a setting
+	Time    time.Time `json:"time,omitzero"` // time of the line in crawl.log; zero for a setting of the crawl
 	Site    string    `json:"site,omitempty"`
 	Setting string    `json:"setting"`
 	Value   string    `json:"value"`
@@ -155,17 +156,17 @@ type Override struct {
 
 // Figures are counts from crawl.log and pages.jsonl.
 type Figures struct {
-	First          time.Time        `json:"first,omitzero"` // of crawl.log
+	First          time.Time        `json:"first,omitzero"` // time of the first line of crawl.log
 	Last           time.Time        `json:"last,omitzero"`
 	LogLines       int64            `json:"log_lines"`
-	OtherLines     int64            `json:"other_lines"` // lines of crawl.log that are not of a crawl
+	OtherLines     int64            `json:"other_lines"` // lines of crawl.log that cannot be parsed
 	Requests       int64            `json:"requests"`
 	RobotsRequests int64            `json:"robots_requests"`
-	Bytes          int64            `json:"bytes"` // of bodies, as they came over the wire
+	Bytes          int64            `json:"bytes"` // bytes of bodies, as they came over the wire
 	Sites          int64            `json:"sites"` // sites that received requests
 	Hosts          int64            `json:"hosts"`
-	TopHosts       []Count          `json:"top_hosts"`    // by requests
-	Statuses       map[string]int64 `json:"statuses"`     // of all answers, including robots.txt
+	TopHosts       []Count          `json:"top_hosts"`    // the sites with the most requests
+	Statuses       map[string]int64 `json:"statuses"`     // number of answers by HTTP status, including those for robots.txt
 	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
 	Types          map[string]int64 `json:"types_of_2xx"` // media types of answers with 2xx and of 304s whose page is archived, without robots.txt
 
@@ -173,11 +174,11 @@ type Figures struct {
 	Pages    int64            `json:"page_lines"` // lines of pages.jsonl
 	Charsets map[string]int64 `json:"charsets"`
 	// PageChanges counts pages by crawler.ChangeClass: what became of them since they were
-	// fetched before, in the crawl before or earlier in this one. Pages whose class is unknown,
-	// sitemaps and embedded resources are not counted.
+	// fetched before, in the previous crawl or earlier in this one. Pages whose class is
+	// unknown, sitemaps and embedded resources are not counted.
 	PageChanges map[string]int64 `json:"page_changes"`
-	// Gone counts answers with 404 or 410 if the crawl before has an answer without an error.
-	// It is nil if there is no crawl before, or if that cannot be read.
+	// Gone counts answers with 404 or 410 for pages that the previous crawl has an answer
+	// without an error for. It is nil if there is no previous crawl, or if that cannot be read.
 	Gone *int64 `json:"gone"`
 
 	Truncated int64            `json:"truncated"` // pages whose body is not complete
@@ -197,7 +198,7 @@ type Count struct {
 // Robots counts the copies of robots.txt that the crawl used. robots.jsonl has a line for each
 // copy.
 type Robots struct {
-	Sites  int64  `json:"sites"` // with a copy, or with a failed try to get one
+	Sites  int64  `json:"sites"` // sites whose robots.txt was fetched, or requested in vain
 	Copies int64  `json:"copies"`
 	File   string `json:"file"`
 }
@@ -206,7 +207,7 @@ type Robots struct {
 type Absences struct {
 	Entered int64                   `json:"entered"` // URLs that entered the crawl
 	URLs    int64                   `json:"urls"`    // URLs that entered and have no answer
-	Fates   map[frontier.Code]int64 `json:"fates"`   // of all URLs that entered
+	Fates   map[frontier.Code]int64 `json:"fates"`   // what became of the URLs that entered the crawl: number of URLs by code
 	File    string                  `json:"file"`
 
 	// Links that did not bring their URL into the crawl. Source says where they were counted:
@@ -243,8 +244,8 @@ const (
 
 // Previous is the crawl that this one was compared with.
 type Previous struct {
-	Dir        string `json:"dir"`                         // as given
-	Provenance string `json:"provenance_sha256,omitempty"` // of its provenance.json; empty if there is none
+	Dir        string `json:"dir"`                         // the directory as the user has given it
+	Provenance string `json:"provenance_sha256,omitempty"` // SHA-256 of its provenance.json; empty if there is none
 }
 
 // An Output is a file of the crawl.

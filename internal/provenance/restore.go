@@ -17,10 +17,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Restored file differed from provenance.json, and now has its content again.
+// A Restored is a file that differs from provenance.json, with its original content.
 type Restored struct {
 	Name string
-	How  string // how it was restored, as a clause
+	How  string // how the content was found, as a clause
 	Text []byte
 }
 
@@ -66,7 +66,7 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 		}
 		name := of.Name
 		if name == "seeds.txt" {
-			name = SeedsFile // the name of this file in a snapshot of a series
+			name = SeedsFile // a snapshot of a series has the seeds in a file of this name
 		}
 		if text, ok := lists[name]; ok && of.is(text) {
 			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})
@@ -75,14 +75,15 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 	return all, nil
 }
 
-// is reports whether text is the content of the file.
+// is reports whether text is the content of the file, by its digest.
 func (o Output) is(text []byte) bool {
 	sum := sha256.Sum256(text)
 	return o.Bytes == int64(len(text)) && o.SHA256 == hex.EncodeToString(sum[:])
 }
 
-// found searches the content of a file in its damaged version, and in the directories beside
-// dir. It returns nil if it finds no such content.
+// found searches for the original content of a file: it tries to repair the damaged file, and
+// looks for the same file in the directories beside dir. It returns nil if it does not find the
+// content.
 func found(dir string, of Output) (text []byte, how string, err error) {
 	name := filepath.FromSlash(of.Name)
 	text, err = readBounded(filepath.Join(dir, name), mostRestored)
@@ -107,7 +108,8 @@ func found(dir string, of Output) (text []byte, how string, err error) {
 	return nil, "", nil
 }
 
-// unflip flips the one bit of text that makes it the content of the file, and returns its byte.
+// unflip flips the one bit of text that differs from the original content of the file, and
+// returns the index of the byte. ok is false if no such bit is found.
 func unflip(text []byte, of Output) (at int, ok bool) {
 	if int64(len(text)) != of.Bytes || of.Bytes > mostFlipped {
 		return 0, false
@@ -124,7 +126,7 @@ func unflip(text []byte, of Output) (at int, ok bool) {
 	return 0, false
 }
 
-// again makes the lists of a crawl as Write does.
+// again returns the lists that Write would write for a crawl, by file name.
 func again(ctx context.Context, dir string, o Options) (lists map[string][]byte, err error) {
 	state, err := storage.OpenReader(dir)
 	if err != nil {

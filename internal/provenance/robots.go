@@ -12,8 +12,7 @@ import (
 )
 
 // A Copy is a line of robots.jsonl: a robots.txt, or the result of a failed try to get it. It
-// was in force from Fetched until the next Copy of its site. The names of its fields never
-// change.
+// applied from Fetched until the next Copy of its site. The names of its fields never change.
 type Copy struct {
 	Site    frontier.Site `json:"site"`
 	URL     string        `json:"url"`
@@ -21,12 +20,12 @@ type Copy struct {
 	Fetched time.Time     `json:"fetched"`
 	Status  int           `json:"status"`            // HTTP status; 0: there was no answer
 	Failure string        `json:"failure,omitempty"` // why there was no answer
-	Bytes   int           `json:"bytes"`             // of the decoded body
-	SHA256  string        `json:"sha256"`            // of the decoded body
+	Bytes   int           `json:"bytes"`             // length of the decoded body
+	SHA256  string        `json:"sha256"`            // SHA-256 of the decoded body
 	Good    time.Time     `json:"good,omitzero"`     // when the earlier copy that is used instead was fetched
-	Last    bool          `json:"last"`              // the last one of its site: in force at the end
+	Last    bool          `json:"last"`              // the last Copy of its site: it applies at the end of the crawl
 
-	// Mining is the tdmrep.json that was kept with it.
+	// Mining is the tdmrep.json of the site that was stored together with the robots.txt.
 	Mining *Mining `json:"tdmrep,omitempty"`
 }
 

@@ -15,7 +15,7 @@ import (
 
 // A Sheet is the result of writing DATASHEET.md.
 type Sheet struct {
-	Open int    // questions without an answer
+	Open int    // number of questions that nobody has answered yet
 	Why  string // why the file was not changed; empty if it was written
 }
 
@@ -27,13 +27,13 @@ const openQuestion = "*Open: a person has to answer this.*"
 //go:embed sheet.md
 var emptySheet []byte
 
-// The marks around facts. Each is alone on its line.
+// The marks around facts. Each mark is alone on its line.
 var (
 	beginFacts = regexp.MustCompile(`^<!-- facts: ([a-z]+) -->[ \t\r]*$`)
 	endFacts   = regexp.MustCompile(`^<!-- /facts -->[ \t\r]*$`)
 )
 
-// mostSheet is the maximum length of a datasheet that is updated, in bytes.
+// mostSheet is the maximum length of a datasheet that can be updated, in bytes.
 const mostSheet = 16 << 20
 
 // writeSheet updates the facts in DATASHEET.md, and keeps what a person has written. If it

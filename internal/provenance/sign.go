@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A KeyError says what is wrong with a key file, and how to mend it.
+// A KeyError says what is wrong with a key file, and how to correct it.
 type KeyError struct {
 	Path string
 	Err  error

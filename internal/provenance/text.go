@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// encode returns v as JSON that cannot control a terminal. It contains text of sites, and
-// people look at the file.
+// encode returns v as JSON without characters that control a terminal. The JSON contains text
+// of sites, and people look at the file in a terminal.
 func encode(v any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

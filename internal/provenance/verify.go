@@ -20,7 +20,7 @@ import (
 
 // A Check says what Verify checks. The zero value is valid.
 type Check struct {
-	Key ed25519.PublicKey // the key that must have signed provenance.json; nil: signatures are not checked
+	Key ed25519.PublicKey // the key of the signer of provenance.json; nil: signatures are not checked
 }
 
 // A Difference is a file that differs from provenance.json.
@@ -32,10 +32,10 @@ type Difference struct {
 // A Verified is the result of Verify.
 type Verified struct {
 	Provenance  *Provenance
-	SHA256      string // of provenance.json
-	Files       int    // compared files
+	SHA256      string // SHA-256 of provenance.json
+	Files       int    // number of compared files
 	Bytes       int64  // bytes of these files
-	Signed      bool   // by Check.Key
+	Signed      bool   // the signature by Check.Key is valid
 	Differences []Difference
 }
 
@@ -82,14 +82,14 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	return v, v.files(ctx, dir)
 }
 
-// reads reports whether this version reads a format. In earlier formats some figures
-// and reasons have other names.
+// reads reports whether this program can verify a provenance.json in a format. In earlier
+// formats some figures and reasons have other names.
 func reads(format string) bool {
 	return format == Format || format == "permesso-provenance/2" || format == "permesso-provenance/1"
 }
 
-// itself checks the two digests in text, the content of provenance.json: that of the file
-// itself and that of the settings.
+// itself checks the two digests in text, the content of provenance.json: the digest of the file
+// itself and the digest of the settings.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if p.Format == Format {
@@ -131,7 +131,7 @@ func (v *Verified) differs(file, format string, args ...any) {
 	v.Differences = append(v.Differences, Difference{file, fmt.Sprintf(format, args...)})
 }
 
-// files compares each file.
+// files compares each file that provenance.json lists with its digest there.
 func (v *Verified) files(ctx context.Context, dir string) error {
 	known := map[string]bool{}
 	for _, o := range v.Provenance.Outputs {

@@ -34,7 +34,7 @@ type Options struct {
 	Kept    bool                      // use the digests that the crawl has recorded; only the lengths of those files are compared
 	NoAudit bool                      // skip the audit, which reads crawl.log twice and sorts it
 	Temp    string                    // directory for temporary files, about 1,300 bytes per request; "" means the system's
-	Now     time.Time                 // the time that decides what waits; zero means now
+	Now     time.Time                 // the time at which queued URLs wait or not; zero means the current time
 	OptOut  func(frontier.URL) string // like account.Account.OptOut
 }
 
@@ -97,12 +97,12 @@ type writer struct {
 	Options
 	ctx     context.Context
 	dir     string
-	into    string // directory for the files
+	into    string // directory into which the files are written
 	state   *storage.Reader
 	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
-	staged  []*stagedFile // in the order in which they get their names
+	staged  []*stagedFile // files under temporary names, in the order in which they get their names
 	sheet   Sheet
 
 	newOrder func(temp string) order
@@ -133,7 +133,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 	}
 }
 
-// quit returns why the writer must stop, or nil.
+// quit returns why the writer must stop, the cause of its context, or nil.
 func (w *writer) quit() error { return causeOf(w.ctx) }
 
 // causeOf returns why a context has ended, or nil if it has not.
@@ -171,7 +171,7 @@ func (w *writer) readSettings() {
 	for _, s := range new(crawler.Options).Settings() {
 		usual := s.String()
 		value, known := rest[s.Name]
-		if !known { // the version of the last run had no such setting
+		if !known { // the program of the last run had no such setting
 			value = usual
 		}
 		delete(rest, s.Name)
@@ -186,7 +186,7 @@ func (w *writer) readSettings() {
 	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
 }
 
-// writeLists writes the list files.
+// writeLists writes absences.jsonl, robots.jsonl and, if there are many seeds, the seed file.
 func (w *writer) writeLists() error {
 	seeds, err := w.stage(SeedsFile)
 	if err != nil {
@@ -240,7 +240,7 @@ func (s *seedList) add(url, tag string) error {
 	return err
 }
 
-// An audited is the result of an audit.
+// An audited is the result of an audit of the log: a report, or an error.
 type audited struct {
 	report *audit.Report
 	err    error
@@ -274,7 +274,7 @@ func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	return done
 }
 
-// judge records the result of the audit.
+// judge records the result of the audit in the provenance.
 func (w *writer) judge(is audited) error {
 	a, r := &w.Audit, is.report
 	a.Verdict, a.Checks = NotAudited, []audit.Check{}
@@ -298,7 +298,8 @@ func (w *writer) judge(is audited) error {
 	return nil
 }
 
-// compare records which crawl was before this one, and the digest of its provenance.json.
+// compare records the previous crawl, with which this crawl has compared its pages, and the
+// digest of its provenance.json.
 func (w *writer) compare() error {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -312,10 +313,11 @@ func (w *writer) compare() error {
 	} else if w.ctx.Err() != nil {
 		return err
 	}
-	return nil // without a digest if the file cannot be read
+	return nil // if the file cannot be read, there is no digest
 }
 
-// unsummed is the placeholder for the digest of provenance.json while that is computed.
+// unsummed is the text in the place of FileSHA256 while the digest of provenance.json is
+// computed.
 var unsummed = strings.Repeat("0", 2*sha256.Size)
 
 // writeFile writes provenance.json and its signature.
@@ -339,7 +341,7 @@ func (w *writer) writeFile() error {
 	return nil
 }
 
-// stageWhole stages a file with this content.
+// stageWhole writes a file with the content text under a temporary name.
 func (w *writer) stageWhole(name string, text []byte) error {
 	to, err := w.stage(name)
 	if err != nil {
@@ -351,7 +353,7 @@ func (w *writer) stageWhole(name string, text []byte) error {
 	return to.finish()
 }
 
-// A stagedFile is written under a temporary name.
+// A stagedFile is a file that is written under a temporary name.
 type stagedFile struct {
 	name string
 	file *outfile.File
@@ -396,13 +398,13 @@ func (s *stagedFile) output() Output {
 	return Output{s.name, s.n, hex.EncodeToString(s.sum.Sum(nil))}
 }
 
-// drop removes a file that is not needed.
+// drop removes a staged file that is not needed.
 func (w *writer) drop(s *stagedFile) error {
 	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
 	return s.file.Discard()
 }
 
-// discard removes the files that have not got their names.
+// discard removes the staged files that are still under their temporary names.
 func (w *writer) discard() (err error) {
 	for _, s := range w.staged {
 		err = errors.Join(err, s.file.Discard())

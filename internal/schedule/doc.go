@@ -1,6 +1,6 @@
-// Package schedule computes when the runs of a series are due. It is pure: its results depend
-// only on the schedule, the time zone and the past runs. So a scheduler needs no other state
-// that a kill could damage.
+// Package schedule computes when the runs of a series are due. Its results depend only on the
+// schedule, the time zone and the past runs. So a scheduler needs no other state that a kill
+// could damage.
 //
 // The nominal time of a run is its time in the schedule, and gives its snapshot the name. The
 // run starts at that time or, with jitter, some time later; this delay is always the same for

@@ -2,10 +2,10 @@ package schedule
 
 import "time"
 
-// A Ran is what happened so far in a series.
+// A Ran says which runs of a series have happened so far.
 type Ran struct {
-	// Last is the newest nominal time that has run or was recorded as missed. It is zero if
-	// there is none.
+	// Last is the newest nominal time (time in the schedule) for which a run was started or
+	// recorded as missed. It is zero if there is none.
 	Last time.Time
 	// Since is when a scheduler began to run the series. Until there is a first run, times
 	// before Since do not count as missed. Zero means now.
@@ -26,11 +26,11 @@ const (
 
 // A Miss is a run that did not happen.
 type Miss struct {
-	Due time.Time // its nominal time
+	Due time.Time // nominal time of the run
 	Why Why
 }
 
-// A Plan says what a schedule requires at a time.
+// A Plan says what a scheduler has to do now.
 type Plan struct {
 	// Missed are the runs to record as missed, the oldest first.
 	Missed []Miss
@@ -44,9 +44,9 @@ type Plan struct {
 	// Waiting is the nominal time of a run that starts when the run before it has ended. It
 	// is zero if there is none.
 	Waiting time.Time
-	// Next is the nominal time of the run after all these runs, and Wake is when it starts.
-	// Nothing has to be done until Wake, or until a run ends. Both are zero if there is no
-	// further run.
+	// Next is the nominal time of the first run after those in the Plan, and Wake is when it
+	// starts. Nothing has to be done until Wake, or until a run ends. Both are zero if there is
+	// no further run.
 	Next, Wake time.Time
 }
 
@@ -54,13 +54,13 @@ type Plan struct {
 // the machine is off for a year, a job that runs each minute misses half a million runs.
 const mostMissed = 1000
 
-// Plan returns what to do at the time now, after the runs in ran. For the same arguments it
-// returns the same plan.
+// Plan returns what to do at the time now for the series, in which ran has happened so far. For
+// the same arguments it returns the same plan.
 func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	last := ran.Last
 	if last.IsZero() {
 		if _, periodic := s.times.(period); periodic {
-			p.Run = now.UTC().Truncate(time.Second) // the times of all later runs count from the first run
+			p.Run = now.UTC().Truncate(time.Second) // a period has no fixed times: the first run is now, and later times count from it
 			p.Next = s.Next(p.Run)
 			p.Wake = s.Start(series, p.Next)
 			return p
@@ -89,8 +89,8 @@ func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	return p
 }
 
-// newest decides about the newest of the runs whose start time has come. The older runs are
-// missed in any case.
+// newest decides whether the newest of the runs whose start time has come is started, waits or
+// is missed. The older runs are missed in any case.
 func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, now time.Time) {
 	overlapped := s.overlapped(series, nominal, ran)
 	late := now.Sub(s.Start(series, nominal)) > Grace

@@ -48,10 +48,10 @@ const (
 	CatchUpOnce CatchUp = "once" // the newest run starts late, the others are missed
 )
 
-// Grace is how much later than its time a run may start without being late.
+// Grace is the longest delay after which a run still counts as started in time.
 const Grace = time.Hour
 
-// A FieldError says which field of a Spec is wrong, and how to mend it.
+// A FieldError says which field of a Spec is wrong, and how to correct it.
 type FieldError struct {
 	Field string // every, zone, jitter, overlap, catch-up, keep
 	Text  string
@@ -146,7 +146,7 @@ func (s *Schedule) checkJitter() error {
 	return nil
 }
 
-// Spec returns the schedule as given, with the default policies filled in.
+// Spec returns the Spec that was given to New, with the default policies filled in.
 func (s *Schedule) Spec() Spec { return s.spec }
 
 // Next returns the first nominal time after the given time. If there is none for many years, it
@@ -165,7 +165,7 @@ func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%d", series, nominal.Unix())
 	mixed := h.Sum64()
-	mixed ^= mixed >> 32 // the upper half of FNV-1a hardly depends on the last bytes
+	mixed ^= mixed >> 32 // mixes the halves, because the upper half of an FNV-1a hash hardly depends on the last bytes
 	mixed *= 0xd6e8feb86659fd93
 	mixed ^= mixed >> 32
 	return nominal.Add(time.Duration(mixed % uint64(s.spec.Jitter)).Truncate(time.Second))

@@ -32,7 +32,7 @@ func timesOf(every string, zone *time.Location) (times, error) {
 	return cronOf(every, zone)
 }
 
-// A period is the time from run to run.
+// A period is the time from one run to the next.
 type period time.Duration
 
 func (p period) next(after time.Time) (time.Time, bool) {
@@ -53,7 +53,7 @@ func ParsePeriod(text string) (time.Duration, error) {
 	}
 	var d time.Duration
 	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
-		n, _ := strconv.Atoi(m[i+1]) // digits, or empty; too many digits give the largest number
+		n, _ := strconv.Atoi(m[i+1]) // m[i+1] has only digits or is empty; for too many digits, Atoi returns the largest int
 		if time.Duration(n) > (mostPeriod-d)/unit {
 			return 0, fmt.Errorf("%s is more than a hundred years", text)
 		}
@@ -92,8 +92,8 @@ var (
 	}
 )
 
-// cronOf accepts the syntax of crontab(5), without the letters that other programs add,
-// because those letters have no equivalent in systemd or in cron.
+// cronOf accepts the syntax of crontab(5), without the letters (such as L and W) that other
+// programs add, because neither systemd nor cron has an equivalent for them.
 func cronOf(expression string, zone *time.Location) (times, error) {
 	is := strings.Fields(expression)
 	if len(is) != len(fields) {
@@ -131,7 +131,7 @@ func (c cron) next(after time.Time) (time.Time, bool) {
 		if at := c.moment(next); at.After(after) {
 			return at.UTC(), true
 		}
-		wall = next // shown for the second time
+		wall = next // the clock shows this local time for the second time: take the next one
 	}
 }
 
@@ -154,7 +154,8 @@ func (c cron) moment(wall time.Time) time.Time {
 	if c.wall(late).Equal(wall) {
 		return late
 	}
-	// The local time does not exist: early is before the change, and late is after it.
+	// The local time does not exist, because the clock is put forward: early is before the
+	// change, and late is after it.
 	for late.Sub(early) > time.Second {
 		middle := early.Add(late.Sub(early) / 2).Truncate(time.Second)
 		if c.wall(middle).Before(wall) {

@@ -15,7 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// beingMade is the end of the name of an incomplete snapshot.
+// beingMade is the end of the name of a snapshot's directory until the snapshot is completely
+// made.
 const beingMade = ".new"
 
 // A Job is the job of the next snapshot.
@@ -27,8 +28,8 @@ type Job struct {
 // A Moment says when a run begins.
 type Moment struct {
 	Now   time.Time // precise to the second
-	Due   time.Time // nominal time of the run, which is the name of its snapshot; zero means Now
-	Fresh bool      // make the next snapshot even if the last snapshot is not over
+	Due   time.Time // time of the run in the schedule, which gives its snapshot the name; zero means Now
+	Fresh bool      // make a new snapshot even if the last one was not finished, instead of continuing that
 }
 
 // A Run is a snapshot that is made or continued. No other process can use the series until
@@ -36,8 +37,8 @@ type Moment struct {
 type Run struct {
 	Snapshot
 	Seeds    []string // seeds of the snapshot, even if the job has other seeds now
-	Resumed  bool     // the snapshot existed, and was not over
-	Previous string   // directory of the newest snapshot before it that is over; empty if there is none
+	Resumed  bool     // the run continues an existing snapshot
+	Previous string   // directory of the newest earlier snapshot that is over (see State.Over); empty if there is none
 	Changed  *Changed // how the job differs from that of the snapshot before or, if Resumed, from the job that made this snapshot; nil if it does not differ
 
 	lock *lock
@@ -46,8 +47,8 @@ type Run struct {
 // Close releases the series.
 func (r *Run) Close() error { return r.lock.file.Close() }
 
-// Undo closes a run that is refused before it begins, and restores the series. It removes the
-// snapshot if Begin has made it and it has no other files.
+// Undo closes a run that will not be started, and restores the series. It removes the snapshot
+// if Begin has made it and no other files were added to it.
 func (r *Run) Undo() error {
 	if r.Resumed {
 		return r.lock.undo()
@@ -66,11 +67,11 @@ type DirError struct{ Dir, Text string }
 func (e *DirError) Error() string { return e.Dir + e.Text }
 
 // A NameError says that no snapshot can be made for a run, because an existing snapshot has the
-// same time or a later one.
+// same time or a later time.
 type NameError struct {
 	Snapshot // the existing snapshot
 	Due      time.Time
-	Manual   bool // Due is Moment.Now
+	Manual   bool // the time of the run is Moment.Now, because Moment.Due was zero
 }
 
 func (e *NameError) Error() string {
@@ -86,9 +87,10 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the run of %s cannot be made any more: %s, which came later, is there; snapshots are made in the order of their times", due, newest)
 }
 
-// Begin makes the next snapshot of the series. If the last snapshot is not over, Begin
-// continues that one instead. A new snapshot is made completely, with its seeds, its job file
-// and its Facts on disk, or not at all. Begin creates the directory if it does not exist.
+// Begin makes the next snapshot of the series. If the last snapshot is not over (see
+// State.Over), Begin continues that snapshot instead. A new snapshot is made completely, with
+// its seeds, its job file and its Facts on disk, or not at all. Begin creates the directory if
+// it does not exist.
 //
 // The error is a *DirError, a *NameError, an *InUseError, an error of State or ReadSeeds about
 // the last snapshot, or an error of the file system. Begin may be called from any goroutine and
@@ -124,11 +126,12 @@ func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	return r, s.make(r, snapshots, job, at)
 }
 
-// goOn continues a snapshot that is not over.
+// goOn sets r to continue last, a snapshot that is not over. before are the snapshots before
+// it.
 func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err error) {
 	r.Snapshot, r.Resumed = last, true
 	switch r.Seeds, err = last.ReadSeeds(); {
-	case errors.Is(err, fs.ErrNotExist): // a crawl that was copied here under the name of a snapshot
+	case errors.Is(err, fs.ErrNotExist): // the crawl was not made by a series, but copied here under the name of a snapshot
 		r.Seeds = job.Options.Seeds
 	case err != nil:
 		return err
@@ -137,7 +140,8 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 		r.Previous = over.Dir
 	}
 	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
-		// Snapshots that ended since then may have newer copies of what this snapshot has.
+		// The previous crawl is the one with which this snapshot was begun. Snapshots that
+		// ended since then may have newer answers than this snapshot.
 		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
 			r.Previous = was
 		}
@@ -151,7 +155,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// make makes the next snapshot.
+// make makes the next snapshot, and sets r to it.
 func (s Series) make(r *Run, snapshots []Snapshot, job Job, at Moment) error {
 	due, manual := at.Due, at.Due.IsZero()
 	if manual {
@@ -232,7 +236,7 @@ func (s Series) checkPlace() error {
 	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}
 	}
-	entries, _ := os.ReadDir(s.Dir) // if it cannot be read, Begin fails
+	entries, _ := os.ReadDir(s.Dir) // if the directory cannot be read, Begin fails later
 	ours, other := false, ""
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), beingMade)

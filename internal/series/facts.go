@@ -18,24 +18,24 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Files of a snapshot that describe its job. They are written before its first request, and do
-// not change.
+// Files of a snapshot that describe the job that made it. They are written before the first
+// request of the snapshot, and do not change.
 const (
 	SeedsFile = "seeds.txt"     // the seeds, one on each line, with their tags
-	JobFile   = "job.yaml"      // the job file as it was
-	FactsFile = "snapshot.json" // Facts
+	JobFile   = "job.yaml"      // the job file as it was when the snapshot was made
+	FactsFile = "snapshot.json" // the Facts of the snapshot
 )
 
 // Facts describe the beginning of a snapshot. The names of its fields never change.
 type Facts struct {
-	Version  int               `json:"version"`            // of these fields: 1
-	Due      time.Time         `json:"due"`                // nominal time of the run, and the name of the snapshot
-	Began    time.Time         `json:"began"`              // when it was made: copies in older snapshots were requested before that
-	Previous string            `json:"previous,omitempty"` // name of the newest snapshot before it that was over
+	Version  int               `json:"version"`            // version of these fields: 1
+	Due      time.Time         `json:"due"`                // time of the run in the schedule, and the name of the snapshot
+	Began    time.Time         `json:"began"`              // when the snapshot was made: answers in older snapshots were requested before that
+	Previous string            `json:"previous,omitempty"` // name of the newest earlier snapshot that was over
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
 	JobSum   string            `json:"job_sha256"`
-	Settings map[string]string `json:"settings"` // in the form of setting.Setting.String
+	Settings map[string]string `json:"settings"` // settings of the job by name, in the form of setting.Setting.String
 	Changed  *Changed          `json:"changed,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Changed struct {
 	Settings     []Change `json:"settings,omitempty"`
 	SeedsAdded   int      `json:"seeds_added,omitempty"`
 	SeedsRemoved int      `json:"seeds_removed,omitempty"`
-	File         bool     `json:"file,omitempty"` // the job file differs in at least one byte
+	File         bool     `json:"file,omitempty"` // the job files are not the same bytes
 }
 
 // A Change is a setting that differs from the job before, with its values in words.
@@ -62,7 +62,7 @@ func (c *Changed) any() bool {
 }
 
 // ReadFacts reads the facts of a snapshot. If the snapshot has none because it was not made by
-// a series, the error is fs.ErrNotExist. If they are not what was written, the error is a
+// a series, the error is fs.ErrNotExist. If the file is not as it was written, the error is a
 // *storage.DamagedError.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
@@ -115,7 +115,7 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 }
 
 // Check compares the files that describe the job of a snapshot with each other. It returns an
-// error for each file that is not what was written. For a crawl that was not made by a series
+// error for each file that is not as it was written. For a crawl that was not made by a series
 // it returns no errors.
 func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 	facts, err := n.ReadFacts()
@@ -143,7 +143,8 @@ func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 	return wrong
 }
 
-// facts returns the facts of a snapshot that is about to be made.
+// facts returns the Facts of a snapshot of the job j. due is the time of the run in the
+// schedule, now is the current time.
 func (j Job) facts(due, now time.Time) Facts {
 	f := Facts{
 		Version: 1, Due: due, Began: now.UTC(), Seeds: len(j.Options.Seeds),
@@ -189,7 +190,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	return c
 }
 
-// lacking returns how many different texts of the second list are missing in the first.
+// lacking returns how many different elements of the argument of are missing in list.
 func lacking(list, of []string) (n int) {
 	known := make(map[string]bool, len(list))
 	for _, text := range list {

@@ -13,15 +13,15 @@ import (
 )
 
 // LockFile is the name of the file in a series that is locked by the process that makes a
-// snapshot. The file stays after that. What counts is not the file but the system's lock on
-// it, which a kill releases.
+// snapshot. The file stays after that, and only means something while it is locked. The system
+// releases the lock if the process is killed.
 const LockFile = "series.lock"
 
 // An InUseError says that another process makes a snapshot of the series in Dir.
 type InUseError struct {
 	Dir   string
-	PID   int       // 0 if unknown
-	Since time.Time // zero if unknown
+	PID   int       // process id; 0 if unknown
+	Since time.Time // when the process took the lock; zero if unknown
 }
 
 func (e *InUseError) Error() string {
@@ -41,7 +41,7 @@ type holder struct {
 // A lock is a LockFile that this process holds.
 type lock struct {
 	file    *os.File
-	was     []byte // its earlier content
+	was     []byte // content of the file before it was locked
 	made    bool   // the file did not exist before
 	madeDir bool   // the directory of the series did not exist before
 }
@@ -72,7 +72,7 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 		if l.named(path) {
 			break
 		}
-		l.file.Close() // another process has undone a run in the meantime
+		l.file.Close() // meanwhile another process has removed the file, in Undo
 	}
 	if l.was, err = io.ReadAll(l.file); err == nil {
 		err = note(l.file, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
@@ -90,7 +90,8 @@ func (l *lock) named(path string) bool {
 	return err == nil && err2 == nil && os.SameFile(is, now)
 }
 
-// undo releases the series, and restores the earlier content of the lock file.
+// undo releases the series. It restores the earlier content of the lock file, and removes what
+// lock has made.
 func (l *lock) undo() (err error) {
 	path := l.file.Name()
 	if l.made && runtime.GOOS != "windows" { // Windows does not remove open files

@@ -19,18 +19,18 @@ const MissedFile = "missed.jsonl"
 const (
 	WhyOff     = "off"     // no scheduler was running at its time
 	WhyOverlap = "overlap" // the run before it was still running
-	WhyFailed  = "failed"  // it could not begin, for example because of a mistake in the job file
+	WhyFailed  = "failed"  // the run could not begin, for example because of a mistake in the job file
 )
 
 // A Missed is a run that did not happen. The names of its fields never change.
 type Missed struct {
-	Due   time.Time `json:"due"` // its nominal time
+	Due   time.Time `json:"due"` // the time of the run in the schedule
 	Why   string    `json:"why"`
 	Noted time.Time `json:"noted"`
 }
 
-// A missedLine is a line of the file: a run, or the time since which a scheduler runs the
-// series.
+// A missedLine is a line of MissedFile: a missed run, or the time when a scheduler began to run
+// the series.
 type missedLine struct {
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
@@ -40,7 +40,7 @@ type missedLine struct {
 
 // Missed returns the runs that did not happen, in the order in which they were noted, each
 // once. since is when a scheduler began to run the series, or zero if none has. Missed ignores
-// a line that a kill or a power cut has torn.
+// a line that is incomplete because of a kill or a power cut.
 func (s Series) Missed() (all []Missed, since time.Time, err error) {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, MissedFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	if err != nil {
 		return err
 	}
-	defer f.Close() // after Sync an error of Close does not matter
+	defer f.Close() // the data is synced before, so an error of Close does not matter
 	if err := waitLock(f); err != nil {
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
@@ -114,7 +114,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	}
 	var text bytes.Buffer
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
-		text.WriteByte('\n') // ends a torn line
+		text.WriteByte('\n') // ends a line that a kill has left incomplete
 	}
 	out := json.NewEncoder(&text)
 	added := lines(readMissed(raw))

@@ -20,9 +20,10 @@ import (
 // old snapshot, most do, since the bodies of unchanged pages are in the oldest snapshot.
 const mostRevisits = 1000
 
-// RefersBehind reports whether records in the archive of a snapshot repeat answers from before
-// a time. Such records lose their bodies if the snapshots with these answers are removed.
-// RefersBehind reads only the first records. It returns false if there is no archive.
+// RefersBehind reports whether records in the archive of a snapshot have no body of their own,
+// but refer to an answer from before a time. Such records lose their bodies if the snapshots
+// with these answers are removed. RefersBehind reads only the first records. It returns false
+// if there is no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,7 +60,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	return false, nil
 }
 
-// original returns when the answer that a record repeats was requested.
+// original returns when the answer to which a revisit record refers was requested.
 func (n Snapshot) original(e *cdxj.Entry) (time.Time, error) {
 	file, err := storage.OpenArchive(filepath.Join(n.Dir, storage.ArchiveDir, filepath.Base(e.Filename)))
 	if err != nil {

@@ -62,8 +62,8 @@ func Open(dir string) (Series, error) {
 	return s, nil
 }
 
-// Snapshots returns the snapshots, the oldest first. It ignores other names, and files that
-// have the name of a snapshot. A directory that does not exist has no snapshots.
+// Snapshots returns the snapshots, the oldest first. It ignores files, and directories without
+// the name of a snapshot. A directory that does not exist has no snapshots.
 func (s Series) Snapshots() ([]Snapshot, error) {
 	entries, err := os.ReadDir(s.Dir) // sorted by name, and so by time
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,12 +11,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A State says how far a snapshot is.
+// A State says whether a snapshot was begun, is running, or is over.
 type State struct {
-	Over    bool           // it has ended by itself and is not continued
-	Running bool           // a process works on it
-	Begun   bool           // a run has begun in it; false: it was only made
-	Status  crawler.Status // of the last run, if Begun and not Running
+	Over    bool           // its crawl has ended by itself: no run continues it
+	Running bool           // a process is running the crawl
+	Begun   bool           // a run of the crawl has begun; false: only its directory was made
+	Status  crawler.Status // status of the last run, if Begun and not Running
 }
 
 // Ended returns when the snapshot ended, or the zero time if it has not.
@@ -27,15 +27,15 @@ func (s State) Ended() time.Time {
 	return s.Status.Time
 }
 
-// overBy are the ends of a run after which a snapshot is over, because nothing is left or
-// because a limit of the job was reached. Limits count for each snapshot separately.
+// overBy has the ends of a run after which a snapshot is over: nothing is left, or a limit of
+// the job was reached. Limits count for each snapshot separately.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
 
-// State returns how far the snapshot is, and changes nothing. A snapshot is not over if its
+// State returns the state of the snapshot, and changes nothing. A snapshot is not over if its
 // last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus,
-// except those that State describes itself.
+// except the errors for a crawl that is running or has not begun, which the State describes.
 func (n Snapshot) State() (State, error) {
 	if _, err := os.Stat(filepath.Join(n.Dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil

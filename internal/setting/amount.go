@@ -12,12 +12,12 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Amount is a numeric option, whose zero value means the default. Text uses 0 for none;
-// if 0 means the default, the field uses a negative number for none.
+// An Amount is a numeric option. In its text 0 means none: no limit or no pause. In its field 0
+// means the default; if the default is not none, a negative number in the field means none.
 type Amount[T ~int | ~int64 | ~float64] struct {
 	to    *T
 	usual T
-	least T // 0: none is allowed
+	least T // least value except none; 0: there is no least value, and none is allowed
 	notation[T]
 }
 
@@ -36,25 +36,25 @@ var (
 	sizes     = notation[int64]{"size", parseSize, tellSize}
 )
 
-// Fraction is a number that need not be whole.
+// Fraction returns the Amount of a number that need not be whole.
 func Fraction(to *float64, usual, least float64) Amount[float64] {
 	return Amount[float64]{to, usual, least, fractions}
 }
 
-// Count is a whole number.
+// Count returns the Amount of a whole number.
 func Count(to *int, usual, least int) Amount[int] { return Amount[int]{to, usual, least, numbers} }
 
-// Span is a duration.
+// Span returns the Amount of a duration.
 func Span(to *time.Duration, usual, least time.Duration) Amount[time.Duration] {
 	return Amount[time.Duration]{to, usual, least, spans}
 }
 
-// Wait is like Span, but may be unlimited.
+// Wait is like Span, but the duration may be without limit.
 func Wait(to *time.Duration, usual time.Duration) Amount[time.Duration] {
 	return Amount[time.Duration]{to, usual, 0, waits}
 }
 
-// Size is a number of bytes.
+// Size returns the Amount of a number of bytes.
 func Size(to *int64, usual, least int64) Amount[int64] { return Amount[int64]{to, usual, least, sizes} }
 
 // Type names the kind of number.
@@ -97,7 +97,7 @@ func (a Amount[T]) read(text string) (T, error) {
 	return n, err
 }
 
-// Measure returns the number in text; +Inf for none.
+// Measure returns the number in text, or +Inf if it is 0, which means none.
 func (a Amount[T]) Measure(text string) (float64, error) {
 	n, err := a.read(text)
 	if n == 0 {
@@ -121,8 +121,9 @@ func (a Amount[T]) Fill() (wrong string) {
 	return ""
 }
 
-// BelowNone returns what is wrong with a number for which -1 means none. It refuses numbers
-// below -1, because they come from a wrong calculation and would remove a pause or a limit.
+// BelowNone returns what is wrong with a number for which -1 means none, or "". It refuses
+// numbers below -1, because they come from a wrong calculation and would remove a pause or a
+// limit.
 func BelowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)
@@ -196,7 +197,7 @@ type unit struct {
 	bytes int64
 }
 
-// units are the units of sizes. A size is printed in the first one that divides it.
+// units are the units of sizes. A size is printed in the first unit that divides it.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }

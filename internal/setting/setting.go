@@ -1,6 +1,6 @@
-// Package setting says what a setting of a crawl is: its name, its text, under which heading it
-// is listed, and what a change of it means for a crawl that goes on. The settings themselves
-// are those of crawler.Options.
+// Package setting describes one setting of a crawl: its name, its value as text, the heading
+// under which it is listed, and what happens if it is changed when a crawl is resumed. The
+// settings themselves are made by crawler.Options.
 package setting
 
 import (
@@ -15,21 +15,21 @@ import (
 // It is a flag.Value of flag.FlagSet and of spf13/pflag. Set refuses invalid values; if the
 // setting is a list, Set adds to it. String never returns a secret.
 type Setting struct {
-	Name     string     // as in max-host-pages
-	Field    string     // of crawler.Options; empty if it has none
-	Group    Group      // under which it is listed
-	Unit     string     // of a number
+	Name     string     // such as max-host-pages
+	Field    string     // field of crawler.Options; empty if the setting has none
+	Group    Group      // the heading under which the setting is listed
+	Unit     string     // unit of a number
 	Help     string     // a short description
-	Larger   Way        // the meaning of a value that is larger, or later in the list of values
-	Resume   Effect     // of a value that differs from the last run
-	CodeOnly bool       // only programs can set it
-	Value    flag.Value // the field of crawler.Options that it is bound to
+	Larger   Way        // what a larger value, or one that is later in Choices, means for sites
+	Resume   Effect     // what happens if the value differs from that of the last run
+	CodeOnly bool       // only Go programs can set it, not the command line
+	Value    flag.Value // the field of crawler.Options that String reads and Set changes
 }
 
 // A Group is a heading under which settings are listed.
 type Group string
 
-// The groups, in the order in which they are read.
+// The groups, in the order in which help and documentation list them.
 const (
 	GroupScope  Group = "What belongs to the crawl"
 	GroupPace   Group = "How fast it is"
@@ -39,13 +39,13 @@ const (
 	GroupOutput Group = "What is written"
 )
 
-// A Way is the result of comparing two values.
+// A Way says what a change of a value means for sites.
 type Way string
 
-// The ways, from the view of sites.
+// The ways.
 const (
 	Tighter Way = "tighter" // fewer requests to sites
-	Wider   Way = "wider"   // more requests
+	Wider   Way = "wider"   // more requests to sites
 	Other   Way = "other"   // neither, or unknown
 )
 
@@ -72,7 +72,7 @@ func (s Setting) String() string {
 	return s.Value.String()
 }
 
-// IsBoolFlag reports whether a flag of that name may be used without a value.
+// IsBoolFlag reports whether a command line flag for the setting may be given without a value.
 func (s Setting) IsBoolFlag() bool {
 	b, ok := s.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
@@ -84,8 +84,8 @@ func (s Setting) IsList() bool {
 	return ok && l.IsList()
 }
 
-// Choices returns the words that a value may be, or be a list of; nil if other values are
-// allowed.
+// Choices returns the words that are allowed as a value, or as elements of a value that is a
+// list. It returns nil if other values are allowed.
 func (s Setting) Choices() []string {
 	if c, ok := s.Value.(interface{ Choices() []string }); ok {
 		return c.Choices()
@@ -101,7 +101,8 @@ func (s Setting) Type() string {
 	return "text"
 }
 
-// Compare returns how a value differs from the one before, both in the form of String.
+// Compare returns what a change of the value from was to is means for sites. Both are in the
+// form of String.
 func (s Setting) Compare(was, is string) Way {
 	before, known := s.width(was)
 	now, ok := s.width(is)
@@ -128,7 +129,8 @@ func (s Setting) width(text string) (float64, bool) {
 	return n, err == nil
 }
 
-// InWords returns a value in the form of String for people.
+// InWords returns value, in the form of String, as text for people: "none" for an empty text
+// and for 0.
 func InWords(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
 		return "none"

@@ -115,8 +115,8 @@ func readJSON(files map[string]*zip.File, name string, v any) (string, error) {
 	return hash(sum[:]), nil
 }
 
-// sumOf returns the hash and the size of a file. It reads at most one byte more than is listed,
-// which is enough to find a wrong size.
+// sumOf returns the hash and the size of a file. It reads at most one byte more than listed,
+// the size in datapackage.json, which is enough to find a wrong size.
 func sumOf(f *zip.File, listed int64) (string, int64, error) {
 	r, err := f.Open()
 	if err != nil {

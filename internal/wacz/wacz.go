@@ -43,21 +43,22 @@ const Version = "1.1.1"
 // loads a plain index completely, and a larger one in blocks.
 const PlainIndex = 20_000
 
-// blockLines is how many captures are in a block of a large index, as in other indexers.
+// blockLines is how many captures (archived answers), one on each line, are in a block of a
+// large index. Other programs that write WACZ use the same number.
 const blockLines = 3000
 
 // A Page is a line of pages.jsonl.
 type Page struct {
 	ID    string    // any text; left out if empty
-	URL   string    // as in the archive
-	Time  time.Time // of the capture, as in WARC-Date
+	URL   string    // URL of the capture, as in the WARC file
+	Time  time.Time // time of the capture (the archived answer), as in WARC-Date
 	Title string    // left out if empty
 }
 
 // A Package describes the contents of a WACZ.
 type Package struct {
-	// WARCs are the paths of the files. Their last elements must differ, and end in .warc or
-	// .warc.gz.
+	// WARCs are the paths of the WARC files. Their last elements must differ, and end in .warc
+	// or .warc.gz.
 	WARCs []string
 	// Unlisted reports whether the index leaves out a capture, for example because another
 	// record replaces it. It may be nil.
@@ -68,14 +69,14 @@ type Package struct {
 	Title       string
 	Description string    // left out if empty
 	Created     time.Time // required
-	Software    string    // with its version; left out if empty
+	Software    string    // name of the program with its version; left out if empty
 	MainPageURL string    // the page that a reader opens first; left out if empty
 
 	// Temp is the directory for temporary files; "" means the system's. An index takes about
 	// 250 bytes per capture there.
 	Temp string
 
-	memory int // bytes of the index in memory; 0 means cdxj.defaultMemory
+	memory int // bytes of the index that are sorted in memory; 0 means cdxj.defaultMemory
 }
 
 // A resource is an entry of datapackage.json.
@@ -207,7 +208,7 @@ func indexFile(file string, add func(*cdxj.Entry) error) error {
 	return cdxj.Index(f, filepath.Base(file), add, nil)
 }
 
-// pages writes pages.jsonl: a line about the list, then the pages (section "pages.jsonl").
+// pages writes pages.jsonl: a header line, then a line for each page (section "pages.jsonl").
 func (p *Package) pages(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -237,14 +238,14 @@ func (p *Package) pages(w io.Writer) error {
 	return nil
 }
 
-// A writer records what the package contains so far.
+// A writer writes a package, and records which files it contains so far.
 type writer struct {
 	zip       *zip.Writer
 	created   time.Time
 	resources []resource
 }
 
-// add writes a file of the package and lists it.
+// add writes a file of the package, and records it for datapackage.json.
 func (z *writer) add(name string, method uint16, fill func(io.Writer) error) error {
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: z.created.UTC()})
 	if err != nil {
@@ -325,7 +326,7 @@ func (b *blockWriter) flush() error {
 	}
 	b.zipped.Reset()
 	zip := gzip.NewWriter(&b.zipped)
-	zip.Write(b.block) // to memory, which cannot fail
+	zip.Write(b.block) // writes to memory, which cannot fail
 	zip.Close()
 	key, _, _ := bytes.Cut(b.block, []byte(" {"))
 	sum := sha256.Sum256(b.zipped.Bytes())

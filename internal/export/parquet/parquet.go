@@ -27,7 +27,7 @@ import (
 
 // A record is one row of the file. The columns up to warc_segment are those of Common Crawl, in
 // their order. Some columns that Common Crawl always has are optional here, because a crawl may
-// have no archive. The columns below warc_segment are our own.
+// have no archive. The columns after warc_segment are this program's own.
 type record struct {
 	SURT             string  `parquet:"url_surtkey"`
 	URL              string  `parquet:"url"`
@@ -123,8 +123,8 @@ type Options struct {
 const DefaultGroupRows = 64 << 10
 
 // Write writes a file, compressed with Snappy, and returns the number of rows. The rows must
-// come in the order of Source.Rows or, if Options.Snapshots is set, in the order of
-// Series.Rows, because the file declares this order.
+// have the order of Source.Rows or, if Options.Snapshots is set, in the order of Series.Rows,
+// because the file declares this order.
 //
 // If a record begins beyond 2 GiB in its WARC file, the error names the record, because Common
 // Crawl's column for the offset has 32-bit integers.
@@ -143,7 +143,7 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
 }
 
-// write writes rows of the type T, which the function of makes.
+// write writes rows of the type T, each made by the function of from a row of package export.
 func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
 	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
@@ -268,7 +268,7 @@ func (rec *record) setURL(u frontier.URL) {
 func suffixes(host string) (registry, private string) {
 	suffix, icann := publicsuffix.PublicSuffix(host)
 	if !icann && !strings.Contains(suffix, ".") {
-		return "", "" // only the rule * matches, which is for unlisted names
+		return "", "" // only the default rule * matches: the list does not have the name
 	}
 	private = suffix
 	for !icann {
@@ -350,7 +350,7 @@ func (p place) before(o place) bool {
 	return cmp.Or(p.snapshot.Compare(o.snapshot), cmp.Compare(p.surt, o.surt), cmp.Compare(p.url, o.url)) < 0
 }
 
-// check reads all rows of a file, and counts them in n.
+// check reads all rows of a file, and checks their order. It counts the rows in n.
 func check[T any](f *parquet.File, n *int64, of func(*T) place) error {
 	in := parquet.NewGenericReader[T](f)
 	defer in.Close()

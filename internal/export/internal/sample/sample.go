@@ -77,7 +77,8 @@ func Captures() []Capture {
 		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
 		Body: storage.Text(`"body":"not this one"`),
 	})
-	// A redirect that is archived and not followed: its target is as it was sent.
+	// A redirect that is archived and not followed: the column for its target has the text of
+	// the Location field.
 	only(answer("http://www.a.example/loop", 302, http.Header{"Location": {"loop?2"}}, "", "http://www.a.example/", "L"))
 	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
@@ -100,7 +101,8 @@ func Captures() []Capture {
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
 	}, storage.PageRecord{Status: 200, Type: "text/plain"})
-	// Pages that are not archived: a binary one, an address, a private suffix.
+	// Pages that are not archived: one that is not text, one on an IP address, and one under a
+	// private suffix of the Public Suffix List.
 	for _, url := range []string{"https://foo.github.io/i.png", "http://[2001:db8::1]/", "https://xn--bcher-kva.example/%zz"} {
 		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
