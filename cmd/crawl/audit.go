@@ -35,7 +35,8 @@ type auditFlags struct {
 	given                  func(name string) bool
 }
 
-// certificateFile is the name of the certificate in the directory of its crawl.
+// certificateFile is the name of the file in the directory of a crawl that has the result of
+// its audit.
 const certificateFile = "audit.json"
 
 func (p *program) auditCommand() *cobra.Command {
@@ -170,7 +171,8 @@ func broken(n int64) error {
 	return exit.With(exit.Check, nil)
 }
 
-// A certificate is a report, and the program that made it.
+// A certificate is the report of an audit as it is written to a file, with the format of the
+// file and the program that made it.
 type certificate struct {
 	Format  string `json:"format"`
 	Program string `json:"program"`
@@ -280,7 +282,7 @@ func (p *program) serverLog(f *auditFlags, o *audit.Options) (done func(), err e
 	return func() { file.Close() }, nil
 }
 
-// judged writes the certificate of a crawl, and prints what was found.
+// judged writes the certificate of the crawl in dir, and prints the report r of its audit.
 func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
 	out, err := p.certify(f, dir, r)
 	if err != nil {
@@ -292,7 +294,7 @@ func (p *program) judged(f *auditFlags, dir string, r *audit.Report) error {
 	return show.Audit(p.lines(), dir, out, r)
 }
 
-// together prints what was found between crawls.
+// together prints what an audit of several crawls found about their requests taken together.
 func (p *program) together(f *auditFlags, joint *audit.Joint) error {
 	if f.json {
 		return p.object(struct {
@@ -302,7 +304,8 @@ func (p *program) together(f *auditFlags, joint *audit.Joint) error {
 	return show.Together(p.lines(), joint)
 }
 
-// auditLog audits any crawler by the log of a server.
+// auditLog audits the requests that a crawler, which may be any program, has made to one
+// server. It reads them from the access log of the server.
 func (p *program) auditLog(f *auditFlags) error {
 	v, err := p.visitor(f)
 	if err != nil {
@@ -385,7 +388,7 @@ func tokenOf(name string, d robots.Dialect) string {
 	return name
 }
 
-// auditSite prints all requests to one host.
+// auditSite prints all requests of a crawl to one host.
 func (p *program) auditSite(f *auditFlags, dir string) error {
 	host, err := hostOf("site", f.site)
 	if err != nil {

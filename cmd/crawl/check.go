@@ -91,7 +91,7 @@ type plan struct {
 
 	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
 
-	// For the number of pages of a site that the settings allow.
+	// The following two are for a crawl that fetches HostPages pages, the limit for one site.
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
@@ -100,14 +100,14 @@ type plan struct {
 
 	Schedule *timetable.Plan `json:"schedule,omitempty"`
 
-	started []string // lines about what starts the runs, for people
+	started []string // how the user can start the runs of the schedule; printed without --json only
 }
 
 // planResumed describes the crawl that is already in the directory.
 type planResumed struct {
-	Pages int `json:"budget_pages"` // pages that count for limits: each once
+	Pages int `json:"budget_pages"` // number of pages as the limits count it: a page that was fetched again counts once
 	Left  int `json:"left"`
-	Again int `json:"again,omitempty"` // to be fetched again
+	Again int `json:"again,omitempty"` // pages that will be fetched again
 }
 
 type planSite struct {
@@ -316,7 +316,8 @@ func (s *planSite) lines() []string {
 	return lines
 }
 
-// least returns how long the crawl takes at least.
+// least returns a sentence that says the shortest time in which the crawl can fetch its seeds
+// and, if the pages of a site are limited, that many pages of the slowest site.
 func (plan *plan) least() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "least time: %s for the seeds", say.InSeconds(plan.LeastForSeeds))
@@ -326,7 +327,7 @@ func (plan *plan) least() string {
 	return b.String()
 }
 
-// planTimes is how many times a plan shows.
+// planTimes is the number of start times that crawl check prints for a schedule.
 const planTimes = 3
 
 // A bulkSource is a place where the owner of a large site offers the data that a crawl
@@ -361,8 +362,8 @@ var bulkSources = []bulkSource{
 	{"commoncrawl.org", "its files, see https://commoncrawl.org/get-started"},
 }
 
-// better returns where to get the content of a host without a crawl, or "" if no such
-// place is known.
+// better returns where to download the content of a host instead of crawling it, or "" if no
+// such place is known.
 func better(host string) string {
 	for _, s := range bulkSources {
 		if host == s.domain || strings.HasSuffix(host, "."+s.domain) {

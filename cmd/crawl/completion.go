@@ -83,8 +83,8 @@ func setCompletion(cmd *cobra.Command) {
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if by := completeFlag(f); by != nil {
-			// It fails only if the flag does not exist, or already has a completion
-			// function.
+			// RegisterFlagCompletionFunc fails only if the flag does not exist, or already has
+			// a completion function.
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, by)
 		}
 	})
@@ -147,7 +147,7 @@ func completeChoice(f *pflag.Flag, known []string, begun string) (all []string) 
 func isList(f *pflag.Flag) bool {
 	_, slice := f.Value.(pflag.SliceValue)
 	s, ok := f.Value.(settings.Value)
-	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a type of one word names a list of values
+	return slice || ok && !strings.Contains(s.Setting.Type(), "|") // a Type such as a|b means exactly one value
 }
 
 // crawlsAt completes the directory of a crawl. It offers other directories, too, but only

@@ -19,11 +19,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// servers are the control socket and the address of metrics of a running crawl.
+// servers are the servers of a running crawl: the control socket, through which other processes
+// look at the crawl and steer it, and the TCP address for metrics.
 type servers struct {
 	p       *program
 	control bool         // whether to open the socket in the crawl's directory
-	figures net.Listener // for metrics; nil if there are none
+	figures net.Listener // for metrics; nil if the user has named no address
 	open    []*control.Server
 }
 
@@ -114,7 +115,8 @@ func tooMany(command string, rest []string) error {
 // crawl.
 type query interface {
 	name() string
-	// print prints the answer. live is true if the account is that of a running crawl.
+	// print prints the answer, which it reads from the account a. live is true if the crawl is
+	// running.
 	print(p *program, a *account.Account, live bool) error
 }
 
@@ -127,7 +129,7 @@ func queries() map[string]query {
 	return all
 }
 
-// A queryAsk is a request to a running crawl.
+// A queryAsk is what another process sends to a running crawl to have a query answered.
 type queryAsk struct {
 	Columns int             // width of the terminal that shows the answer; 0 if there is no terminal
 	Query   json.RawMessage // the query
@@ -195,7 +197,7 @@ func (p *program) looked(dir string, err error) error {
 	return shut(err)
 }
 
-// answers returns the queries that other processes may send to a running crawl.
+// answers returns the queries that other processes may send to the running crawl c, by name.
 func (p *program) answers(c *crawler.Crawler) map[string]control.Query {
 	all := map[string]control.Query{}
 	for name := range queries() {

@@ -35,17 +35,17 @@ type screen struct {
 	most  time.Duration   // limit of the run's time; 0: no limit
 
 	control bool         // the crawl has a control socket
-	figures net.Listener // for metrics; nil if there are none
-	again   string       // replaces "the same command goes on"
-	over    bool         // the crawl is a snapshot of a series, which is over if its patience or its time ends
+	figures net.Listener // for metrics; nil if the user has named no address
+	again   string       // says how to continue the crawl; if empty, the summary says "the same command goes on"
+	over    bool         // the crawl belongs to a series: if it ends by --patience or --max-time, no run continues it
 	onEnd   string       // the command of --on-end
 	undo    undos        // run if the crawl is refused
 	record  recorder
 }
 
-// screen returns the screen for --progress and --json. On a terminal, the screen shows
-// something at least every two seconds. After the call, messages are printed above the
-// block of progress, if there is one.
+// screen returns the screen for the values of --progress and --json. On a terminal, the screen
+// shows something at least every two seconds. After the call, messages are printed above the
+// block of lines that shows the progress, if there is such a block.
 func (p *program) screen(how string, asJSON bool) screen {
 	file, ok := p.err.(*os.File)
 	switch {
@@ -194,7 +194,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 		p.events.Start(opts)
 	case show.every > 0:
 		again := progress.SameCommand
-		if !show.over { // a stopped snapshot continues, too
+		if !show.over { // a crawl of a series that was stopped is continued, too
 			again = cmp.Or(show.again, progress.SameCommand)
 		}
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
@@ -289,7 +289,8 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 	}
 }
 
-// beginEvents turns all further output on standard error into events.
+// beginEvents turns all further output on standard error into events: JSON objects, one on each
+// line.
 func (p *program) beginEvents() {
 	if p.events != nil {
 		return
@@ -350,8 +351,8 @@ func (p *program) runEnd(c *crawler.Crawler, dir string, code int, command strin
 	}
 }
 
-// paint shows a view: as an event, on a board, as a line for people, or as a line in
-// logfmt.
+// paint shows how far the crawl is, in one of four forms: as an event in JSON, as a block of
+// lines on a terminal, as a line for people, or as a line in logfmt.
 func (p *program) paint(v *progress.View, to screen) {
 	switch {
 	case p.events != nil:

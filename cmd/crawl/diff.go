@@ -29,7 +29,7 @@ type diffFlags struct {
 	from, to, temp string
 	json, noText   bool
 	most           int
-	unread         int // snapshots of a series that could not be read
+	unread         int // crawls of a series that could not be read
 }
 
 func (p *program) diffCommand() *cobra.Command {
@@ -146,8 +146,8 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 	return was, is, nil
 }
 
-// beforeThat returns the directory of the crawl before the crawl in dir. If the crawl in dir
-// knows no crawl before it, the error says what to do.
+// beforeThat returns the directory of the crawl that the crawl in dir has recorded as the one
+// before it. If nothing is recorded, the error says what to do.
 func beforeThat(dir string) (was string, err error) {
 	r, _, err := crawldir.Open(dir)
 	if err != nil {
@@ -160,7 +160,8 @@ func beforeThat(dir string) (was string, err error) {
 	return was, err
 }
 
-// ofSeries returns the two snapshots of a series to compare.
+// ofSeries returns the two snapshots to compare of a series of crawls. A snapshot is one crawl
+// of the series.
 func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error) {
 	s, err := series.Open(dir)
 	if errors.Is(err, series.ErrNoSeries) {
@@ -198,8 +199,8 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf returns the snapshots that are over, and the snapshots that cannot be read. It prints
-// the names of the latter.
+// endedOf returns the snapshots that are over, which no run continues, and the snapshots that
+// cannot be read. It prints the names of those that cannot be read.
 func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
 		switch state, err := s.State(); {
@@ -213,7 +214,8 @@ func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapsho
 	return ended, unread
 }
 
-// unreadError is the error of a command that has left out n snapshots.
+// unreadError is the error of a command that has left out n snapshots because it could not read
+// them.
 func unreadError(n int) error {
 	if n == 0 {
 		return nil
@@ -371,7 +373,7 @@ type (
 	}
 )
 
-// diffEnd prints the figures at the end.
+// diffEnd prints the number of changes of each kind, after the changes themselves.
 func (p *program) diffEnd(r *diff.Result) error {
 	for _, s := range r.Robots {
 		if err := p.object(diffRobots{Type: "robots", Robots: s}); err != nil {

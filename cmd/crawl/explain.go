@@ -146,13 +146,13 @@ func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 	return nil
 }
 
-// justNow is the longest time from the line of a request in the log until the state has
-// the request, too.
+// justNow is the longest time for which a request may be in crawl.log and not yet in the state
+// of the crawl.
 const justNow = time.Second
 
-// explanation returns all that is known of u. In a running crawl the log may have a
-// request that the state does not have yet. Then explanation looks u up again, at most
-// three times.
+// explanation returns all that is known of u. In a running crawl, crawl.log may have a request
+// that the state does not have yet. In this case explanation looks u up again, at most three
+// times.
 func (v *explainQuery) explanation(a *account.Account, u frontier.URL, live bool) (*account.Explanation, error) {
 	if v.Quick {
 		return a.Facts(u)

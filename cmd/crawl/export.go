@@ -88,18 +88,18 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 type format struct {
 	name   string
 	binary bool
-	warc   bool   // it needs WARC files
-	unit   string // name of what is counted
+	warc   bool   // the export reads the WARC files of the crawl
+	unit   string // singular noun for what the export counts, such as row
 	write  func(context.Context, *exported, io.Writer, *exportFlags) (int64, error)
-	check  func(*os.File) (int64, error) // counts the units of a file
+	check  func(*os.File) (int64, error) // counts the units in an exported file
 }
 
-// An exported is the source of an export: one crawl, or the crawls of a series. The crawls
-// of a series have no common Source.
+// An exported is what an export reads: one crawl, or all crawls of a series. For a series,
+// Source is nil.
 type exported struct {
 	*export.Source
 	series export.Series // nil if it is one crawl
-	unread int           // snapshots of the series that cannot be read
+	unread int           // crawls of the series that cannot be read
 }
 
 // rows returns the rows of the crawl, or of all crawls of the series.

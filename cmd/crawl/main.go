@@ -40,17 +40,17 @@ type program struct {
 	in       io.Reader
 	out, err io.Writer
 	exit     func(code int)   // ends the process at once, even if a goroutine hangs in the kernel
-	network  fetch.Network    // nil means this machine's
+	network  fetch.Network    // nil means the network of this machine
 	events   *progress.Events // nil if messages are for people
-	columns  int              // width of the terminal of another process, which shows the output; 0 means that of out
-	control  bool             // whether a crawl has a control socket; false if time is virtual
+	columns  int              // width of the terminal of another process that shows the output; if 0, the width of out counts
+	control  bool             // whether a crawl opens a control socket; false in tests with virtual time
 }
 
 // run is main, but it returns the exit code and does not end the process.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	p := &program{in: in, out: out, err: errOut, exit: os.Exit, control: true}
 	root := p.root()
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // also without descriptions
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // includes the request for completions without descriptions
 		setCompletion(root)
 	}
 	root.SetArgs(args)
@@ -138,7 +138,7 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 	}
 }
 
-// lines returns labelled lines on standard output.
+// lines returns a printer that writes labelled lines to standard output.
 func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
 
 // say prints a line on standard output.

@@ -116,7 +116,7 @@ func (r *roff) macro(name string, args ...string) {
 	r.b.WriteString("\n")
 }
 
-// text writes words that roff fills into lines.
+// text writes words, which roff breaks into lines.
 func (r *roff) text(text string) {
 	for line := range strings.Lines(text) {
 		line = escapeRoff(strings.TrimRight(line, "\n"))

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 )
 
-// meanwhile calls f. If f takes long, meanwhile prints the text that far returns now and
-// then, unless the text is "".
+// meanwhile calls f. If f takes long, meanwhile prints the result of far now and then, unless
+// it is "". The argument of far is how long f has run so far.
 func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	begin := time.Now()
@@ -55,8 +55,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// whileQuiet calls f with the writer for its output. If f takes long, whileQuiet prints
-// the text of far now and then, except while f writes lines to a terminal.
+// whileQuiet calls f with the writer for its output. If f takes long, whileQuiet prints the
+// result of far now and then, except while f writes to a terminal.
 func (p *program) whileQuiet(far func(took time.Duration) string, f func(out io.Writer) error) (err error) {
 	out, seen, before := &counted{Writer: p.out}, terminal.Is(p.out), int64(0)
 	p.meanwhile(func(took time.Duration) string {

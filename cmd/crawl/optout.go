@@ -76,7 +76,8 @@ func (p *program) optOutListCommand() *cobra.Command {
 	return cmd
 }
 
-// optOutAdd appends places to the list, except the places that are already on it.
+// optOutAdd appends places (hosts or URLs) to the opt-out list, except the places that are
+// already on it.
 func (p *program) optOutAdd(places []string, reason string) error {
 	path, err := optout.Path()
 	if err != nil {
@@ -237,8 +238,9 @@ func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
 	return p.purged(dir, list, &done, f)
 }
 
-// toPurge returns the places that the user has named or, if there are none, all places on
-// the list. It prints which of the named places are not on the list.
+// toPurge returns the places to remove from a crawl: those that the user has named or, if the
+// user has named none, all places on the opt-out list. It prints which of the named places are
+// not on the list.
 func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	path, err := optout.Path()
 	if err != nil {
@@ -278,7 +280,7 @@ func hostInURL(host string) string {
 	return host
 }
 
-// finishPurge finishes a purge that was interrupted, without asking again.
+// finishPurge finishes a purge that was interrupted. It does not ask the user again.
 func (p *program) finishPurge(purge *crawler.Purge) error {
 	broken, done, err := purge.Finish()
 	if broken == nil || err != nil {
@@ -310,9 +312,9 @@ type purgedLine struct {
 	URLs     int              `json:"urls"` // URLs that count as opted out now; 0 with --dry-run
 	Moved    map[string]int64 `json:"moved,omitempty"`
 	Bodiless int64            `json:"bodiless"`                   // records that stay but lose their body
-	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // the same, by the host of their URL
+	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // Bodiless by the host of the URL
 	Others   []string         `json:"others,omitempty"`
-	Behind   []string         `json:"behind,omitempty"` // crawls that may refer to what is removed
+	Behind   []string         `json:"behind,omitempty"` // directories of crawls that may refer to what is removed
 	Problems int              `json:"problems"`
 }
 
@@ -385,7 +387,8 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	return p.sayAll(text)
 }
 
-// bodilessInWords returns which records lose their body with a purge, or "" if none does.
+// bodilessInWords returns a sentence that says which records would stay in the archive but lose
+// their body, or "" if there are none. hosts has the number of such records by host.
 func bodilessInWords(hosts map[string]int64) string {
 	const most = 10
 	var total int64

@@ -89,8 +89,8 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// patiently calls f with a context that the first interrupt cancels. A second interrupt
-// ends the process.
+// patiently calls f with a context that the first interrupt cancels. A second interrupt ends
+// the process. If f takes long, patiently prints the result of far.
 func (p *program) patiently(ctx context.Context, far func(time.Duration) string, f func(context.Context)) {
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
@@ -121,7 +121,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 	return p.toldProvenance(dir, res)
 }
 
-// toldProvenance prints what was written.
+// toldProvenance prints which files were written.
 func (p *program) toldProvenance(dir string, res *provenance.Result) error {
 	w := p.lines()
 	signed := "not signed"
@@ -187,7 +187,7 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 	return errors.Join(err, broken(int64(len(v.Differences))))
 }
 
-// toldVerified prints what was found.
+// toldVerified prints the result of a comparison of the crawl in dir with its provenance.json.
 func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.Check) error {
 	w := p.lines()
 	w.Told("verified", "%s, written on %s: %s, %s", filepath.Join(dir, provenance.File), v.Provenance.Written.Format(time.RFC3339), say.Plural(v.Files, "file"), say.Size(v.Bytes))
@@ -212,19 +212,21 @@ func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.
 	return w.Err
 }
 
-// A recorder says whether a run ends with its provenance.
+// A recorder says whether a run, when it ends, writes provenance.json and the other files that
+// say where the data of the crawl come from, and with which key it signs.
 type recorder struct {
 	wanted bool
 	key    ed25519.PrivateKey
 }
 
-// endsByItself are the ends after which a run writes its provenance. An end by the user is
-// not one of them, because a user who stops a run wants it to end soon.
+// endsByItself are the ways in which a run may end by itself. After these the run writes its
+// provenance. An end by the user is not one of them, because a user who stops a run wants it to
+// end soon.
 var endsByItself = []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndPatience, crawler.EndLimit, crawler.EndTime}
 
-// record writes the provenance of a run that has ended with crawled. It returns crawled, or
-// an error if a file differs from what the crawl has written. Any other failure is only
-// printed, and changes neither the crawl nor its exit code.
+// record writes the provenance of a run that has ended with the error crawled, which may be
+// nil. It returns crawled, or an error if a file differs from what the crawl has written. Any
+// other failure is only printed, and changes neither the crawl nor its exit code.
 func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.Options, crawled error, r recorder) error {
 	code := exit.Code(crawled)
 	ran := code == exit.Done || code == exit.Later || code == exit.Nothing

@@ -115,7 +115,7 @@ func (p *program) mayRepair(dir string, r *storage.Repair) error {
 	return p.confirmed()
 }
 
-// repairLines returns what a repair repairs, and what is lost.
+// repairLines returns lines that say what a repair changes, and what is lost.
 func repairLines(r *storage.Repair) (text []string) {
 	for _, line := range r.Mended {
 		text = append(text, "mended  "+line)

@@ -74,7 +74,7 @@ Ctrl-C at once; neither loses anything.`,
 }
 
 func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(flag string) bool, args []string) (err error) {
-	if f.Show == "json" { // before the first message
+	if f.Show == "json" { // so that each message, from the first on, is an event
 		p.beginEvents()
 	}
 	opts, err := p.runOptions(f, given, args)
@@ -88,7 +88,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	if f.Dry {
 		return p.check(ctx, opts, f)
 	}
-	if _, err := crawler.New(opts); err != nil { // before any file is made or moved
+	if _, err := crawler.New(opts); err != nil { // so that invalid options are an error before any file is made or moved
 		return err
 	}
 	if _, err := logger(io.Discard, f.Log); err != nil {
@@ -96,7 +96,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	}
 	// Everything that may be refused has been checked before this line. After it, files
 	// are made and moved.
-	show := p.screen(f.Show, f.JSON) // before logTo: log lines go above the block of progress
+	show := p.screen(f.Show, f.JSON) // must come before logTo, because log lines are printed above the block of progress
 	log, made, err := p.logTo(f.LogFile)
 	if err != nil {
 		return err
@@ -244,8 +244,9 @@ func (u undos) all() (err error) {
 	return err
 }
 
-// sharedClocks opens the clocks that all crawls of this user share. If that fails, it
-// returns nil; then each crawl is polite only by itself.
+// sharedClocks opens the table through which all crawls of this user on this machine keep the
+// pauses between requests together. If that fails, it returns nil. Then each crawl keeps only
+// its own pauses.
 func sharedClocks(log *slog.Logger) *machine.Table {
 	path, err := machine.DefaultPath()
 	if err == nil {

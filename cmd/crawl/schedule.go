@@ -85,7 +85,7 @@ later, which is printed, too.`,
 	return cmd
 }
 
-// apart returns lines. If blank is true, it puts an empty line before them.
+// apart returns lines. If blank is true, it puts an empty line before the first of them.
 func apart(lines []string, blank bool) []string {
 	if blank {
 		lines = slices.Insert(lines, 0, "")
@@ -156,7 +156,7 @@ in an older one, that is printed, too: without the older one they could not be r
 type installing struct {
 	systemd.Unit
 	user  bool
-	print bool // write nothing
+	print bool // print the unit, and write no file
 }
 
 func (p *program) scheduleInstallCommand() *cobra.Command {
@@ -219,7 +219,8 @@ func (p *program) scheduleInstall(in installing, dirs []string) error {
 	return p.writeUnit(in, text)
 }
 
-// writeUnit writes the unit. It fails if the file exists and was not made by this program.
+// writeUnit writes the unit file of systemd. It fails if the file exists and was not made by
+// this program.
 func (p *program) writeUnit(in installing, text string) error {
 	dir, err := in.Dir()
 	if err != nil {
@@ -312,7 +313,7 @@ func (p *program) scheduleRun(ctx context.Context, dirs []string, atOnce int) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	commands := make(chan scheduler.Command)
-	// This goroutine turns signals into commands. It ends with the scheduler.
+	// This goroutine turns signals into commands for the scheduler. It ends with the scheduler.
 	go func() {
 		for {
 			select {
@@ -355,7 +356,7 @@ func (p *program) tellSeries(dirs []string) error {
 		}
 	}
 	if _, err := timetable.Open("run", dirs); right == 0 || first == nil {
-		return err // also if a series is named twice
+		return err // one such error is that a series is named twice
 	}
 	return nil
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// checkSeries returns an error if there are flags that make no sense with --series.
-// Otherwise it returns the default directory of the crawl that begins now.
+// checkSeries returns an error if there are flags that make no sense with --series. Otherwise
+// it returns the default directory of the snapshot that begins now. A snapshot is one crawl of
+// a series.
 func checkSeries(f *settings.Flags) (dir string, err error) {
 	switch {
 	case f.Series == "" && !f.Due.IsZero():
@@ -62,7 +63,7 @@ func (p *program) beginSnapshot(f *settings.Flags, opts *crawler.Options) (*seri
 	return r, nil
 }
 
-// seedsChanged returns how many seeds were added and removed.
+// seedsChanged returns a sentence that says how many seeds were added and removed.
 func seedsChanged(c *series.Changed) string {
 	var parts []string
 	if c.SeedsAdded > 0 {
@@ -74,7 +75,7 @@ func seedsChanged(c *series.Changed) string {
 	return strings.Join(parts, ", ")
 }
 
-// jobChanged returns how a job has changed.
+// jobChanged returns a sentence that says how the job file has changed.
 func jobChanged(c *series.Changed) string {
 	var parts []string
 	for _, s := range c.Settings {

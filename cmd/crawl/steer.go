@@ -25,7 +25,7 @@ type steering struct {
 	flags            func(*pflag.FlagSet)
 	ask              func(cmd *cobra.Command, rest []string) ([]control.Ask, error)
 	done             func([]control.Ask) string // what to print when it is done
-	next             string                     // how to do the same in the next run, for when no process runs the crawl
+	next             string                     // printed if no process runs the crawl: how to do the same in the next run
 }
 
 func (p *program) steerCommands() []*cobra.Command {
@@ -36,7 +36,7 @@ func (p *program) steerCommands() []*cobra.Command {
 	return all
 }
 
-// recorded ends the help of each steering command.
+// recorded is the end of the help text of each steering command.
 const recorded = `
 
 It is recorded in crawl.log with the time and --reason. Docs: docs/guide/steering.md.`

@@ -99,8 +99,9 @@ func readingTime(dir string) time.Duration {
 	return 10*time.Minute + time.Duration(size/slow)*time.Second
 }
 
-// verifyApart verifies in a child process, because some kinds of damage make bbolt end the
-// process that opens the file, or read without end.
+// verifyApart verifies the crawl in dir in a child process, because some kinds of damage make
+// bbolt end the process that opens the file, or read without end. most is the longest time that
+// the child may take.
 func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) error {
 	self, err := exec.LookPath(os.Args[0])
 	if err != nil {
@@ -274,9 +275,9 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time
 		Pages     int        `json:"page_lines"`
 		LogLines  int        `json:"log_lines"`
 		Records   int        `json:"warc_records"`
-		Purged    int        `json:"purged"`   // records that replace purged ones
+		Purged    int        `json:"purged"`   // records put in the place of records that were purged
 		Bodiless  int        `json:"bodiless"` // records whose body was purged
-		Away      int        `json:"away"`     // records whose body is in an earlier crawl that is missing
+		Away      int        `json:"away"`     // records whose body is in an earlier crawl whose archive is missing
 		Unclean   bool       `json:"unclean"`
 		Moved     []string   `json:"moved"`
 		Problems  int        `json:"problems"`

@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// run calls tell for each page that is its own original.
+// run calls tell for each page that does not name another page as its original (rel=canonical).
 func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) error {
 	opts.Rewrite = func(u frontier.URL) frontier.URL { return withoutIndex(crawler.StripTracking(u)) }
 	c, err := crawler.New(opts)
@@ -52,8 +52,8 @@ func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) err
 	}))
 }
 
-// withoutIndex removes the file name that servers add to a directory. It is right for this
-// site only: elsewhere /index.html may be another page than /.
+// withoutIndex removes index.html from the end of a URL. This is right only for sites on which
+// / and /index.html are the same page.
 func withoutIndex(u frontier.URL) frontier.URL {
 	path, isIndex := strings.CutSuffix(u.Target(), "/index.html")
 	if !isIndex {

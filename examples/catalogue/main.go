@@ -1,4 +1,5 @@
-// Command catalogue writes the books of a shop, links with rel=item, as CSV and JSON lines.
+// Command catalogue writes the books of a shop as CSV and JSON lines. The pages of books are
+// those to which links with rel=item lead.
 //
 //	go run ./examples/catalogue books https://shop.example/
 //
@@ -41,7 +42,7 @@ func main() {
 
 // run appends the books that a crawl finds to two files in dir.
 func run(ctx context.Context, dir string, opts crawler.Options) error {
-	opts.Sitemaps = crawler.SitemapsNone // sitemaps would find books first, without saying that they are books
+	opts.Sitemaps = crawler.SitemapsNone // the URLs of a sitemap would have no tag, so books found there first would be taken for lists
 	c, err := crawler.New(opts)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o777)
@@ -67,7 +68,8 @@ func run(ctx context.Context, dir string, opts crawler.Options) error {
 	return errors.Join(files[0].Close(), files[1].Close())
 }
 
-// parse returns the books of a page. Its links would inherit the tag of the page.
+// parse returns the books of a page, and follows its links. It gives each link a tag, because
+// otherwise the link would have the tag of this page.
 func parse(ctx context.Context, p *crawler.Page) (books []book, err error) {
 	for _, l := range p.Links() {
 		tag := map[bool]string{true: "book"}[l.Rel == "item"]
@@ -76,7 +78,7 @@ func parse(ctx context.Context, p *crawler.Page) (books []book, err error) {
 		}
 	}
 	pages := crawler.Tags{
-		"": nil, // nothing else is done with lists
+		"": nil, // a page without a tag is a list: its links are already followed
 		"book": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 			doc, err := p.Doc()
 			if err == nil && p.Status == 200 {

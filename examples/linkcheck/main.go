@@ -3,9 +3,10 @@
 //
 //	go run ./examples/linkcheck https://example.org/
 //
-// It exits with 1 if there are any. main_test.go shows how to test a job with crawltest:
-// without a network, without waiting for pauses, and with assertions on the requests.
-// TestParse of examples/catalogue shows how to test the handling of one page without a crawl.
+// It exits with 1 if there are any broken links. main_test.go shows how to test a job with
+// crawltest: without a network, without waiting for pauses, and with assertions on the
+// requests. TestParse of examples/catalogue shows how to test the handling of one page without
+// a crawl.
 package main
 
 import (

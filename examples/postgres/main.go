@@ -38,8 +38,8 @@ type row struct {
 	status     int
 }
 
-// The key is a digest of the URL: an index entry has at most 2,704 bytes, and a URL may be
-// longer.
+// The key is a digest of the URL, because an index entry of PostgreSQL has at most 2,704 bytes,
+// and a URL may be longer.
 const (
 	create = `CREATE TABLE IF NOT EXISTS pages (
 		key bytea PRIMARY KEY, url text NOT NULL, status integer NOT NULL, title text NOT NULL)`

@@ -58,7 +58,7 @@ func run(ctx context.Context, opts crawler.Options, tell func(line string)) erro
 	return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 		at := p.Exchange.Started.UTC().Format("2006-01-02 15:04")
 		switch change := p.Change(); {
-		case p.Entry.Depth == 0: // a front page changes with each article
+		case p.Entry.Depth == 0: // not reported: a front page changes with each new article
 		case p.Status == 404 || p.Status == 410:
 			if before := p.Entry.Visits; before != nil && before.Last.Status != p.Status {
 				tell(fmt.Sprint(at, " gone ", p.URL))

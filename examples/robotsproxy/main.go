@@ -3,7 +3,8 @@
 //	go run ./examples/robotsproxy examplebot &
 //	http_proxy=http://localhost:8118 wget --user-agent=examplebot http://example.org/
 //
-// It keeps no pauses: the client must do that. It refuses tunnels, as it cannot look inside.
+// The proxy makes no pauses between requests: the client must do that. The proxy refuses
+// tunnels (CONNECT), because it cannot see the requests inside a tunnel.
 package main
 
 import (
@@ -50,14 +51,14 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the User-Agent must begin with "+p.policy.Token, http.StatusForbidden)
 		return
 	}
-	// The rules are compared with the path and query as the client wrote them: they are also sent
-	// like that.
+	// The rules are compared with the path and query as the client wrote them, because they are
+	// sent to the server in the same form.
 	switch v := p.group(r.Context(), at).MatchURL(r.URL.String()); v.Access {
 	case robots.Allow:
 		p.forward.ServeHTTP(w, r)
 	case robots.Disallow:
 		http.Error(w, fmt.Sprintf("robots.txt forbids it: %s, line %d: %v", v.Reason, v.Rule.Line, v.Rule), http.StatusForbidden)
-	default: // the rules are unknown: that is no permission
+	default: // the rules are unknown, so the request is refused
 		w.Header().Set("Retry-After", fmt.Sprintf("%.0f", max(1, time.Until(v.Until).Seconds())))
 		http.Error(w, "robots.txt cannot be had: "+v.Reason.String(), http.StatusServiceUnavailable)
 	}

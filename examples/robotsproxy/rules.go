@@ -13,11 +13,11 @@ import (
 
 // rules are the rules of one site.
 type rules struct {
-	mu   sync.Mutex // held while they are fetched, so that they are fetched once
+	mu   sync.Mutex // held while robots.txt is fetched, so that concurrent requests fetch it once
 	last *robots.Snapshot
 }
 
-// group returns the group of robots.txt that applies now.
+// group returns the group of rules that the robots.txt at the URL at has for this client now.
 func (p *proxy) group(ctx context.Context, at string) *robots.Group {
 	site, _ := p.sites.LoadOrStore(at, &rules{})
 	r := site.(*rules)

@@ -4,7 +4,8 @@
 //	curl -d url=https://example.net/ localhost:8120/seeds
 //	curl localhost:8120/metrics
 //
-// An interrupt stops it after the running visits have ended; the same command continues.
+// An interrupt stops the command after the visits under way have ended. The same command
+// continues the crawl.
 package main
 
 import (
@@ -44,14 +45,15 @@ func main() {
 func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
 	c, err := crawler.New(opts)
 	if err == nil {
-		err = c.Allow(func(l *crawler.Limits) { l.Open = true }) // it waits for seeds
+		err = c.Allow(func(l *crawler.Limits) { l.Open = true }) // the crawl does not end when its queue is empty, but waits for seeds
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	server := &http.Server{Handler: handler(c), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
-	// The server. It ends before serve returns, and then the crawl is stopped.
+	// This goroutine runs the HTTP server. It ends before serve returns. If the server fails,
+	// the crawl is stopped.
 	go func() { served <- server.Serve(l); c.Stop() }()
 	defer context.AfterFunc(ctx, c.Stop)()
 	err = c.Run(context.WithoutCancel(ctx), nil) // pages are stored in the directory

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// metrics writes figures in the text format of Prometheus, version 0.0.4.
+// metrics writes the figures of a crawl in the text format of Prometheus, version 0.0.4.
 func metrics(w io.Writer, s crawler.Stats) {
 	one := func(name, kind, help string, n int64) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %[1]s %[3]s\n%[1]s %[4]d\n", name, help, kind, n)

@@ -23,8 +23,9 @@ func main() {
 	}
 }
 
-// list calls tell for each page of the sitemaps that robots.txt names, pages of one site one
-// after the other. If a site names no sitemap, only its seed is fetched.
+// list calls tell for each page in the sitemaps that robots.txt names. Pages of one site come
+// one after the other, pages of different sites also at the same time. If a site's robots.txt
+// names no sitemap, only its seed is fetched.
 func list(ctx context.Context, opts crawler.Options, tell func(line string)) error {
 	opts.Sitemaps = crawler.SitemapsOnly
 	c, err := crawler.New(opts)

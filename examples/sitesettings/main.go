@@ -9,8 +9,9 @@
 //	  "https://mine.example": {"robots-forbidden": "allow", "reason": "it is ours"}
 //	}
 //
-// A delay only makes pauses longer. A setting that allows more requests to a site than to
-// others, without a reason, is an error, and no request is sent.
+// A delay can only make the pause of a site longer. If a setting allows more requests to a site
+// than to other sites, it needs a reason. Without the reason it is an error, and no request is
+// sent.
 package main
 
 import (

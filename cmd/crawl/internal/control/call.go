@@ -53,8 +53,8 @@ func Status(ctx context.Context, dir string) (s crawler.Status, err error) {
 	return s, call(ctx, dir, http.MethodGet, "/status", nil, &s)
 }
 
-// Tell sends ask to the process that runs the crawl in dir. do is pause, resume, slow,
-// exclude, add or limit. The errors are those of Status.
+// Tell sends the request ask to the process that runs the crawl in dir. do is the command:
+// pause, resume, slow, exclude, add or limit. The errors are those of Status.
 func Tell(ctx context.Context, dir, do string, ask Ask) error {
 	raw, err := json.Marshal(ask)
 	if err != nil {
@@ -66,7 +66,7 @@ func Tell(ctx context.Context, dir, do string, ask Ask) error {
 	return call(ctx, dir, http.MethodPost, "/"+do, raw, &struct{}{})
 }
 
-// The process that runs the crawl may take maxWait to answer, with maxAnswer bytes.
+// The process that runs the crawl must answer within maxWait, with at most maxAnswer bytes.
 const (
 	maxWait   = 30 * time.Second
 	maxAnswer = 8 << 20
@@ -104,7 +104,7 @@ func call(ctx context.Context, dir, method, path string, body []byte, into any) 
 	return nil
 }
 
-// over returns a transport whose only connection is conn.
+// over returns an HTTP transport whose only connection is conn.
 func over(conn net.Conn) *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 16 << 10,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}

@@ -71,7 +71,7 @@ func Handler(c Crawl) *http.ServeMux {
 	return mux
 }
 
-// limit sets all limits of an Ask, or none if one is invalid.
+// limit sets all limits of the request a, or none if one is invalid.
 func limit(c Crawl, a Ask) error {
 	for name, text := range a.Limits {
 		if err := new(crawler.Limits).Set(name, text); err != nil {

@@ -32,7 +32,7 @@ type place struct {
 	dir  string      // directory made for the socket; empty if it lies in that of the crawl
 }
 
-// listen makes the socket of the crawl in dir, which this process holds. It replaces the
+// listen makes the socket of the crawl in dir, whose lock this process holds. It replaces the
 // socket of a process that was killed.
 func listen(dir string) (net.Listener, *place, error) {
 	dir, err := filepath.Abs(dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Metrics returns the handler of what may be read without steering: GET /metrics, in the text
-// format of Prometheus, and /healthz.
+// Metrics returns the HTTP handler for clients that may read figures but not steer the crawl:
+// GET /metrics, in the text format of Prometheus, and GET /healthz.
 func Metrics(status func() crawler.Status) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +80,8 @@ func (m *exposition) one(kind, name, help string, value any) {
 	fmt.Fprintf(&m.b, "%s %v\n", name, value)
 }
 
-// many writes a value for each label, or nothing if there are none.
+// many writes one line of the metric name for each entry of values, with the key as the value
+// of label. It writes nothing if values is empty.
 func (m *exposition) many(kind, name, help, label string, values map[string]int) {
 	if len(values) == 0 {
 		return

@@ -33,7 +33,8 @@ func (e *QueryError) Error() string { return e.Reason }
 // meanwhile, or because the run has cut off this process as too slow.
 var ErrCut = errors.New("the answer was cut: the run has ended meanwhile")
 
-// A frame is a line of the answer of a query. The last frame has an End.
+// A frame is one line of JSON in the answer to a query. It carries part of the output of the
+// query. The last frame has an End.
 type frame struct {
 	Out  []byte    `json:"out,omitempty"`
 	Errs []byte    `json:"errs,omitempty"`
@@ -55,7 +56,8 @@ const (
 	maxRest    = 100 * time.Millisecond
 )
 
-// Queries adds queries to mux: POST /query/NAME.
+// Queries adds the handlers of queries to mux: POST /query/NAME, with the keys of queries as
+// NAME.
 func Queries(mux *http.ServeMux, queries map[string]Query) {
 	slots := semaphore.NewWeighted(maxQueries)
 	for name, query := range queries {
@@ -121,7 +123,7 @@ func (f *framer) put(one *frame) {
 	f.err = f.enc.Encode(one)
 }
 
-// flush sends the waiting frame.
+// flush sends the frame that waits to be sent.
 func (f *framer) flush() {
 	if len(f.waiting.Out)+len(f.waiting.Errs) == 0 {
 		return
@@ -133,8 +135,7 @@ func (f *framer) flush() {
 	f.waiting.Out, f.waiting.Errs = f.waiting.Out[:0], f.waiting.Errs[:0]
 }
 
-// to returns the writer of a query for one field of the frame, which the function of
-// selects.
+// to returns a writer that appends to one field of the waiting frame. of returns the field.
 func (f *framer) to(of func(*frame) *[]byte) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		for rest := p; len(rest) > 0 && f.err == nil; {

@@ -19,20 +19,22 @@ type Server struct {
 	done   chan error
 }
 
-// bounds limit each client, and all clients together. A client that exceeds them is cut off.
+// bounds are the limits for each client, and for all clients together. The connection of a
+// client that exceeds them is closed.
 type bounds struct {
-	clients int           // clients at once; further clients wait to be accepted
+	clients int           // maximum number of clients at once; further clients wait to be accepted
 	header  time.Duration // for the header of a request
-	request time.Duration // for the whole request
+	request time.Duration // for the whole request, with its body
 	answer  time.Duration // for reading the answer, after the end of the header
 	idle    time.Duration // between two requests
-	size    int           // of a header, in bytes
+	size    int           // maximum size of the header of a request, in bytes
 }
 
 var usual = bounds{clients: 16, header: 5 * time.Second, request: 10 * time.Second, answer: 30 * time.Second, idle: 10 * time.Second, size: 16 << 10}
 
-// Open opens the control socket of the crawl in dir, which this process must hold. If the path
-// in dir is too long for a socket, Open makes the socket elsewhere and names it in run.json.
+// Open opens the control socket of the crawl in dir, whose lock this process must hold. If the
+// path in dir is too long for a socket, Open makes the socket elsewhere and writes its path
+// into run.json.
 func Open(dir string, h http.Handler) (*Server, error) {
 	l, at, err := listen(dir)
 	if err != nil {
@@ -55,7 +57,7 @@ func Listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, port))
 }
 
-// ServeAt answers clients at l. Close closes l.
+// ServeAt answers HTTP requests of the clients that connect to l. Server.Close closes l.
 func ServeAt(l net.Listener, h http.Handler) *Server { return serve(l, h, usual) }
 
 func serve(l net.Listener, h http.Handler, b bounds) *Server {

@@ -1,6 +1,6 @@
-// Package crawldir looks at the directory that a user names: whether there is a crawl or a
-// series in it. Its errors say what to name instead, and have the exit code of a mistake of
-// the user.
+// Package crawldir looks at the directory that a user names: whether it contains a crawl, a
+// series of crawls, or neither. Its errors say which directory to name instead, and have the
+// exit code of a mistake of the user.
 package crawldir
 
 import (
@@ -51,9 +51,9 @@ func Open(dir string) (*storage.Reader, crawler.Stored, error) {
 	return r, stored, nil
 }
 
-// empty returns a *storage.NotBegunError if no site is known. It does not look at the
-// settings, because a crawl that a program has made with package storage alone has none,
-// but may have sites.
+// empty returns a *storage.NotBegunError if the crawl has no site yet. It does not look at the
+// settings, because a crawl that a program has made with package storage alone has none, but
+// may have sites.
 func empty(r *storage.Reader) error {
 	for _, err := range r.Names() {
 		return err
@@ -61,8 +61,8 @@ func empty(r *storage.Reader) error {
 	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
-// NoCrawl returns the error that there is no crawl in dir. If dir is a series, the error
-// names a snapshot.
+// NoCrawl returns the error that there is no crawl in dir. If dir is a series of crawls, the
+// error names one of these crawls.
 func NoCrawl(dir string) error {
 	if last := Newest(dir); last != "" {
 		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
@@ -70,8 +70,8 @@ func NoCrawl(dir string) error {
 	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
 }
 
-// Newest returns the newest snapshot in dir. It returns "" if dir is a crawl itself, or is
-// not a series.
+// Newest returns the newest crawl (snapshot) of the series in dir. It returns "" if dir is a
+// crawl itself, or is not a series.
 func Newest(dir string) string {
 	if Exists(filepath.Join(dir, storage.StateFile)) {
 		return ""
@@ -117,7 +117,8 @@ func UnknownSites(sites iter.Seq2[frontier.Site, error], names []string) error {
 	return exit.Usagef("the crawl has no URL of %s%s", strings.Join(names, ", "), like)
 }
 
-// Over reports whether the crawl in dir is a snapshot of a series that is over.
+// Over reports whether the crawl in dir is a snapshot of a series that is over: no run
+// continues it.
 func Over(dir string) bool {
 	if !Exists(filepath.Join(dir, series.FactsFile)) {
 		return false

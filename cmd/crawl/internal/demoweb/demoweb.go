@@ -34,9 +34,9 @@ func (w sites) rules(host, body string) {
 	})
 }
 
-// Handler returns a handler for all hosts of the demo, as they are after some weeks. If goesOn
-// is true, the busy site does not ask for rest. The handler is for one crawler that sends each
-// site one request at a time.
+// Handler returns a handler for all hosts of the demo, as they are after the given number of
+// weeks. If goesOn is true, the site busy.demo.test does not ask for a pause with 429. The
+// handler is for one crawler that sends each site one request at a time.
 func Handler(goesOn bool, week int) http.Handler {
 	w := sites{http.NewServeMux()}
 	w.library(week)
@@ -64,7 +64,8 @@ func Handler(goesOn bool, week int) http.Handler {
 	}
 	w.html("www.moved.demo.test/about", "About", visits)
 
-	// An endless calendar: the budget of pages and the depth end it.
+	// A calendar whose pages link to further pages without end: only the limits of a crawl for
+	// pages and depth end it.
 	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)

@@ -12,17 +12,17 @@ import (
 
 // The exit codes.
 const (
-	Done     = 0 // nothing is left; or a limit is reached; or what is left cannot be fetched, and is listed
+	Done     = 0 // nothing is left to fetch; or a limit is reached; or what is left cannot be fetched, and is listed
 	Fatal    = 1
-	Usage    = 2   // a flag, an argument, the identity, a seed file
+	Usage    = 2   // a mistake in a flag, an argument, the identity of the crawler, or a seed file
 	Check    = 3   // done, but a check failed
 	Nothing  = 4   // nothing could be fetched
-	DiskFull = 5   // or another limit of the machine
+	DiskFull = 5   // the disk is full, or another limit of the machine is reached
 	State    = 6   // the crawl's directory is damaged
 	InUse    = 7   // another process holds the crawl
 	Layout   = 8   // this version does not read the layout of the crawl
-	Later    = 10  // stopped early, or something waits for a clock: the same command continues it
-	Forced   = 130 // stopped at once; the same command continues it
+	Later    = 10  // stopped early, or a site must not be asked yet: the same command continues the crawl
+	Forced   = 130 // stopped at once by a second interrupt; the same command continues the crawl
 )
 
 // A Meaning says what an exit code means, and what the user can do then.

@@ -67,7 +67,8 @@ func Mend(err error, crawls bool) string {
 // WithMend returns the text of an error, followed by the text of Mend.
 func WithMend(err error, crawls bool) string { return err.Error() + Mend(err, crawls) }
 
-// MendLimit returns how to fix an error with the code DiskFull, and what became of the work done.
+// MendLimit returns a sentence that says how to correct an error with the code DiskFull, and
+// what became of the work done.
 func MendLimit(err error, crawls bool) string {
 	more := "make room"
 	switch {
@@ -146,7 +147,8 @@ var ErrNothing = With(Nothing, errors.New("nothing could be fetched: the summary
 // NothingFetched reports whether a crawl has no answer of any site.
 func NothingFetched(s crawler.Summary) bool { return s.Fetched == 0 && s.Frontier.Spent.Pages == 0 }
 
-// A runsError says that the crawl in dir is in use, but the command needs it for itself alone.
+// A runsError says that a process runs the crawl in dir, and that the command can only work
+// when no process runs it.
 type runsError struct {
 	dir string
 	error
@@ -154,7 +156,8 @@ type runsError struct {
 
 func (e *runsError) Unwrap() error { return e.error }
 
-// Meanwhile adds to the error of a crawl in use which commands can read the crawl while it runs.
+// Meanwhile adds, to an error that says that a crawl is in use, which commands can read the
+// crawl while it runs.
 func Meanwhile(dir string, err error) error {
 	var inUse *storage.InUseError
 	if errors.As(err, &inUse) {

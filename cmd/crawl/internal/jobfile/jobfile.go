@@ -33,7 +33,7 @@ const maxJobFile = 1 << 20
 type File struct {
 	name     string
 	flags    *settings.Flags        // the settings that it sets
-	aside    *settings.Flags        // takes the settings that flags on the command line override
+	aside    *settings.Flags        // receives, and so ignores, the settings that flags on the command line override
 	given    func(flag string) bool // reports whether a flag is on the command line
 	seeds    []*yaml.Node
 	sites    jobSites
@@ -54,7 +54,7 @@ const (
 	keySchedule = "schedule"
 )
 
-// notInJob are the settings that a job file may not have, and why.
+// notInJob are the settings that a job file may not have, each with the reason.
 var notInJob = map[string]string{
 	"job":     "a job file names no other one",
 	"series":  "it belongs to one call: give --series on the command line",
@@ -127,7 +127,7 @@ func syntaxError(name string, err error) error {
 	return exit.Usagef("%s: this is not YAML: %s", name, text)
 }
 
-// wrong adds a problem at a place.
+// wrong adds a problem at the place of the node at.
 func (j *File) wrong(at *yaml.Node, format string, args ...any) {
 	j.problems = append(j.problems, problem{at.Line, at.Column, fmt.Sprintf(format, args...)})
 }
@@ -291,7 +291,7 @@ func (j *File) keys() []string {
 	return keys
 }
 
-// Dir returns the default directory of the crawl of a job: beside the file.
+// Dir returns the default directory of the crawl of a job file. It is beside the file.
 func (j *File) Dir() string {
 	return strings.TrimSuffix(j.name, filepath.Ext(j.name)) + ".crawl"
 }

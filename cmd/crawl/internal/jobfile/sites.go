@@ -43,7 +43,7 @@ func (j *File) readSites(n *yaml.Node) {
 
 // site reads the settings of one site.
 func (j *File) site(n *yaml.Node) (s crawler.SiteOptions) {
-	var own crawler.Options // set by the names of these settings for a whole crawl
+	var own crawler.Options // receives the values; the settings have the same names as those of a whole crawl
 	given := map[string]bool{}
 	j.mapping(n, "a site", func(key, value *yaml.Node) {
 		given[key.Value] = true
@@ -61,7 +61,7 @@ func (j *File) site(n *yaml.Node) (s crawler.SiteOptions) {
 		}
 	})
 	s.Delay, s.AllowForbidden, s.Header = max(0, own.Delay), own.AllowForbidden, own.Header
-	s.MaxPages = own.MaxHostPages // negative for no limit
+	s.MaxPages = own.MaxHostPages // a negative number means no limit
 	s.MaxBytes = unlimited(own.MaxHostBytes, given["max-host-bytes"])
 	s.MaxTime = unlimited(own.MaxHostTime, given["max-host-time"])
 	s.Scope = within(own.Include, own.Exclude)
@@ -89,8 +89,8 @@ func within(include, exclude *regexp.Regexp) crawler.Scope {
 	})
 }
 
-// Settle sets the settings of single sites in o. All other options in o must be set
-// before.
+// Settle sets the settings of single sites, from the job file, in o. All other options in o
+// must be set before.
 func (j *File) Settle(o *crawler.Options) {
 	if len(j.sites.table) == 0 {
 		return
@@ -109,7 +109,7 @@ func (j *File) Settle(o *crawler.Options) {
 	o.Site = site
 }
 
-// siteReason returns what is wrong, in the words of a job file.
+// siteReason returns what is wrong with an option of a site, in the words of a job file.
 func siteReason(wrong *crawler.OptionError) string {
 	if wrong.Field == "Site.Header" {
 		return "header: " + wrong.Reason

@@ -19,9 +19,9 @@ import (
 // the user's configuration.
 const optOutFile = "opt-out.txt"
 
-// Why returns a function that returns why a URL is on the list, or nil if there is no
-// list. A list that cannot be read or parsed is an error, because the crawl would not know
-// which sites to leave alone.
+// Why returns a function that returns the reason why a URL is on the opt-out list, or "" if it
+// is not. Why returns nil if there is no list. A list that cannot be read or parsed is an
+// error, because the crawl would not know which sites to leave alone.
 func Why() (func(frontier.URL) string, error) {
 	path, err := Path()
 	if err != nil && os.Getenv("XDG_CONFIG_HOME") == "" {
@@ -84,7 +84,7 @@ func Append(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Place returns the place that an argument names, as an entry of a list.
+// Place returns the host or URL in an argument as an entry of an opt-out list.
 func Place(text string) (entry crawler.OptOutEntry, err error) {
 	list, err := crawler.ReadOptOutList(strings.NewReader(text), "argument")
 	if err != nil {

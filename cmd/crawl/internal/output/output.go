@@ -58,7 +58,8 @@ func keeps(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() || block
 }
 
-// Error returns the error of an output that a flag names, or nil if err is nil.
+// Error returns err as the error of the output file path, which flag names. It returns nil if
+// err is nil.
 func Error(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
@@ -73,8 +74,8 @@ func Error(flag, path string, err error) error {
 	return err
 }
 
-// Check returns the error of an output that a flag names, as far as it is known
-// before anything is written.
+// Check returns the error that the output file path, which flag names, will have, if this is
+// known before anything is written.
 func Check(flag, path string) error {
 	_, _, err := outfile.Resolve(path)
 	return Error(flag, path, err)
@@ -86,8 +87,9 @@ func (t *Target) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Check reads what was written, which must have n units. count counts the units in a file; if
-// it is nil, the file is a WACZ.
+// Check reads the file that was written, and fails if it does not have n units, such as rows.
+// count counts the units in a file; if count is nil, the file is a WACZ. unit is the noun for
+// errors.
 func (t *Target) Check(n int64, unit string, count func(*os.File) (int64, error)) error {
 	m, err := n, error(nil)
 	if count == nil {

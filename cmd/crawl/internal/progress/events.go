@@ -19,7 +19,7 @@ type Events struct {
 
 	mu   sync.Mutex // guards the fields below and W, so that lines do not mix
 	note []byte     // the beginning of an unfinished line
-	end  endEvent   // the last event, with what is known so far
+	end  endEvent   // the event that Last will write, with what is known so far
 }
 
 // An event has the fields that all events have. Fields are added, but never renamed. If the
@@ -46,7 +46,8 @@ type noteEvent struct {
 	Text string `json:"text"`
 }
 
-// A progressEvent has figures of this run, except Queued and Again, which are of the crawl.
+// A progressEvent has figures of this run, except Queued and Again, which count URLs of the
+// whole crawl.
 type progressEvent struct {
 	event
 	Seconds  float64      `json:"seconds"`
@@ -55,7 +56,7 @@ type progressEvent struct {
 	Bytes    int64        `json:"bytes"`
 	Requests int          `json:"requests"`
 	Queued   int          `json:"queued"`
-	Again    int          `json:"again,omitempty"` // URLs to be fetched again
+	Again    int          `json:"again,omitempty"` // URLs that will be fetched again
 	Busy     int          `json:"busy"`
 	Failed   int          `json:"failed_requests"`
 	Links    int          `json:"skipped_links"`
@@ -73,7 +74,7 @@ type eventOfSite struct {
 type endEvent struct {
 	event
 	Code     int    `json:"code"`
-	End      string `json:"end,omitempty"` // left out: no run has begun, or it failed
+	End      string `json:"end,omitempty"` // left out if no run has begun, or if the run failed
 	Pages    int    `json:"pages"`
 	Requests int    `json:"requests"`
 	Bytes    int64  `json:"bytes"`
@@ -109,7 +110,7 @@ func (e *Events) Start(opts crawler.Options) {
 	e.put(startEvent{newEvent("start"), opts.Dir, opts.Identity.Token, len(opts.Seeds)})
 }
 
-// Progress writes a view.
+// Progress writes an event with the figures of v.
 func (e *Events) Progress(v *View) {
 	s := v.Stats
 	of := progressEvent{
@@ -125,7 +126,7 @@ func (e *Events) Progress(v *View) {
 	e.put(of)
 }
 
-// Ended keeps the result of a run for Last.
+// Ended keeps the result of a run, for the event that Last writes.
 func (e *Events) Ended(s crawler.Summary) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

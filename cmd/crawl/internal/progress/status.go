@@ -68,7 +68,8 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 	}
 }
 
-// mostOrders is how many orders are shown; --json has more, and crawl.log all.
+// mostOrders is how many orders are shown. An order is a command, such as pause, that was sent
+// to the crawl while it ran. The output with --json has more of them, and crawl.log has all.
 const mostOrders = 10
 
 func statusHead(s crawler.Status) string {
@@ -159,7 +160,8 @@ func siteLines(w *say.Lines, s crawler.Status) {
 	}
 }
 
-// clocksOf returns the clocks. The clock that most sites wait for comes first.
+// clocksOf returns the clocks, which are the reasons why sites have to wait. The clock that
+// most sites wait for comes first.
 func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	n := map[frontier.Clock]int{}
 	for by, c := range of {
@@ -172,7 +174,7 @@ func clocksOf(of map[frontier.Clock]crawler.StatusClock) []frontier.Clock {
 	return all
 }
 
-// limitWords returns the limits that are set.
+// limitWords returns the limits of the crawl that are set, in words.
 func limitWords(limits map[string]string) string {
 	var all []string
 	for name, text := range limits {

@@ -121,7 +121,7 @@ func sitemapsJSON(n crawler.SitemapCounts) any {
 	}{n.Named, n.Read, n.Failed, n.URLs, n.Empty, first}
 }
 
-// SameCommand is how a run that was not finished can be continued.
+// SameCommand is the sentence that says how to continue a run that was not finished.
 const SameCommand = "the same command goes on"
 
 func ending(s crawler.Summary) string {
@@ -374,5 +374,5 @@ func SummaryJSON(s crawler.Summary, dir string) any {
 	}
 }
 
-// SnapshotOver replaces SameCommand for a snapshot that no run continues.
+// SnapshotOver replaces SameCommand for a snapshot of a series that no run continues.
 const SnapshotOver = "the snapshot is over: the same command makes the next one"

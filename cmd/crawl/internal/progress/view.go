@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A View is a moment of a running crawl, to be shown.
+// A View has the figures of a running crawl at one moment, to be shown.
 type View struct {
 	Stats crawler.Stats
 	Since time.Duration // since the start of the run
@@ -84,8 +84,8 @@ func (v *View) answers() string {
 	return strings.Join(parts, "; ")
 }
 
-// kept returns what was kept out of the crawl: first the URLs, then the links. The most
-// frequent reasons come first.
+// kept returns how many URLs were not fetched, and how many links did not bring their URL into
+// the crawl, for each reason. The URLs come first, and the most frequent reasons come first.
 func (v *View) kept() string {
 	var parts []string
 	if urls := say.InList(say.InOrder(v.Stats.SkippedURLs), words.URLs); urls != "" {
@@ -135,7 +135,7 @@ func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))
 }
 
-// sparkline draws figures as blocks; the largest is a full block.
+// sparkline draws each figure as a block character. The largest figure is a full block.
 func sparkline(figures []float64) string {
 	if len(figures) == 0 {
 		return ""
@@ -189,7 +189,7 @@ type Looker struct {
 	begin   time.Time
 
 	sampled time.Time // when the last rate was added
-	pages   int       // pages at that time
+	pages   int       // number of pages at the time sampled
 	rates   []float64
 	asked   time.Time // when slow was last updated
 	slow    *frontier.SiteStatus

@@ -1,4 +1,4 @@
-// Package robotsfetch fetches one robots.txt in the same way as a crawl, with the same clocks
+// Package robotsfetch fetches one robots.txt in the same way as a crawl, with the same pauses
 // and checks. It is for the commands that look at a site without a crawl.
 package robotsfetch
 
@@ -18,15 +18,15 @@ import (
 // Options say who fetches a robots.txt, and how.
 type Options struct {
 	Identity     crawler.Identity
-	Network      fetch.Network             // nil means this machine's
+	Network      fetch.Network             // nil means the network of this machine
 	OptOut       func(frontier.URL) string // why a URL is on the opt-out list, or ""; nil: there is no list
 	AllowPrivate bool
 	ConnectTo    []fetch.ConnectTo
-	Shared       frontier.Shared // clocks that crawls of this machine share; nil: none
+	Shared       frontier.Shared // pauses that all crawls of this machine keep together; nil: none
 }
 
-// Get fetches the robots.txt of the site of u as a crawl would, with the same client,
-// clocks and checks. The result may be unreachable.
+// Get fetches the robots.txt of the site of u as a crawl would, with the same client, pauses
+// and checks. If no answer came, the result says that the robots.txt is unreachable.
 func Get(ctx context.Context, u frontier.URL, o Options) (*robots.Snapshot, error) {
 	fetcher, err := o.fetcher()
 	if err != nil {
@@ -43,8 +43,9 @@ func Get(ctx context.Context, u frontier.URL, o Options) (*robots.Snapshot, erro
 	return ask(ctx, front, fetcher, u)
 }
 
-// ask fetches the robots.txt of u, which is the only URL of the frontier. Each turn makes one
-// request. If the robots.txt is redirected, more than one turn is needed.
+// ask fetches the robots.txt of u, which is the only URL of the frontier, the queue of URLs.
+// The frontier hands out turns, and each turn makes one request. If the robots.txt is
+// redirected, more than one turn is needed.
 func ask(ctx context.Context, front *frontier.Frontier, fetcher *fetch.Fetcher, u frontier.URL) (*robots.Snapshot, error) {
 	for {
 		turn, err := front.Next(ctx)

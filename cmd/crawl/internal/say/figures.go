@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// InSeconds returns a time of s seconds, rounded to the millisecond. A time below one
-// second is rounded to the microsecond.
+// InSeconds returns s seconds as text, rounded to the millisecond. If s is below one second, it
+// rounds to the microsecond.
 func InSeconds(s float64) string {
 	d := time.Duration(s * float64(time.Second)).Round(time.Microsecond)
 	if d.Abs() >= time.Second {
@@ -25,7 +25,8 @@ func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // Day returns the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// InList returns counts in words, with commas between them.
+// InList returns counts in words, with commas between them. The function in is that of
+// Count.Words.
 func InList(counts []Count, in func(string) string) string {
 	var parts []string
 	for _, c := range counts {
@@ -40,9 +41,9 @@ type Count struct {
 	N  int
 }
 
-// Words returns a count in words. The function in returns the words for Of without the
-// number; the first word is a noun in the plural. If the count is one, Words makes the
-// noun singular.
+// Words returns a count in words: the number, followed by the words that the function in
+// returns for c.Of. The first of these words is a noun in the plural. If the number is one,
+// Words makes the noun singular.
 func (c Count) Words(in func(string) string) string {
 	words := in(c.Of)
 	if c.N == 1 {
@@ -65,7 +66,7 @@ func InOrder[K comparable](m map[K]int) []Count {
 	return all
 }
 
-// Often returns how often something happened.
+// Often returns how often something happened, such as "once".
 func Often[N int | int64](n N) string {
 	if n == 1 {
 		return "once"
@@ -118,7 +119,7 @@ func Size(n int64) string {
 // Seconds returns s seconds as a duration.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Short returns a duration, rounded to the second. A duration below ten seconds is
+// Short returns a duration as text, rounded to the second. A duration below ten seconds is
 // rounded to a tenth of a second.
 func Short(d time.Duration) string {
 	if d < 10*time.Second {

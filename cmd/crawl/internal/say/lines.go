@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// MaxProblems is the maximum number of problems that a command lists; all are counted.
+// MaxProblems is the maximum number of problems that a command prints. It counts the others,
+// too.
 const MaxProblems = 100
 
 // A Lines prints lines, each after a label. After the first error it prints nothing.
@@ -24,8 +25,7 @@ func (l *Lines) Line(label, format string, args ...any) {
 	}
 }
 
-// Told is like Line, for texts that others have written. It replaces line ends in the
-// text.
+// Told is like Line, for text from a site or a file. It replaces line ends in the text.
 func (l *Lines) Told(label, format string, args ...any) {
 	l.Line(label, "%s", OneLine(fmt.Sprintf(format, args...)))
 }

@@ -45,14 +45,14 @@ func Escaped(line string) string {
 	return text.String()
 }
 
-// OneLine is like Printable, and replaces line ends. Otherwise a second line in the text
-// of a site or a file could look like a line of the command.
+// OneLine is like Printable, and also replaces line ends. If it did not, a second line in the
+// text of a site or a file could look like a line that the command has printed.
 func OneLine(s string) string {
 	return strings.ReplaceAll(Printable(s), "\n", " ")
 }
 
-// Indented is like Printable, and indents the lines after the first, so that they do not
-// look like lines of the command.
+// Indented is like Printable, and also indents the lines after the first, so that they do not
+// look like lines that the command has printed.
 func Indented(s string) string {
 	return strings.ReplaceAll(Printable(s), "\n", "\n"+strings.Repeat(" ", len("crawl: ")))
 }

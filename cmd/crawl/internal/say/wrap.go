@@ -80,7 +80,7 @@ func Blocks(text string) (all []Block) {
 	return all
 }
 
-// Wrapped returns a block for a terminal.
+// Wrapped returns the text of a block, broken into lines of at most width columns.
 func (b Block) Wrapped(width int) string {
 	if b.AsIs {
 		return strings.Join(b.Lines, "\n") + "\n"

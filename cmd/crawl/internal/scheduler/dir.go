@@ -13,20 +13,20 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Dir is the series in a directory.
+// A Dir is a series of crawls in a directory. It implements Series.
 type Dir struct {
 	series.Series
 	Job func() (*schedule.Schedule, error) // reads the job file
 
-	over  series.Snapshot // the last snapshot that was found to be over; such a snapshot does not change
+	over  series.Snapshot // the last snapshot that was found to be over; no run changes it any more
 	ended time.Time
-	dead  error // why the newest snapshot cannot be continued
+	dead  error // why the newest snapshot (crawl) of the series cannot be continued
 
 	missed missed
 }
 
-// missed summarises a file of missed runs. The file may be long, so it is read again only
-// if it has changed.
+// missed is a summary of the file that records the missed runs of a series. The file may be
+// long, so it is read again only if it has changed.
 type missed struct {
 	of          fs.FileInfo
 	last, since time.Time
@@ -50,7 +50,7 @@ func (d *Dir) Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err 
 	return ran, busy, err
 }
 
-// Known is like Ran but changes nothing.
+// Known is like Ran but changes no file.
 func (d *Dir) Known(child bool) (ran schedule.Ran, busy error, err error) {
 	if _, err := os.Stat(d.Dir); err != nil {
 		return ran, nil, fmt.Errorf("the directory of the series cannot be read: %w", err)

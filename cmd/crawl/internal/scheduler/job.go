@@ -12,15 +12,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// A run that fails is started again up to mostTries times. The pauses before these tries
-// begin with firstPause and double each time, which is half an hour in all.
+// A run that fails is started again up to mostTries times. The first pause before such a try is
+// firstPause, and each further pause is twice as long. All pauses together are half an hour.
 const (
 	mostTries  = 5
 	firstPause = time.Minute
 )
 
-// A job is a series that the scheduler looks after. A loss of its fields does no harm,
-// because they only say how patient the scheduler is.
+// A job is a series that the scheduler looks after. Losing its fields does no harm, because
+// they only say how long the scheduler waits and how often it tries.
 type job struct {
 	dir         string
 	series      Series
@@ -30,11 +30,11 @@ type job struct {
 	child Child // nil if none runs
 	run   Run   // of the child
 
-	task  time.Time // nominal time of the run that the following fields are about
+	task  time.Time // the time in the schedule (nominal time) of the run that the following fields are about
 	tries int       // how many tries have failed
 	again time.Time // the next try is not before this
 	rests bool      // no more tries until the next nominal time
-	dead  time.Time // nominal time of a snapshot that its run found damaged; zero if none
+	dead  time.Time // nominal time of the snapshot whose run has found it damaged; zero if there is none
 	held  time.Time // since when a run waits because AtOnce children already run
 	waits time.Time // when a run was last seen to wait for the end of the run before it
 
@@ -54,8 +54,8 @@ type idle struct {
 // found it damaged.
 var errDead = errors.New("its run found it damaged")
 
-// lookAt finds out what to do for a series, and does it. It returns the time when something
-// falls due, or the zero time if that is not known.
+// lookAt finds out what to do for a series, and does it. It returns the time when something is
+// due for the series, or the zero time if that is not known.
 func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake time.Time) {
 	if j.schedule == nil {
 		if s.read(j); j.schedule == nil {
@@ -124,9 +124,10 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 	return wake
 }
 
-// plan returns the plan of the schedule, and records the runs that were missed. last is the
-// newest nominal time that has run or is recorded after that. A run is not late if it only
-// waits because AtOnce children already run.
+// plan returns what the schedule of j says to do now, and records the runs that were missed.
+// last is the nominal time of the last run that was started or, if that is later, of the last
+// run recorded as missed. A run is not late if it only waits because AtOnce children already
+// run.
 func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Plan, last time.Time, err error) {
 	if i := j.idle; i.of == j.schedule && i.ran == ran && !now.Before(i.from) && now.Before(i.to) {
 		return i.plan, ran.Last, nil
@@ -201,8 +202,8 @@ func (s *Scheduler) start(ctx context.Context, j *job, run Run) {
 	}()
 }
 
-// over records that a child has ended. It reads from the series what the child has
-// achieved.
+// over records that the child process of a series has ended. It reads the files of the series
+// to find out what the child has done.
 func (s *Scheduler) over(e ending) {
 	j, run := e.of, e.of.run
 	j.child, j.run = nil, Run{}
@@ -245,8 +246,8 @@ func (s *Scheduler) failed(j *job, run Run) {
 	s.o.Say(j.dir, "the run has failed: it is started again in %v", pause)
 }
 
-// rest leaves a series alone until its next time. If the run has made no snapshot, rest
-// records it as missed.
+// rest leaves a series alone until its next nominal time. If the run has made no snapshot, rest
+// records the run as missed.
 func (s *Scheduler) rest(j *job, made bool, run Run) {
 	j.rests = true
 	if made {

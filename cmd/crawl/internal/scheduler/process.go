@@ -8,7 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 )
 
-// A Process is a Child: a process of this program that makes a snapshot.
+// A Process is a Child: an operating system process of this program that makes a snapshot of a
+// series.
 type Process struct{ cmd *exec.Cmd }
 
 // StartProcess starts cmd in a process group of its own, so that an interrupt of the terminal

@@ -25,15 +25,16 @@ const (
 	forced  = 130
 )
 
-// A Run is the task of a child. If Due is zero, the child continues the newest snapshot;
-// otherwise it makes the snapshot of the nominal time Due.
+// A Run is the task of a child process. If Due is zero, the child continues the newest snapshot
+// (crawl) of the series. Otherwise it begins the snapshot for the time Due in the schedule,
+// which is called its nominal time.
 type Run struct {
 	Dir   string
 	Due   time.Time
 	Fresh bool // make the next snapshot although the last one is not over, because the last one cannot be continued
 }
 
-// A Child is a process that makes a snapshot.
+// A Child is a process that makes a snapshot of a series.
 type Child interface {
 	Wait() (code int) // waits for the end of the process and returns its exit code; called once
 	Stop()            // asks the process to end; the second call ends it at once
@@ -87,7 +88,7 @@ type ending struct {
 	code int
 }
 
-// New returns a scheduler of the series in dirs.
+// New returns a scheduler of the series in the directories dirs.
 func New(dirs []string, o Options) *Scheduler {
 	s := &Scheduler{o: o, ended: make(chan ending)}
 	for _, dir := range dirs {
@@ -118,14 +119,14 @@ func (s *Scheduler) Run(ctx context.Context, commands <-chan Command) {
 	}
 }
 
-// look starts what is due, and returns how long to sleep.
+// look starts the runs that are due, and returns how long the scheduler may sleep.
 func (s *Scheduler) look(ctx context.Context) time.Duration {
 	wait := lookAgain
 	if s.stopping {
 		return wait
 	}
 	now := s.o.Now()
-	// The series that has waited for a free place the longest comes first.
+	// The series that has waited longest because AtOnce children run comes first.
 	slices.SortStableFunc(s.jobs, func(a, b *job) int {
 		if a.held.IsZero() != b.held.IsZero() {
 			return cmp.Compare(b.held.Unix(), a.held.Unix())

@@ -17,10 +17,10 @@ func Files() []string {
 	return append([]string{provenance.File, provenance.SignatureFile}, writtenTogether...)
 }
 
-// Mend makes r repair the files of a sound crawl that differ from what provenance.json says.
-// moved is true if missing WARC files were moved away on purpose. If some files cannot be
-// restored, they are put aside together with provenance.json. No new provenance.json is
-// written in this case, because it would vouch for damaged files.
+// Mend adds to the repair r the files of a sound crawl that differ from what provenance.json
+// says. moved is true if missing WARC files were moved away on purpose. If some files cannot be
+// restored, they are put aside together with provenance.json. No new provenance.json is written
+// in this case, because it would vouch for damaged files.
 func Mend(dir string, moved bool, r *storage.Repair) error {
 	s := Check{Dir: dir, Moved: moved, Problem: func(error) { r.Problems++ }}
 	if _, err := s.Run(); err != nil {
@@ -65,9 +65,9 @@ func Mend(dir string, moved bool, r *storage.Repair) error {
 	return r.PutAside(why+": put aside with all that was written with it", names...)
 }
 
-// strange returns a difference that shows that provenance.json is damaged or belongs to
-// another crawl. This is a difference of provenance.json itself, or of a file that agrees
-// with the sound state.
+// strange returns a difference which shows that provenance.json itself is damaged or belongs to
+// another crawl. Such a difference is one of provenance.json itself, or one of a file that
+// agrees with the sound state file.
 func strange(differs []provenance.Difference) *provenance.Difference {
 	for i, d := range differs {
 		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {

@@ -26,8 +26,8 @@ var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, p
 // A Check compares a crawl that storage.Check has read with its provenance.json.
 type Check struct {
 	Dir     string
-	Moved   bool            // missing WARC files were moved away on purpose
-	Purged  bool            // records were taken out of WARC files
+	Moved   bool            // whether missing WARC files were moved away on purpose
+	Purged  bool            // whether records were taken out of WARC files by a purge
 	Named   map[string]bool // files that storage.Check has found damaged
 	Problem func(error)
 
@@ -149,10 +149,11 @@ func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool
 	return !killed && !s.Purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
 }
 
-// frozenFiles are written when a snapshot of a series begins, and never again.
+// frozenFiles are the files that are written when a snapshot (crawl) of a series begins, and
+// are never changed.
 var frozenFiles = []string{series.JobFile, series.SeedsFile, series.FactsFile}
 
-// indexPart is the index of a crawl that has not ended.
+// indexPart is the name of the index file of a crawl that has not ended.
 const indexPart = "index.part"
 
 // An Error is a problem that only provenance.json shows.

@@ -11,9 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// excludeFrom reads a file of places that the crawl must not request, and adds them to
-// the URLs that are already excluded. Each line is a URL, which excludes all URLs that
-// begin with it, or a regular expression. A # begins a comment.
+// excludeFrom reads a file that names URLs which the crawl must not request, and adds them to
+// the URLs that are already excluded. Each line is a URL, which excludes all URLs that begin
+// with it, or a regular expression. A # begins a comment.
 func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -50,7 +50,7 @@ func excludeFrom(name string, already *regexp.Regexp) (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// place returns the regular expression for a line.
+// place returns the regular expression for a line of the file.
 func place(line string) (string, error) {
 	for _, scheme := range []string{"http://", "https://", "ftp://"} {
 		if len(line) < len(scheme) || !strings.EqualFold(line[:len(scheme)], scheme) {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Choose adds a flag whose value is one of a few texts. Shells complete it, and errors
-// suggest the nearest value.
+// Choose adds a flag whose value must be one of the texts in known. Shells complete it, and an
+// error about another value suggests the nearest text.
 func Choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...string) {
 	fs.VarP(Value{setting.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }

@@ -95,7 +95,8 @@ func resultLine(l *say.Lines, violated int64) {
 	l.Told("result", "%s", say.Plural(int(violated), "violation"))
 }
 
-// Together prints what was found between crawls of one machine.
+// Together prints what an audit of several crawls of one machine has found about their requests
+// taken together.
 func Together(w *say.Lines, joint *audit.Joint) error {
 	w.Told("together", "%s", strings.Join(joint.Crawls, ", "))
 	checkLines(w, joint.Checks)

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// Visited prints what a log shows about a crawler.
+// Visited prints what the access log of a server shows about a crawler.
 func Visited(w *say.Lines, r *audit.Visited) error {
 	if r.Requests == 0 {
 		w.Told("audited", "%s: none of %s is of %s", r.Log, say.Plural(int(r.Lines), "line"), cmp.Or(r.Agent, "a request"))

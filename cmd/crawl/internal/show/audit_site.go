@@ -82,7 +82,7 @@ func (s *Site) Request(r audit.Request) error {
 	return s.W.Err
 }
 
-// Copy prints that a robots.txt was fetched.
+// Copy prints that a robots.txt was fetched at this point.
 func (s *Site) Copy(c audit.Copy) error {
 	if s.json {
 		return say.Object(s.W.W, struct {

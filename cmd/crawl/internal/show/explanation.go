@@ -170,7 +170,8 @@ var hopWords = map[frontier.Hop]string{
 	frontier.HopPrerequisite: "robots.txt of",
 }
 
-// foundLines prints the chain of pages back to a seed.
+// foundLines prints how the URL was found: the page or sitemap that names it, what names that
+// page, and so on back to a seed.
 func foundLines(l *say.Lines, x *account.Explanation) {
 	label := "found"
 	for i, s := range x.Found {
@@ -267,7 +268,7 @@ func verdictInWords(r *account.Rules) string {
 	return text
 }
 
-// tryLines prints the last lines of the log about a URL.
+// tryLines prints the last requests for a URL, from crawl.log.
 func tryLines(l *say.Lines, all []account.Try) {
 	label := "tries"
 	if more := len(all) - shownTries; more > 0 {

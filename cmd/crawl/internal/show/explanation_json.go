@@ -13,7 +13,7 @@ type (
 	explainedLine struct {
 		Asked     string          `json:"asked"`
 		URL       string          `json:"url,omitempty"`  // as it is queued
-		Known     bool            `json:"known"`          // it has entered the crawl
+		Known     bool            `json:"known"`          // the URL has entered the crawl
 		Near      string          `json:"near,omitempty"` // a URL that has entered the crawl and is nearly the same
 		Fate      frontier.Code   `json:"fate"`
 		Reason    string          `json:"reason,omitempty"`
@@ -34,7 +34,7 @@ type (
 		SameAs    string          `json:"same_as,omitempty"` // the URL whose answer has the archived body
 		SameAt    time.Time       `json:"same_at,omitzero"`
 		Gone      time.Time       `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
-		Purged    time.Time       `json:"purged,omitzero"`      // when its captures were purged
+		Purged    time.Time       `json:"purged,omitzero"`      // when the archived answers of the URL were removed from the crawl
 		WARC      string          `json:"warc,omitempty"`
 		Offset    int64           `json:"offset,omitempty"`
 		Digest    string          `json:"digest,omitempty"`
@@ -43,7 +43,7 @@ type (
 	}
 	explainedStep struct {
 		URL string `json:"url"`
-		Hop string `json:"hop,omitempty"` // left out: a seed
+		Hop string `json:"hop,omitempty"` // left out if the URL is a seed
 	}
 	explainedLink struct {
 		From   string        `json:"from"`
@@ -66,8 +66,8 @@ type (
 		Access   string         `json:"access"`
 		Why      string         `json:"reason"`
 		Rule     *explainedRule `json:"rule,omitempty"`
-		Against  *explainedRule `json:"against,omitempty"` // the longest rule that matches and lost
-		Neighbor *explainedRule `json:"nearest,omitempty"` // a rule that is near, and does not match
+		Against  *explainedRule `json:"against,omitempty"` // the longest of the rules that match but do not decide
+		Neighbor *explainedRule `json:"nearest,omitempty"` // a rule that almost matches
 	}
 	explainedRule struct {
 		Line int    `json:"line"`
@@ -75,7 +75,7 @@ type (
 	}
 	explainedTry struct {
 		Time   time.Time `json:"time"`
-		Status int       `json:"status"` // below 0: as in crawl.log
+		Status int       `json:"status"` // HTTP status; a number below 0 says why there is no answer, as in crawl.log
 		Start  time.Time `json:"start,omitzero"`
 		Took   float64   `json:"took_seconds,omitempty"`
 		Size   int64     `json:"size"` // of the body as received; -1: no body

@@ -17,7 +17,7 @@ type Robots struct {
 	Fetched    time.Time `json:"fetched"`
 	Status     int       `json:"status"`
 	Failure    string    `json:"failure,omitempty"`
-	Access     string    `json:"access"` // of "/"
+	Access     string    `json:"access"` // whether "/" may be fetched
 	Reason     string    `json:"reason"`
 	Agent      string    `json:"agent"`
 	Dialect    string    `json:"dialect"`
@@ -112,14 +112,15 @@ func fileLines(w *say.Lines, body string) {
 	}
 }
 
-// Kept is a copy of a robots.txt that a crawl has kept, as it is printed.
+// Kept is a robots.txt that a crawl has kept as it was fetched, in the form in which it is
+// printed.
 type Kept struct {
 	Robots
-	Digest  string    `json:"digest,omitempty"` // of body
-	Copy    time.Time `json:"copy,omitzero"`    // when the copy in use was fetched, if robots.txt is unreachable
+	Digest  string    `json:"digest,omitempty"` // digest of the body
+	Copy    time.Time `json:"copy,omitzero"`    // if robots.txt is unreachable: when the older robots.txt that is used instead was fetched
 	Number  int       `json:"number"`
 	Of      int       `json:"of"`
-	InForce time.Time `json:"in_force_until,omitzero"` // when the next copy was fetched
+	InForce time.Time `json:"in_force_until,omitzero"` // when the crawl fetched the site's robots.txt again
 }
 
 // WriteKept prints out for people. v is the verdict on "/", from s read by policy.
@@ -130,7 +131,7 @@ func WriteKept(w *say.Lines, out *Kept, v robots.Verdict, s *robots.Snapshot, po
 	return w.Err
 }
 
-// keptLines prints which of the copies this is.
+// keptLines prints which of the kept robots.txt of the site this is.
 func keptLines(w *say.Lines, out *Kept) {
 	until := "the last one"
 	if !out.InForce.IsZero() {

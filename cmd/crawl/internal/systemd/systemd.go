@@ -26,7 +26,7 @@ const Name = "crawl-schedule.service"
 // A Unit is a service that runs the scheduler of some series.
 type Unit struct {
 	System bool // a unit of the machine, not of the user
-	AtOnce int  // runs at a time
+	AtOnce int  // maximum number of runs at a time
 }
 
 // Text returns the text of the unit. self is the path of the program, dirs are the series,
@@ -112,7 +112,8 @@ func (u Unit) confined(service string, dirs []string) (string, error) {
 	for _, path := range slices.Compact(paths) {
 		words = append(words, pathWord("", path))
 	}
-	// The clocks that all crawls of the user share.
+	// The directory in which all crawls of the user record their last requests, to keep pauses
+	// together.
 	words = append(words, pathWord("-", filepath.Join(home, ".local", "state")))
 	return service + "ReadWritePaths=" + strings.Join(words, " ") + `
 ProtectSystem=strict
@@ -130,8 +131,8 @@ LockPersonality=yes
 // unitText escapes each % in the text of a unit, because % begins a specifier of systemd.
 func unitText(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
-// execWord returns a word of a command line as systemd.service(5) reads it. variables is
-// false for the first word, in which variables are not expanded.
+// execWord returns a word of a command line as systemd.service(5) reads it. variables says
+// whether systemd expands variables such as $HOME in the word; it is false for the first word.
 func execWord(word string, variables bool) string {
 	word = unitText(word)
 	if variables {
@@ -164,8 +165,8 @@ func owner() (name, home string, err error) {
 	return caller.Username, caller.HomeDir, nil
 }
 
-// writes returns the directories outside of the series that a job writes to, and whether it
-// runs a command of the user.
+// writes returns the directories outside of the series in dir to which its job writes, and
+// whether the job runs a command of the user.
 func writes(dir string) (more []string, command bool) {
 	f := settings.Usual()
 	f.Job = filepath.Join(dir, series.JobFile)

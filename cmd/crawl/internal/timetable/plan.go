@@ -1,6 +1,6 @@
-// Package timetable says when the runs of jobs come, what has become of earlier runs, and
-// which commands start the runs. It says so in text for people, and in JSON, whose names
-// are never changed. It changes nothing.
+// Package timetable says when the runs of jobs are due, what has become of earlier runs, and
+// which commands start the runs. It does this in text for people, and in JSON, whose names are
+// never changed. It changes no file.
 package timetable
 
 import (
@@ -68,7 +68,7 @@ func StartedBy(job, dir string) []string {
 	return append(lines, "  one of them now, by hand: crawl run --job "+job+" --series "+dir)
 }
 
-// Words returns a schedule on one line.
+// Words returns the schedule in words, on one line.
 func (s *Plan) Words() string {
 	text := s.Every + " (" + s.Zone
 	if s.Jitter > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// ScheduleOf reads the schedule of the job of a series.
+// ScheduleOf reads the schedule in the job file of the series in dir.
 func ScheduleOf(dir string) (*schedule.Schedule, error) {
 	f := settings.Usual()
 	f.Job = filepath.Join(dir, series.JobFile)
@@ -72,7 +72,7 @@ type Series struct {
 	known    *scheduler.Dir
 }
 
-// Plan returns what has run of a series and what comes next, as of the time now.
+// Plan returns which runs of a series have happened, and which run is next, at the time now.
 func (s *Series) Plan(now time.Time) (schedule.Ran, schedule.Plan, error) {
 	ran, _, err := s.known.Known(false)
 	return ran, s.schedule.Plan(scheduler.Name(s.Dir), ran, now), err
@@ -82,7 +82,7 @@ func (s *Series) Plan(now time.Time) (schedule.Ran, schedule.Plan, error) {
 type Coming struct {
 	Series string `json:"series"`
 	Plan
-	Starts []time.Time `json:"starts"` // Next, each with its jitter added
+	Starts []time.Time `json:"starts"` // the times of Next, each with its random delay (jitter) added
 }
 
 // Next returns the next runs of a series: what is due now, what waits, and what comes.
@@ -104,7 +104,7 @@ type Listing struct {
 	Snapshots int      `json:"snapshots"`
 	Last      *Last    `json:"last,omitempty"`
 	Missed    []Miss   `json:"missed,omitempty"`
-	Older     []string `json:"older_than_keep,omitempty"` // snapshots that still exist beyond the number of keep
+	Older     []string `json:"older_than_keep,omitempty"` // snapshots older than those that keep, a field of the schedule, says to keep
 	Needed    []Needs  `json:"needed,omitempty"`
 }
 
@@ -114,7 +114,7 @@ type Last struct {
 	State string    `json:"state"` // over, going on, not over, made
 	End   string    `json:"end,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // when it ended
-	Pages int       `json:"budget_pages"`  // as limits count them: each page once
+	Pages int       `json:"budget_pages"`  // number of pages as the limits count it: a page that was fetched again counts once
 	Error string    `json:"error,omitempty"`
 }
 
@@ -124,7 +124,8 @@ type Miss struct {
 	Why string    `json:"why"`
 }
 
-// A Needs is a snapshot that keep keeps, and that refers to bodies in older snapshots.
+// A Needs is a snapshot that is to be kept, and that refers to bodies in snapshots older than
+// those to be kept.
 type Needs struct {
 	Dir   string `json:"dir"`
 	Error string `json:"error,omitempty"` // why this could not be found out
@@ -189,8 +190,8 @@ func lastOf(n series.Snapshot, busy error) *Last {
 	return last
 }
 
-// older adds the snapshots that exist beyond the number of keep, and which of the kept
-// snapshots need them.
+// older adds to l the snapshots in old, which are older than those to be kept, and which of the
+// snapshots in kept need them.
 func (l *Listing) older(old, kept []series.Snapshot) {
 	for _, n := range old {
 		l.Older = append(l.Older, n.Dir)
@@ -210,7 +211,7 @@ func (l *Listing) older(old, kept []series.Snapshot) {
 	}
 }
 
-// Lines returns what is printed about a series for people.
+// Lines returns what crawl schedule list prints about a series for people.
 func (l *Listing) Lines() []string {
 	lines := []string{l.Series}
 	add := func(name, format string, args ...any) {

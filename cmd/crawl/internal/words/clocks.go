@@ -6,7 +6,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// clockWords describes the clocks that make a site wait.
+// clockWords describes the clocks. A clock is a reason why the next request to a site has to
+// wait.
 var clockWords = map[frontier.Clock]string{
 	frontier.OwnClock:        "the pause of the crawl (--delay)",
 	frontier.CrawlDelayClock: "Crawl-delay in robots.txt",
@@ -27,7 +28,7 @@ var clockWords = map[frontier.Clock]string{
 	frontier.AgainClock:      "the time to be fetched again (--revisit)",
 }
 
-// Clock returns what a site waits for, as a phrase.
+// Clock returns what a site waits for, by the clock c, as a phrase.
 func Clock(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }
 
 // ShortClock returns a short name of a clock, for a line with little room.

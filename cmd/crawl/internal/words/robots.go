@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Asks returns the words for what requires a pause.
+// Asks returns, in words, what demands the pause of the clock by.
 func Asks(by frontier.Clock) string {
 	if by == frontier.OwnClock {
 		return "--delay"

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Permits returns the flag that permits a site without a public address, or "" if detail
-// does not say that this is the problem.
+// Permits returns a phrase with the flag that permits requests to a site without a public
+// address, or "" if detail, the text of an error, does not say that this is the problem.
 func Permits(detail string) string {
 	if strings.Contains(detail, "no public address") || strings.Contains(detail, "not a public address") {
 		return "; --allow-private permits it"
@@ -18,12 +18,13 @@ func Permits(detail string) string {
 	return ""
 }
 
-// Changes are the classes of changed pages, as they follow a number of pages.
+// Changes are the words for the classes of changed pages. The words follow a number of pages.
 var Changes = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// linkWords replace the words of some codes of links, to name the flag of crawl run.
+// linkWords replace the usual words for some reasons why a link was refused, to name the flag
+// of crawl run.
 var linkWords = map[frontier.Code]string{
 	frontier.TooDeep:  "beyond --depth",
 	frontier.Filtered: "excluded by --include, --exclude or --exclude-from",
