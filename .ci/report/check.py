@@ -129,10 +129,10 @@ def check_polite(check, report, requests, begins):
     polite = report["politeness"]
     margins = {line.number: kept - float(line.notes.get("asked", 0)) for line, kept in judged}
     early = {number for number, margin in margins.items() if margin < -TICK}
-    check.same("judged", polite["judged"], len(judged))
-    check.same("early", polite["early"], len(early))
+    check.same("paced_requests", polite["paced_requests"], len(judged))
+    check.same("early_requests", polite["early_requests"], len(early))
     check.same("unknown", polite["unknown"], unknown)
-    check.same("retry_after", polite["retry_after"], sum(l.notes["clock"] == "retry-after" and l.number not in early for l, _ in judged))
+    check.same("retry_after_obeyed", polite["retry_after_obeyed"], sum(l.notes["clock"] == "retry-after" and l.number not in early for l, _ in judged))
     if judged:
         check.same("least_margin", polite["least_margin"], min(margins.values()), 1.5e-6)
         check.same("the margin of least_line", polite["least_margin"], margins[polite["least_line"]], 1.5e-6)
@@ -142,7 +142,7 @@ def check_polite(check, report, requests, begins):
     for dot in report["delays"]:
         line, was = kept[dot["line"]]
         told[dot["clock"]] += dot["requests"]
-        late += dot["early"]
+        late += dot["early_requests"]
         check.same("a dot's clock", dot["clock"], line.notes["clock"])
         check.same("a dot's asked", dot["asked"], float(line.notes["asked"]), 1e-9)
         check.same("a dot's kept", dot["kept"], was, 1.5e-6)
@@ -163,7 +163,7 @@ def check_counts(check, report, lines, requests, others):
     answers = [l for l in requests if l.status > 0]
     about = [l for l in lines if l.url != "permesso:run"]
     for name, found in {
-        "lines": len(lines), "other_lines": others, "requests": len(requests), "robots_requests": sum(l.robots and "for" not in l.notes for l in requests),
+        "log_lines": len(lines), "other_lines": others, "requests": len(requests), "robots_requests": sum(l.robots and "for" not in l.notes for l in requests),
         "answers": len(answers), "pages": len(pages), "pages_304": sum("kept" in l.notes for l in pages), "bytes": sum(l.size for l in requests),
     }.items():
         check.same(name, report[name], found)
@@ -227,15 +227,15 @@ def check_urls(check, report, lines, begins, running):
             robots.setdefault(l.url, l.time)
         else:
             by_url[l.url].append(l)
-    outcomes = {o["fate"]: o["urls"] for o in report["outcomes"]}
-    queued = sum(outcomes.get(name, 0) for name in LEFT)
-    check.same("urls", report["urls"], sum(outcomes.values()))
+    fates = {o["fate"]: o["urls"] for o in report["fates"]}
+    queued = sum(fates.get(name, 0) for name in LEFT)
+    check.same("urls", report["urls"], sum(fates.values()))
     found = collections.Counter(of[-1].standing() for of in by_url.values())
     for name in ("fetched", "refused", "use", "optout", "scope"):
         if name in ("fetched", "refused") or not queued:
-            check.same("outcome " + name, outcomes.get(name, 0), found[name])
+            check.same("fate " + name, fates.get(name, 0), found[name])
     if not queued:
-        check.same("outcome failed", outcomes.get("failed", 0), found["failed"])
+        check.same("fate failed", fates.get("failed", 0), found["failed"])
     points, step = report["series"]["points"], report["series"]["step"]
     begin = datetime.datetime.fromisoformat(report["series"]["begin"].replace("Z", "+00:00"))
     place = lambda at: max(0, int((at - begin).total_seconds() // step))
@@ -307,7 +307,7 @@ def check_links(check, report, path):
                 followed[link["to"].split("#")[0]].add(link["from"])
     check.same("most_linked", report["most_linked"]["all"], len(followed))
     for row in report["most_linked"]["rows"]:
-        check.same("links to " + row["url"], row["pages"], len(followed[row["url"]]))
+        check.same("links to " + row["url"], row["linked"], len(followed[row["url"]]))
     most = sorted(((-len(pages), url) for url, pages in followed.items()), key=lambda one: (one[0], one[1].encode()))
     check.same("the most linked", [row["url"] for row in report["most_linked"]["rows"]], [url for _, url in most[:len(report["most_linked"]["rows"])]])
     for row in report["broken"]["rows"]:

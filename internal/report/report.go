@@ -25,7 +25,7 @@ type Report struct {
 	First   time.Time `json:"first,omitzero"`
 	Last    time.Time `json:"last,omitzero"` // of the first and last line
 
-	Lines  int64   `json:"lines"`       // of the log
+	Lines  int64   `json:"log_lines"`   // of the log
 	Others int64   `json:"other_lines"` // lines that are not of a crawl
 	Other  []Other `json:"others"`      // the first of those lines
 
@@ -44,7 +44,7 @@ type Report struct {
 
 	Polite Polite `json:"politeness"`
 
-	Outcomes []Outcome        `json:"outcomes"`
+	Outcomes []Outcome        `json:"fates"`
 	Status   []Count          `json:"status"` // answers by HTTP status
 	Failures []Count          `json:"errors"` // failed requests by stage
 	Types    []Type           `json:"types"`
@@ -92,13 +92,13 @@ type Other struct {
 
 // Polite is how a crawl has kept the pauses that its log says were required.
 type Polite struct {
-	Judged     int64          `json:"judged"`       // requests that had to keep a pause
-	Early      int64          `json:"early"`        // requests of Judged that began too early
-	Unknown    int64          `json:"unknown"`      // requests whose pause began in lines that a kill has taken
-	Least      float64        `json:"least_margin"` // seconds that the closest request waited beyond its pause
-	LeastLine  int64          `json:"least_line"`   // line of the closest request; 0 if Judged is 0
+	Judged     int64          `json:"paced_requests"` // requests that had to keep a pause
+	Early      int64          `json:"early_requests"` // requests of Judged that began too early
+	Unknown    int64          `json:"unknown"`        // requests whose pause began in lines that a kill has taken
+	Least      float64        `json:"least_margin"`   // seconds that the closest request waited beyond its pause
+	LeastLine  int64          `json:"least_line"`     // line of the closest request; 0 if Judged is 0
 	LeastClock frontier.Clock `json:"least_clock,omitempty"`
-	RetryAfter int64          `json:"retry_after"` // requests that waited for a Retry-After as long as it required
+	RetryAfter int64          `json:"retry_after_obeyed"` // requests that waited for a Retry-After as long as it required
 }
 
 // Margin returns Least. It returns 0 if Least is negative although no request is early, because
@@ -156,7 +156,7 @@ type Delay struct {
 	Kept     float64        `json:"kept"`
 	Line     int64          `json:"line"` // of the closest request
 	Requests int64          `json:"requests"`
-	Early    int64          `json:"early"`
+	Early    int64          `json:"early_requests"`
 }
 
 // A Rate is how long sites took to answer at a rate of requests. It counts the requests that
@@ -229,7 +229,7 @@ type Redirect struct {
 // A Linked is a URL, and how many pages have a link to it that readers follow.
 type Linked struct {
 	URL   string        `json:"url"`
-	Pages int64         `json:"pages"`
+	Pages int64         `json:"linked"`
 	Fate  frontier.Code `json:"fate,omitempty"` // empty if it never entered the crawl
 	Title string        `json:"title,omitempty"`
 }
