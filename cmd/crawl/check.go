@@ -89,11 +89,11 @@ type plan struct {
 	Seeds   int          `json:"seeds"`
 	Sites   []planSite   `json:"sites"`
 
-	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
+	LeastForSeeds float64 `json:"seeds_least_seconds"`
 
 	// For the number of pages of a site that the settings allow.
 	HostPages     int           `json:"host_pages,omitempty"`
-	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
+	LeastForPages float64       `json:"host_pages_least_seconds,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
 
 	Revisit string `json:"revisit,omitempty"` // the policy by which pages are fetched again

@@ -168,7 +168,7 @@ func one(words string) string {
 
 // measures are fields whose number is not a count, or is about another crawl.
 var measures = []string{
-	"version", "seconds", "rate", "limits", "memory", "least_margin_seconds", "least_margin", "least_line", "step", "pages_per_second", "log_bytes", "log_lost", "since",
+	"version", "seconds", "rate", "limits", "memory", "least_margin_seconds", "least_line", "step_seconds", "pages_per_second", "log_bytes", "log_lost", "since",
 	"permesso_least_margin_seconds", "permesso_heap_bytes", "permesso_memory_bytes", "permesso_run_seconds", "permesso_state", "rows", "list",
 }
 

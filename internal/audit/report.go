@@ -50,9 +50,9 @@ type Report struct {
 // A Margin says how close requests came to being too early for a clock.
 type Margin struct {
 	Clock    frontier.Clock `json:"clock"`
-	Requests int64          `json:"requests"` // requests that had to wait for the clock
-	Least    float64        `json:"least"`    // seconds that the closest request waited beyond its pause
-	Line     int64          `json:"line"`     // line of the closest request
+	Requests int64          `json:"requests"`             // requests that had to wait for the clock
+	Least    float64        `json:"least_margin_seconds"` // seconds that the closest request waited beyond its pause
+	Line     int64          `json:"line"`                 // line of the closest request
 
 	counted int64 // the last line that was counted
 }
