@@ -167,19 +167,19 @@ def check_counts(check, report, lines, requests, others):
         "answers": len(answers), "pages": len(pages), "pages_304": sum("kept" in l.notes for l in pages), "bytes": sum(l.size for l in requests),
     }.items():
         check.same(name, report[name], found)
-    left = {row["site"] for row in report["left"]["rows"]}
+    left = {row["site"] for row in report["left"]["list"]}
     sites = {l.site for l in about}
     if left <= sites and report["left"]["all"] == len(left):
         check.same("sites", report["sites"], len(sites))
         check.same("hosts", report["hosts"], len({l.host for l in about}))
-    check.same("status", {c["name"]: c["n"] for c in report["status"]}, collections.Counter(str(l.status) for l in answers))
-    check.same("errors", {c["name"]: c["n"] for c in report["errors"]}, collections.Counter(l.notes["error"] for l in requests if "error" in l.notes))
+    check.same("status", {c["name"]: c["count"] for c in report["status"]}, collections.Counter(str(l.status) for l in answers))
+    check.same("errors", {c["name"]: c["count"] for c in report["errors"]}, collections.Counter(l.notes["error"] for l in requests if "error" in l.notes))
     types = collections.defaultdict(lambda: [0, 0])
     for l in answers:
         types[l.kind()][0] += 1
         types[l.kind()][1] += l.size
     check.same("types", {t["type"]: [t["requests"], t["bytes"]] for t in report["types"]}, types)
-    for row in report["site_rows"]["rows"]:
+    for row in report["site_rows"]["list"]:
         of = [l for l in requests if l.site == row["site"]]
         check.same(row["site"] + " requests", row["requests"], len(of))
         check.same(row["site"] + " bytes", row["bytes"], sum(l.size for l in of))
@@ -189,23 +189,23 @@ def check_counts(check, report, lines, requests, others):
         check.same(row["site"] + " median_seconds", row["median_seconds"], median, median / 12)
         asked = [float(l.notes["asked"]) for l in of if l.notes.get("clock") in ("own", "crawl-delay", "request-rate")]
         check.same(row["site"] + " asked_seconds", row["asked_seconds"], max(asked, default=0), 1e-9)
-    for row in report["rules"]["rows"]:
+    for row in report["rules"]["list"]:
         of = [l for l in about if l.site == row["site"] and "queued" not in l.notes]
         check.same(row["site"] + " asked", row["asked"], sum(l.request and not l.robots for l in of))
         check.same(row["site"] + " refused", row["refused"], sum(not l.request and l.status == -9998 for l in of))
         check.same(row["site"] + " use", row["use"], sum(not l.request and l.status == -5002 or l.request and "refused" in l.notes for l in of))
         check.same(row["site"] + " optout", row["optout"], sum(not l.request and l.status == -5001 for l in of))
-    for row in report["troubles"]["rows"]:
+    for row in report["troubles"]["list"]:
         found = collections.Counter(l.trouble() for l in requests if l.site == row["site"] and not (l.robots and l.trouble() == "4xx"))
         del found[None]
-        check.same(row["site"] + " troubles", {c["name"]: c["n"] for c in row["classes"]}, found)
+        check.same(row["site"] + " troubles", {c["name"]: c["count"] for c in row["classes"]}, found)
         check.same(row["site"] + " all troubles", row["all"], sum(found.values()))
     took = sorted((round(-(l.end - l.start).total_seconds(), 6), l.number) for l in answers)
-    check.same("slowest", [r["line"] for r in report["slowest"]["rows"]], [number for _, number in took[:len(report["slowest"]["rows"])]])
+    check.same("slowest", [r["line"] for r in report["slowest"]["list"]], [number for _, number in took[:len(report["slowest"]["list"])]])
     large = sorted((-l.size, l.number) for l in answers)
-    check.same("largest", [r["line"] for r in report["largest"]["rows"]], [number for _, number in large[:len(report["largest"]["rows"])]])
+    check.same("largest", [r["line"] for r in report["largest"]["list"]], [number for _, number in large[:len(report["largest"]["list"])]])
     numbered = {l.number: l for l in answers}
-    for row in report["slowest"]["rows"] + report["largest"]["rows"]:
+    for row in report["slowest"]["list"] + report["largest"]["list"]:
         l = numbered[row["line"]]
         check.same("line %d" % l.number, (row["url"], row["status"], row["bytes"]), (l.url, l.status, l.size))
         check.same("took_seconds of line %d" % l.number, row["took_seconds"], l.took, 1e-9)
@@ -268,12 +268,12 @@ def check_urls(check, report, lines, begins, running):
     check.same("all found but what is left has ended", sum(p["found"] for p in points) - (0 if running else queued), sum(p["ended"] for p in points))
     broken = {url: l for url, l in ended.items() if l.trouble() and l.status not in REFUSED}
     check.same("broken", report["broken"]["all"], len(broken))
-    for row in report["broken"]["rows"]:
+    for row in report["broken"]["list"]:
         check.same(row["url"], (row["status"], row.get("error", ""), row["tries"], row.get("via", "-")), (
             broken[row["url"]].status, broken[row["url"]].notes.get("error", ""), sum(l.request for l in by_url[row["url"]]), broken[row["url"]].via))
     redirects = {url: l.status for url, l in ended.items() if l.status // 100 == 3 and l.status != 304}
     check.same("redirects", report["redirects"]["all"], len(redirects))
-    for row in report["redirects"]["rows"]:
+    for row in report["redirects"]["list"]:
         check.same(row["url"], row["status"], redirects[row["url"]])
     check_bodies(check, report, ended, queued)
 
@@ -288,7 +288,7 @@ def check_bodies(check, report, ended, queued):
     if not queued:
         check.same("repeated", report["repeated"], sum(len(of) - 1 for of in bodies.values()))
         check.same("duplicates", report["duplicates"]["all"], sum(len(of) > 1 for of in bodies.values()))
-    for row in report["duplicates"]["rows"]:
+    for row in report["duplicates"]["list"]:
         check.same(row["digest"], row["pages"], len(bodies[row["digest"]]))
 
 
@@ -306,11 +306,11 @@ def check_links(check, report, path):
             if link["hop"] == "L":
                 followed[link["to"].split("#")[0]].add(link["from"])
     check.same("most_linked", report["most_linked"]["all"], len(followed))
-    for row in report["most_linked"]["rows"]:
+    for row in report["most_linked"]["list"]:
         check.same("links to " + row["url"], row["linked"], len(followed[row["url"]]))
     most = sorted(((-len(pages), url) for url, pages in followed.items()), key=lambda one: (one[0], one[1].encode()))
-    check.same("the most linked", [row["url"] for row in report["most_linked"]["rows"]], [url for _, url in most[:len(report["most_linked"]["rows"])]])
-    for row in report["broken"]["rows"]:
+    check.same("the most linked", [row["url"] for row in report["most_linked"]["list"]], [url for _, url in most[:len(report["most_linked"]["list"])]])
+    for row in report["broken"]["list"]:
         check.same("links to " + row["url"], row["linked"], len(linked[row["url"]]))
         check.same("what links to " + row["url"], True, set(row.get("from", [])) <= linked[row["url"]])
 

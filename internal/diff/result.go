@@ -215,7 +215,7 @@ type Copy struct {
 	Status  int       `json:"status,omitempty"`
 	Failure string    `json:"failure,omitempty"`
 	Digest  string    `json:"digest,omitempty"`        // of the file that applies
-	Copied  time.Time `json:"copied,omitzero"`         // when that file was fetched, if it is an earlier one
+	Copied  time.Time `json:"copy,omitzero"`           // when that file was fetched, if it is an earlier one
 	Delay   float64   `json:"delay_seconds,omitempty"` // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
 	Signals []string  `json:"signals,omitempty"`       // statements about the use of the whole site
 }

@@ -74,20 +74,20 @@ type Report struct {
 // A NotCompared says why a report does not compare a crawl.
 type NotCompared struct {
 	Dir  string `json:"dir"` // of the crawl that was not compared
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 	Mend string `json:"mend"` // what to do about it
 }
 
 // A Table is the first rows of a list, and the number of all rows.
 type Table[T any] struct {
 	All  int64 `json:"all"`
-	Rows []T   `json:"rows"`
+	Rows []T   `json:"list"`
 }
 
 // An Other is a line of the log that cannot be read.
 type Other struct {
 	Line int64  `json:"line"`
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 }
 
 // Polite is how a crawl has kept the pauses that its log says were required.
@@ -120,7 +120,7 @@ type Outcome struct {
 // A Count is a name and how often it occurred.
 type Count struct {
 	Name string `json:"name"`
-	N    int64  `json:"n"`
+	N    int64  `json:"count"`
 }
 
 // A Type is the answers of one media type. A 304 has the type of the archived page.
