@@ -38,7 +38,7 @@ type Status struct {
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // of StateEnded, and of StateStopping
 	Dir     string    `json:"dir,omitempty"`
-	Name    string    `json:"name"`           // product token
+	Name    string    `json:"token"`          // product token
 	Began   time.Time `json:"began,omitzero"` // of the run
 	Seconds float64   `json:"seconds"`        // since then
 
@@ -92,7 +92,7 @@ type StatusCrawl struct {
 	Done   int   `json:"done"`  // URLs that have ended
 	Queued int   `json:"queued"`
 	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"known"`           // the sum of these; it grows as links are found
+	Known  int   `json:"entered"`         // the sum of these; it grows as links are found
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first of Again is due; zero if none is known
 }

@@ -42,8 +42,8 @@ type StatusSite struct {
 	Queued  int            `json:"queued,omitempty"`
 	Again   int            `json:"again,omitempty"` // to be fetched again
 	Due     time.Time      `json:"due,omitzero"`
-	By      frontier.Clock `json:"by,omitempty"`    // the clock that it waits for
-	Pause   float64        `json:"pause,omitempty"` // between two requests, in seconds
+	By      frontier.Clock `json:"clock,omitempty"`         // the clock that it waits for
+	Pause   float64        `json:"delay_seconds,omitempty"` // between two requests, in seconds
 	Seconds float64        `json:"seconds,omitempty"`
 }
 

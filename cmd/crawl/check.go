@@ -83,7 +83,7 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.F
 type plan struct {
 	Version int          `json:"version"` // version of these fields: 2
 	OK      bool         `json:"ok"`      // whether each seed is allowed
-	Name    string       `json:"name"`
+	Name    string       `json:"token"`
 	Dir     string       `json:"dir"`
 	Resumes *planResumed `json:"resumes,omitempty"`
 	Seeds   int          `json:"seeds"`
