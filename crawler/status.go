@@ -38,9 +38,9 @@ type Status struct {
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // with StateEnded and StateStopping: why the run ended or ends
 	Dir     string    `json:"dir,omitempty"`
-	Name    string    `json:"name"`           // product token of the crawler (Identity.Token)
-	Began   time.Time `json:"began,omitzero"` // start of the run
-	Seconds float64   `json:"seconds"`        // seconds from Began to Time
+	Name    string    `json:"token"`          // product token
+	Began   time.Time `json:"began,omitzero"` // of the run
+	Seconds float64   `json:"seconds"`        // since then
 
 	Run    StatusRun             `json:"run"`
 	Rate   StatusRate            `json:"rate"`
@@ -91,8 +91,8 @@ type StatusCrawl struct {
 	Bytes  int64 `json:"bytes"` // bytes of bodies, as they came over the wire
 	Done   int   `json:"done"`  // URLs that were fetched, or will not be
 	Queued int   `json:"queued"`
-	Again  int   `json:"again,omitempty"` // URLs that were fetched, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"known"`           // all URLs of the crawl: queued, done and again; it grows as links are found
+	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
+	Known  int   `json:"entered"`         // the sum of these; it grows as links are found
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again may be fetched; zero if no time is known
 }

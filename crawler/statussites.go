@@ -43,8 +43,8 @@ type StatusSite struct {
 	Queued  int            `json:"queued,omitempty"`
 	Again   int            `json:"again,omitempty"` // number of URLs to fetch again
 	Due     time.Time      `json:"due,omitzero"`
-	By      frontier.Clock `json:"by,omitempty"`    // what the site waits for
-	Pause   float64        `json:"pause,omitempty"` // pause between two requests to the site, in seconds
+	By      frontier.Clock `json:"clock,omitempty"`         // the clock that it waits for
+	Pause   float64        `json:"delay_seconds,omitempty"` // between two requests, in seconds
 	Seconds float64        `json:"seconds,omitempty"`
 }
 

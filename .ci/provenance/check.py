@@ -88,9 +88,9 @@ def figures(check, dir, p, lines, others):
     check.same("bytes", f["bytes"], sum(l.size for l in asked))
     check.same("sites", (f["sites"], f["hosts"]), (len({l.site for l in asked}), len({l.host for l in asked})))
     hosts = collections.Counter(l.host for l in asked)
-    check.same("top_hosts", [c["n"] for c in f["top_hosts"]], sorted(hosts.values(), reverse=True)[:20])
-    check.same("top_hosts, each", {c["name"]: c["n"] for c in f["top_hosts"]}, {c["name"]: hosts[c["name"]] for c in f["top_hosts"]})
-    check.same("statuses", f["statuses"], dict(collections.Counter(str(l.status) for l in asked if l.status > 0)))
+    check.same("top_hosts", [c["count"] for c in f["top_hosts"]], sorted(hosts.values(), reverse=True)[:20])
+    check.same("top_hosts, each", {c["name"]: c["count"] for c in f["top_hosts"]}, {c["name"]: hosts[c["name"]] for c in f["top_hosts"]})
+    check.same("status", f["status"], dict(collections.Counter(str(l.status) for l in asked if l.status > 0)))
     check.same("errors", f["errors"], dict(collections.Counter(l.notes["error"] for l in asked if "error" in l.notes)))
     good = [l for l in pages if (l.status // 100 == 2 or "kept" in l.notes) and "error" not in l.notes]
     check.same("types_of_2xx", f["types_of_2xx"], dict(collections.Counter(l.kind() for l in good)))
@@ -220,7 +220,7 @@ def datasheet(check, dir, p, files, entered, absent, fates):
     for name, n in {
         "URLs that entered the crawl": entered, "of them, without an answer": absent, "of them, answered": entered - absent, "requests": f["requests"],
         "of them, for robots.txt": f["robots_requests"], "seeds": p["seeds"]["count"], "hosts": f["hosts"], "lines of pages.jsonl": f["page_lines"],
-        "bytes of bodies over the wire": f["bytes"], "not to be indexed": f["noindex"], **f["statuses"], **f["types_of_2xx"], **p["absences"]["refused_urls"], **p["absences"]["skipped_links"],
+        "bytes of bodies over the wire": f["bytes"], "not to be indexed": f["noindex"], **f["status"], **f["types_of_2xx"], **p["absences"]["refused_urls"], **p["absences"]["skipped_links"],
     }.items():
         check.same("DATASHEET.md: " + name, two.get(name), str(n))
     three = {r[1]: r[2] for r in rows if len(r) == 3}

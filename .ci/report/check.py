@@ -129,33 +129,33 @@ def check_polite(check, report, requests, begins):
     polite = report["politeness"]
     margins = {line.number: kept - float(line.notes.get("asked", 0)) for line, kept in judged}
     early = {number for number, margin in margins.items() if margin < -TICK}
-    check.same("judged", polite["judged"], len(judged))
-    check.same("early", polite["early"], len(early))
+    check.same("paced_requests", polite["paced_requests"], len(judged))
+    check.same("early_requests", polite["early_requests"], len(early))
     check.same("unknown", polite["unknown"], unknown)
-    check.same("retry_after", polite["retry_after"], sum(l.notes["clock"] == "retry-after" and l.number not in early for l, _ in judged))
+    check.same("retry_after_obeyed", polite["retry_after_obeyed"], sum(l.notes["clock"] == "retry-after" and l.number not in early for l, _ in judged))
     if judged:
-        check.same("least_margin", polite["least_margin"], min(margins.values()), 1.5e-6)
-        check.same("the margin of least_line", polite["least_margin"], margins[polite["least_line"]], 1.5e-6)
+        check.same("least_margin_seconds", polite["least_margin_seconds"], min(margins.values()), 1.5e-6)
+        check.same("the margin of least_line", polite["least_margin_seconds"], margins[polite["least_line"]], 1.5e-6)
     clocks = collections.Counter(line.notes["clock"] for line, _ in judged)
     kept = {line.number: (line, kept) for line, kept in judged}
     told, late = collections.Counter(), 0
     for dot in report["delays"]:
         line, was = kept[dot["line"]]
         told[dot["clock"]] += dot["requests"]
-        late += dot["early"]
+        late += dot["early_requests"]
         check.same("a dot's clock", dot["clock"], line.notes["clock"])
-        check.same("a dot's asked", dot["asked"], float(line.notes["asked"]), 1e-9)
-        check.same("a dot's kept", dot["kept"], was, 1.5e-6)
+        check.same("a dot's asked_seconds", dot["asked_seconds"], float(line.notes["asked"]), 1e-9)
+        check.same("a dot's kept_seconds", dot["kept_seconds"], was, 1.5e-6)
     check.same("requests of dots", told, clocks)
     check.same("early ones of dots", late, len(early))
     check.same("requests of rates", sum(r["requests"] for r in report["rates"]), len(every))
     for at, rate in enumerate(report["rates"]):
-        slower = [t for e, t in every if e <= rate["every"] and e >= rate["every"] * 10 ** -0.25 * (1 - 1e-9)]
+        slower = [t for e, t in every if e <= rate["every_seconds"] and e >= rate["every_seconds"] * 10 ** -0.25 * (1 - 1e-9)]
         check.same("requests at one rate", rate["requests"], len(slower))
         median = sorted(slower)[(len(slower) + 1) // 2 - 1]
-        check.same("median at one rate", rate["median"], median, median / 12)
+        check.same("median at one rate", rate["median_seconds"], median, median / 12)
         ninety = sorted(slower)[-(-len(slower) * 9 // 10) - 1]
-        check.same("p90 at one rate", rate["p90"], ninety, ninety / 12)
+        check.same("p90 at one rate", rate["p90_seconds"], ninety, ninety / 12)
 
 
 def check_counts(check, report, lines, requests, others):
@@ -163,52 +163,52 @@ def check_counts(check, report, lines, requests, others):
     answers = [l for l in requests if l.status > 0]
     about = [l for l in lines if l.url != "permesso:run"]
     for name, found in {
-        "lines": len(lines), "other_lines": others, "requests": len(requests), "robots_requests": sum(l.robots and "for" not in l.notes for l in requests),
+        "log_lines": len(lines), "other_lines": others, "requests": len(requests), "robots_requests": sum(l.robots and "for" not in l.notes for l in requests),
         "answers": len(answers), "pages": len(pages), "pages_304": sum("kept" in l.notes for l in pages), "bytes": sum(l.size for l in requests),
     }.items():
         check.same(name, report[name], found)
-    left = {row["site"] for row in report["left"]["rows"]}
+    left = {row["site"] for row in report["left"]["list"]}
     sites = {l.site for l in about}
     if left <= sites and report["left"]["all"] == len(left):
         check.same("sites", report["sites"], len(sites))
         check.same("hosts", report["hosts"], len({l.host for l in about}))
-    check.same("status", {c["name"]: c["n"] for c in report["status"]}, collections.Counter(str(l.status) for l in answers))
-    check.same("errors", {c["name"]: c["n"] for c in report["errors"]}, collections.Counter(l.notes["error"] for l in requests if "error" in l.notes))
+    check.same("status", {c["name"]: c["count"] for c in report["status"]}, collections.Counter(str(l.status) for l in answers))
+    check.same("errors", {c["name"]: c["count"] for c in report["errors"]}, collections.Counter(l.notes["error"] for l in requests if "error" in l.notes))
     types = collections.defaultdict(lambda: [0, 0])
     for l in answers:
         types[l.kind()][0] += 1
         types[l.kind()][1] += l.size
     check.same("types", {t["type"]: [t["requests"], t["bytes"]] for t in report["types"]}, types)
-    for row in report["site_rows"]["rows"]:
+    for row in report["site_rows"]["list"]:
         of = [l for l in requests if l.site == row["site"]]
         check.same(row["site"] + " requests", row["requests"], len(of))
         check.same(row["site"] + " bytes", row["bytes"], sum(l.size for l in of))
         check.same(row["site"] + " pages", row["pages"], sum(l.site == row["site"] for l in pages))
         ttfb = sorted(float(l.notes["ttfb"]) for l in of if float(l.notes.get("ttfb", 0)) > 0)
         median = ttfb[(len(ttfb) + 1) // 2 - 1] if ttfb else 0
-        check.same(row["site"] + " median", row["median"], median, median / 12)
+        check.same(row["site"] + " median_seconds", row["median_seconds"], median, median / 12)
         asked = [float(l.notes["asked"]) for l in of if l.notes.get("clock") in ("own", "crawl-delay", "request-rate")]
-        check.same(row["site"] + " asked", row["asked"], max(asked, default=0), 1e-9)
-    for row in report["rules"]["rows"]:
+        check.same(row["site"] + " asked_seconds", row["asked_seconds"], max(asked, default=0), 1e-9)
+    for row in report["rules"]["list"]:
         of = [l for l in about if l.site == row["site"] and "queued" not in l.notes]
         check.same(row["site"] + " asked", row["asked"], sum(l.request and not l.robots for l in of))
         check.same(row["site"] + " refused", row["refused"], sum(not l.request and l.status == -9998 for l in of))
         check.same(row["site"] + " use", row["use"], sum(not l.request and l.status == -5002 or l.request and "refused" in l.notes for l in of))
         check.same(row["site"] + " optout", row["optout"], sum(not l.request and l.status == -5001 for l in of))
-    for row in report["troubles"]["rows"]:
+    for row in report["troubles"]["list"]:
         found = collections.Counter(l.trouble() for l in requests if l.site == row["site"] and not (l.robots and l.trouble() == "4xx"))
         del found[None]
-        check.same(row["site"] + " troubles", {c["name"]: c["n"] for c in row["classes"]}, found)
+        check.same(row["site"] + " troubles", {c["name"]: c["count"] for c in row["classes"]}, found)
         check.same(row["site"] + " all troubles", row["all"], sum(found.values()))
     took = sorted((round(-(l.end - l.start).total_seconds(), 6), l.number) for l in answers)
-    check.same("slowest", [r["line"] for r in report["slowest"]["rows"]], [number for _, number in took[:len(report["slowest"]["rows"])]])
+    check.same("slowest", [r["line"] for r in report["slowest"]["list"]], [number for _, number in took[:len(report["slowest"]["list"])]])
     large = sorted((-l.size, l.number) for l in answers)
-    check.same("largest", [r["line"] for r in report["largest"]["rows"]], [number for _, number in large[:len(report["largest"]["rows"])]])
+    check.same("largest", [r["line"] for r in report["largest"]["list"]], [number for _, number in large[:len(report["largest"]["list"])]])
     numbered = {l.number: l for l in answers}
-    for row in report["slowest"]["rows"] + report["largest"]["rows"]:
+    for row in report["slowest"]["list"] + report["largest"]["list"]:
         l = numbered[row["line"]]
         check.same("line %d" % l.number, (row["url"], row["status"], row["bytes"]), (l.url, l.status, l.size))
-        check.same("seconds of line %d" % l.number, row["seconds"], l.took, 1e-9)
+        check.same("took_seconds of line %d" % l.number, row["took_seconds"], l.took, 1e-9)
     for name in ("slowest", "largest"):
         check.same("all of " + name, report[name]["all"], len(answers))
     for name in ("site_rows", "rules"):
@@ -227,16 +227,16 @@ def check_urls(check, report, lines, begins, running):
             robots.setdefault(l.url, l.time)
         else:
             by_url[l.url].append(l)
-    outcomes = {o["fate"]: o["urls"] for o in report["outcomes"]}
-    queued = sum(outcomes.get(name, 0) for name in LEFT)
-    check.same("urls", report["urls"], sum(outcomes.values()))
+    fates = {o["fate"]: o["urls"] for o in report["fates"]}
+    queued = sum(fates.get(name, 0) for name in LEFT)
+    check.same("urls", report["urls"], sum(fates.values()))
     found = collections.Counter(of[-1].standing() for of in by_url.values())
     for name in ("fetched", "refused", "use", "optout", "scope"):
         if name in ("fetched", "refused") or not queued:
-            check.same("outcome " + name, outcomes.get(name, 0), found[name])
+            check.same("fate " + name, fates.get(name, 0), found[name])
     if not queued:
-        check.same("outcome failed", outcomes.get("failed", 0), found["failed"])
-    points, step = report["series"]["points"], report["series"]["step"]
+        check.same("fate failed", fates.get("failed", 0), found["failed"])
+    points, step = report["series"]["points"], report["series"]["step_seconds"]
     begin = datetime.datetime.fromisoformat(report["series"]["begin"].replace("Z", "+00:00"))
     place = lambda at: max(0, int((at - begin).total_seconds() // step))
     steps = [collections.Counter() for _ in points]
@@ -268,12 +268,12 @@ def check_urls(check, report, lines, begins, running):
     check.same("all found but what is left has ended", sum(p["found"] for p in points) - (0 if running else queued), sum(p["ended"] for p in points))
     broken = {url: l for url, l in ended.items() if l.trouble() and l.status not in REFUSED}
     check.same("broken", report["broken"]["all"], len(broken))
-    for row in report["broken"]["rows"]:
+    for row in report["broken"]["list"]:
         check.same(row["url"], (row["status"], row.get("error", ""), row["tries"], row.get("via", "-")), (
             broken[row["url"]].status, broken[row["url"]].notes.get("error", ""), sum(l.request for l in by_url[row["url"]]), broken[row["url"]].via))
     redirects = {url: l.status for url, l in ended.items() if l.status // 100 == 3 and l.status != 304}
     check.same("redirects", report["redirects"]["all"], len(redirects))
-    for row in report["redirects"]["rows"]:
+    for row in report["redirects"]["list"]:
         check.same(row["url"], row["status"], redirects[row["url"]])
     check_bodies(check, report, ended, queued)
 
@@ -288,7 +288,7 @@ def check_bodies(check, report, ended, queued):
     if not queued:
         check.same("repeated", report["repeated"], sum(len(of) - 1 for of in bodies.values()))
         check.same("duplicates", report["duplicates"]["all"], sum(len(of) > 1 for of in bodies.values()))
-    for row in report["duplicates"]["rows"]:
+    for row in report["duplicates"]["list"]:
         check.same(row["digest"], row["pages"], len(bodies[row["digest"]]))
 
 
@@ -306,11 +306,11 @@ def check_links(check, report, path):
             if link["hop"] == "L":
                 followed[link["to"].split("#")[0]].add(link["from"])
     check.same("most_linked", report["most_linked"]["all"], len(followed))
-    for row in report["most_linked"]["rows"]:
-        check.same("links to " + row["url"], row["pages"], len(followed[row["url"]]))
+    for row in report["most_linked"]["list"]:
+        check.same("links to " + row["url"], row["linked"], len(followed[row["url"]]))
     most = sorted(((-len(pages), url) for url, pages in followed.items()), key=lambda one: (one[0], one[1].encode()))
-    check.same("the most linked", [row["url"] for row in report["most_linked"]["rows"]], [url for _, url in most[:len(report["most_linked"]["rows"])]])
-    for row in report["broken"]["rows"]:
+    check.same("the most linked", [row["url"] for row in report["most_linked"]["list"]], [url for _, url in most[:len(report["most_linked"]["list"])]])
+    for row in report["broken"]["list"]:
         check.same("links to " + row["url"], row["linked"], len(linked[row["url"]]))
         check.same("what links to " + row["url"], True, set(row.get("from", [])) <= linked[row["url"]])
 

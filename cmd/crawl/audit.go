@@ -180,7 +180,7 @@ type certificate struct {
 }
 
 func certificateOf(r *audit.Report) certificate {
-	return certificate{"permesso-audit/1", "permesso/" + crawler.Version, r}
+	return certificate{"permesso-audit/2", "permesso/" + crawler.Version, r}
 }
 
 // certify writes the certificate, and returns the name of its file. If the directory of the

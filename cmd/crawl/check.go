@@ -83,17 +83,17 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.F
 type plan struct {
 	Version int          `json:"version"` // version of these fields: 2
 	OK      bool         `json:"ok"`      // whether each seed is allowed
-	Name    string       `json:"name"`
+	Name    string       `json:"token"`
 	Dir     string       `json:"dir"`
 	Resumes *planResumed `json:"resumes,omitempty"`
 	Seeds   int          `json:"seeds"`
 	Sites   []planSite   `json:"sites"`
 
-	LeastForSeeds float64 `json:"least_seconds_for_seeds"`
+	LeastForSeeds float64 `json:"seeds_least_seconds"`
 
 	// The following two are for a crawl that fetches HostPages pages, the limit for one site.
 	HostPages     int           `json:"host_pages,omitempty"`
-	LeastForPages float64       `json:"least_seconds_for_host_pages,omitempty"`
+	LeastForPages float64       `json:"host_pages_least_seconds,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
 
 	Revisit string `json:"revisit,omitempty"` // the policy by which pages are fetched again

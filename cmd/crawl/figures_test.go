@@ -168,8 +168,8 @@ func one(words string) string {
 
 // measures are fields whose number is not a count, or is about another crawl.
 var measures = []string{
-	"version", "seconds", "rate", "limits", "memory", "least_margin_seconds", "least_margin", "least_line", "step", "pages_per_second", "log_bytes", "log_lost", "since",
-	"permesso_least_margin_seconds", "permesso_heap_bytes", "permesso_memory_bytes", "permesso_run_seconds", "permesso_state", "rows", "list",
+	"version", "seconds", "rate", "limits", "memory", "least_margin_seconds", "least_line", "step_seconds", "pages_per_second", "log_bytes", "log_lost", "since",
+	"permesso_least_margin_seconds", "permesso_heap_bytes", "permesso_memory_bytes", "permesso_run_seconds", "permesso_state", "list",
 }
 
 // name notes the number of a field of JSON, or of a metric, for the longest name of the

@@ -270,8 +270,8 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time
 	return p.object(struct {
 		Dir       string     `json:"dir"`
 		Sites     int        `json:"sites"`
-		Entries   int        `json:"entries"`
-		Snapshots int        `json:"snapshots"`
+		Entries   int        `json:"entered"`
+		Snapshots int        `json:"robots_copies"`
 		Pages     int        `json:"page_lines"`
 		LogLines  int        `json:"log_lines"`
 		Records   int        `json:"warc_records"`

@@ -20,7 +20,7 @@ type Report struct {
 	Killed     int       `json:"killed"` // runs that did not end by themselves
 	Token      string    `json:"token"`
 	Contact    string    `json:"contact"`
-	UserAgents []string  `json:"user_agents,omitempty"` // in the WARC files
+	UserAgents []string  `json:"user_agents_archived,omitempty"` // in the WARC files
 
 	Requests       int64 `json:"requests"`
 	RobotsRequests int64 `json:"robots_requests"` // requests for robots.txt
@@ -50,9 +50,9 @@ type Report struct {
 // A Margin says how close requests came to being too early for a clock.
 type Margin struct {
 	Clock    frontier.Clock `json:"clock"`
-	Requests int64          `json:"requests"` // requests that had to wait for the clock
-	Least    float64        `json:"least"`    // seconds that the closest request waited beyond its pause
-	Line     int64          `json:"line"`     // line of the closest request
+	Requests int64          `json:"requests"`             // requests that had to wait for the clock
+	Least    float64        `json:"least_margin_seconds"` // seconds that the closest request waited beyond its pause
+	Line     int64          `json:"line"`                 // line of the closest request
 
 	counted int64 // the last line that was counted
 }
@@ -60,7 +60,7 @@ type Margin struct {
 // An Unproven is a line that proves nothing about its request.
 type Unproven struct {
 	Line int64  `json:"line"`
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 }
 
 // Clean reports whether nothing was violated.

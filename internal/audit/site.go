@@ -19,14 +19,14 @@ type Request struct {
 	Status int       `json:"status"`          // HTTP status, or the negative code of the log
 	Error  string    `json:"error,omitempty"` // from the log
 	Bytes  int64     `json:"bytes"`           // of the answer, as they came over the wire
-	Took   float64   `json:"took"`            // seconds from start to end
+	Took   float64   `json:"took_seconds"`    // seconds from start to end
 	For    string    `json:"for,omitempty"`   // "robots" for a robots.txt, "use" for a tdmrep.json or a license
 
 	// Kept is the time since the end of the last answer of the same scheme, host and port, in
 	// seconds. Asked is the required time. Kept is absent in the first request.
-	Kept  *float64       `json:"kept,omitempty"`
-	Asked float64        `json:"asked,omitempty"` // from the line
-	Clock frontier.Clock `json:"clock,omitempty"` // the clock that required the pause
+	Kept  *float64       `json:"kept_seconds,omitempty"`
+	Asked float64        `json:"asked_seconds,omitempty"` // from the line
+	Clock frontier.Clock `json:"clock,omitempty"`         // the clock that required the pause
 
 	Robots string `json:"robots,omitempty"` // fetch time of the robots.txt in force; absent if For is set
 	Rule   string `json:"rule,omitempty"`   // the rule that allows or forbids the URL

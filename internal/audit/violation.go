@@ -66,8 +66,8 @@ type Violation struct {
 // A Pause is the required and the actual pause, in seconds.
 type Pause struct {
 	Clock frontier.Clock `json:"clock"`
-	Asked float64        `json:"asked"`
-	Kept  float64        `json:"kept"`
+	Asked float64        `json:"asked_seconds"`
+	Kept  float64        `json:"kept_seconds"`
 }
 
 func (v *Violation) String() string {

@@ -65,10 +65,10 @@ type Host struct {
 	Unannounced int64     `json:"before_robots"` // requests before the first for robots.txt
 	Second      int64     `json:"busiest_second"`
 	Minute      int64     `json:"busiest_minute"`
-	PerSecond   float64   `json:"requests_per_second"`          // from the first to the last request
-	AtOnce      int       `json:"addresses_at_once"`            // the most addresses within one second
-	Rests       int64     `json:"rests"`                        // answers 429 and 503
-	Soonest     *float64  `json:"soonest_after_rest,omitempty"` // seconds from such an answer to the next request
+	PerSecond   float64   `json:"requests_per_second"`                  // from the first to the last request
+	AtOnce      int       `json:"addresses_at_once"`                    // the most addresses within one second
+	Rests       int64     `json:"rests"`                                // answers 429 and 503
+	Soonest     *float64  `json:"soonest_after_rest_seconds,omitempty"` // seconds from such an answer to the next request
 	Status      []Count   `json:"status"`
 }
 

@@ -214,10 +214,10 @@ type Copy struct {
 	Outcome Outcome   `json:"outcome"`
 	Status  int       `json:"status,omitempty"`
 	Failure string    `json:"failure,omitempty"`
-	Digest  string    `json:"digest,omitempty"`  // digest of the robots.txt that applies
-	Copied  time.Time `json:"copied,omitzero"`   // when that file was fetched, if it is an earlier one
-	Delay   float64   `json:"delay,omitempty"`   // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
-	Signals []string  `json:"signals,omitempty"` // statements about the use of the whole site
+	Digest  string    `json:"digest,omitempty"`        // of the file that applies
+	Copied  time.Time `json:"copy,omitzero"`           // when that file was fetched, if it is an earlier one
+	Delay   float64   `json:"delay_seconds,omitempty"` // Crawl-delay or Request-rate for this crawler, whichever is longer, in seconds
+	Signals []string  `json:"signals,omitempty"`       // statements about the use of the whole site
 }
 
 // An Outcome is the result of a request for robots.txt.

@@ -248,7 +248,7 @@ func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 			// Tests are built without these.
 			".writer.revision", ".writer.revision_time", ".writer.modified", ".writer.modules.path", ".writer.modules.version", ".writer.modules.sum",
 			// For more seeds than are listed, and for a crawl that is damaged, was killed or broke a rule.
-			".seeds.file", ".killed", ".log_lost", ".figures.other_lines", ".audit.why", ".audit.violations", ".audit.unproven_lines", ".audit.checks.violations",
+			".seeds.file", ".killed", ".log_lost", ".figures.other_lines", ".audit.reason", ".audit.violations", ".audit.unproven_lines", ".audit.checks.violations",
 			".absences.skipped_links", // of a crawl that keeps no links
 			".runs.list.utc_offset",   // differs between machines
 		}},

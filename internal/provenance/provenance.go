@@ -165,8 +165,8 @@ type Figures struct {
 	Bytes          int64            `json:"bytes"` // bytes of bodies, as they came over the wire
 	Sites          int64            `json:"sites"` // sites that received requests
 	Hosts          int64            `json:"hosts"`
-	TopHosts       []Count          `json:"top_hosts"`    // the sites with the most requests
-	Statuses       map[string]int64 `json:"statuses"`     // number of answers by HTTP status, including those for robots.txt
+	TopHosts       []Count          `json:"top_hosts"`    // by requests
+	Statuses       map[string]int64 `json:"status"`       // of all answers, including robots.txt
 	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
 	Types          map[string]int64 `json:"types_of_2xx"` // media types of answers with 2xx and of 304s whose page is archived, without robots.txt
 
@@ -192,7 +192,7 @@ type Figures struct {
 // A Count is a name and how often it occurred.
 type Count struct {
 	Name string `json:"name"`
-	N    int64  `json:"n"`
+	N    int64  `json:"count"`
 }
 
 // Robots counts the copies of robots.txt that the crawl used. robots.jsonl has a line for each
@@ -225,8 +225,8 @@ const (
 
 // An Audit is the result of package audit.
 type Audit struct {
-	Verdict       string        `json:"verdict"`       // one of the verdicts below
-	Why           string        `json:"why,omitempty"` // the reason if Verdict is NotAudited
+	Verdict       string        `json:"verdict"`          // one of the verdicts below
+	Why           string        `json:"reason,omitempty"` // the reason if Verdict is NotAudited
 	Violations    int64         `json:"violations"`
 	UnprovenLines int64         `json:"unproven_lines"`
 	Requests      int64         `json:"requests"`

@@ -26,7 +26,7 @@ type Check struct {
 // A Difference is a file that differs from provenance.json.
 type Difference struct {
 	File string `json:"file"`
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 }
 
 // A Verified is the result of Verify.

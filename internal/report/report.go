@@ -25,7 +25,7 @@ type Report struct {
 	First   time.Time `json:"first,omitzero"`
 	Last    time.Time `json:"last,omitzero"` // of the first and last line
 
-	Lines  int64   `json:"lines"`       // of the log
+	Lines  int64   `json:"log_lines"`   // of the log
 	Others int64   `json:"other_lines"` // lines that are not of a crawl
 	Other  []Other `json:"others"`      // the first of those lines
 
@@ -44,7 +44,7 @@ type Report struct {
 
 	Polite Polite `json:"politeness"`
 
-	Outcomes []Outcome        `json:"outcomes"`
+	Outcomes []Outcome        `json:"fates"`
 	Status   []Count          `json:"status"` // answers by HTTP status
 	Failures []Count          `json:"errors"` // failed requests by stage
 	Types    []Type           `json:"types"`
@@ -74,31 +74,31 @@ type Report struct {
 // A NotCompared says why a report does not compare a crawl.
 type NotCompared struct {
 	Dir  string `json:"dir"` // of the crawl that was not compared
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 	Mend string `json:"mend"` // what to do about it
 }
 
 // A Table is the first rows of a list, and the number of all rows.
 type Table[T any] struct {
 	All  int64 `json:"all"`
-	Rows []T   `json:"rows"`
+	Rows []T   `json:"list"`
 }
 
 // An Other is a line of the log that cannot be read.
 type Other struct {
 	Line int64  `json:"line"`
-	Why  string `json:"why"`
+	Why  string `json:"reason"`
 }
 
 // Polite is how a crawl has kept the pauses that its log says were required.
 type Polite struct {
-	Judged     int64          `json:"judged"`       // requests that had to keep a pause
-	Early      int64          `json:"early"`        // requests of Judged that began too early
-	Unknown    int64          `json:"unknown"`      // requests whose pause began in lines that a kill has taken
-	Least      float64        `json:"least_margin"` // seconds that the closest request waited beyond its pause
-	LeastLine  int64          `json:"least_line"`   // line of the closest request; 0 if Judged is 0
+	Judged     int64          `json:"paced_requests"`       // requests that had to keep a pause
+	Early      int64          `json:"early_requests"`       // requests of Judged that began too early
+	Unknown    int64          `json:"unknown"`              // requests whose pause began in lines that a kill has taken
+	Least      float64        `json:"least_margin_seconds"` // seconds that the closest request waited beyond its pause
+	LeastLine  int64          `json:"least_line"`           // line of the closest request; 0 if Judged is 0
 	LeastClock frontier.Clock `json:"least_clock,omitempty"`
-	RetryAfter int64          `json:"retry_after"` // requests that waited for a Retry-After as long as it required
+	RetryAfter int64          `json:"retry_after_obeyed"` // requests that waited for a Retry-After as long as it required
 }
 
 // Margin returns Least. It returns 0 if Least is negative although no request is early, because
@@ -120,7 +120,7 @@ type Outcome struct {
 // A Count is a name and how often it occurred.
 type Count struct {
 	Name string `json:"name"`
-	N    int64  `json:"n"`
+	N    int64  `json:"count"`
 }
 
 // A Type is the answers of one media type. A 304 has the type of the archived page.
@@ -133,7 +133,7 @@ type Type struct {
 // A Series counts what happened in steps of time. Point i begins at Begin + i*Step.
 type Series struct {
 	Begin  time.Time `json:"begin,omitzero"`
-	Step   float64   `json:"step"`
+	Step   float64   `json:"step_seconds"`
 	Points []Point   `json:"points"`
 }
 
@@ -152,21 +152,21 @@ type Point struct {
 // values are those of the request that was closest to being early.
 type Delay struct {
 	Clock    frontier.Clock `json:"clock"`
-	Asked    float64        `json:"asked"` // of the closest request, as Kept
-	Kept     float64        `json:"kept"`
+	Asked    float64        `json:"asked_seconds"` // of the closest request, as Kept
+	Kept     float64        `json:"kept_seconds"`
 	Line     int64          `json:"line"` // of the closest request
 	Requests int64          `json:"requests"`
-	Early    int64          `json:"early"`
+	Early    int64          `json:"early_requests"`
 }
 
 // A Rate is how long sites took to answer at a rate of requests. It counts the requests that
 // began between Every/1.78 and Every seconds after the request before to the same site: there
 // are four rates for each power of ten.
 type Rate struct {
-	Every    float64 `json:"every"`
+	Every    float64 `json:"every_seconds"`
 	Requests int64   `json:"requests"`
-	Median   float64 `json:"median"` // to the first byte, accurate to 1/12, like all of these
-	Ninety   float64 `json:"p90"`    // nine of ten answers were no slower
+	Median   float64 `json:"median_seconds"` // to the first byte, accurate to 1/12, like all of these
+	Ninety   float64 `json:"p90_seconds"`    // nine of ten answers were no slower
 }
 
 // A SiteRow is the requests to one site.
@@ -175,10 +175,10 @@ type SiteRow struct {
 	Requests int64          `json:"requests"`
 	Pages    int64          `json:"pages"`
 	Bytes    int64          `json:"bytes"`
-	Asked    float64        `json:"asked"` // the longest pause that was required between any two requests
+	Asked    float64        `json:"asked_seconds"` // the longest pause that was required between any two requests
 	Clock    frontier.Clock `json:"clock,omitempty"`
-	Median   float64        `json:"median"` // to the first byte; 0 if there was no answer
-	Robots   string         `json:"robots"` // result of the last request for robots.txt
+	Median   float64        `json:"median_seconds"` // to the first byte; 0 if there was no answer
+	Robots   string         `json:"robots"`         // result of the last request for robots.txt
 }
 
 // Rules are what robots.txt and owners decided at one site.
@@ -229,7 +229,7 @@ type Redirect struct {
 // A Linked is a URL, and how many pages have a link to it that readers follow.
 type Linked struct {
 	URL   string        `json:"url"`
-	Pages int64         `json:"pages"`
+	Pages int64         `json:"linked"`
 	Fate  frontier.Code `json:"fate,omitempty"` // empty if it never entered the crawl
 	Title string        `json:"title,omitempty"`
 }
@@ -239,7 +239,7 @@ type Request struct {
 	URL     string  `json:"url"`
 	Line    int64   `json:"line"`
 	Status  int     `json:"status"`
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"took_seconds"`
 	Bytes   int64   `json:"bytes"`
 	Type    string  `json:"type,omitempty"`
 	Title   string  `json:"title,omitempty"`

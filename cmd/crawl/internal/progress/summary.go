@@ -306,7 +306,7 @@ func SummaryJSON(s crawler.Summary, dir string) any {
 		Queued int        `json:"queued"`
 		Again  int        `json:"again,omitempty"`
 		Due    *time.Time `json:"due,omitempty"`
-		By     string     `json:"by,omitempty"`
+		By     string     `json:"clock,omitempty"`
 		Given  string     `json:"given_up,omitempty"`
 		Spent  bool       `json:"budget_spent,omitempty"`
 		Aside  string     `json:"excluded,omitempty"`

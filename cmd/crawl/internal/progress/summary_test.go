@@ -112,12 +112,12 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	for output, wants := range map[string][]string{
 		"summary":   {"left         2 URLs queued, can be requested now\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
-		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"by":"again"`},
+		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"clock":"again"`},
 		"board":     {"1m0s  5 pages, 2 left, 3 to be fetched again\n", "a.test: next visit 168h0m0s"},
 		"line":      {"2 left, 3 to be fetched again; a.test: next visit 168h0m0s"},
 		"logfmt":    {"queued=2 busy=0 again=3 waiting=168h0m0s for=http://a.test asked-by=again"},
 		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
-		"of status": {`"done":1,"queued":2,"again":3,"known":6,"next_again":"2030-01-09T`},
+		"of status": {`"done":1,"queued":2,"again":3,"entered":6,"next_again":"2030-01-09T`},
 		"events":    {`"queued":2,"again":3,"busy":0`, `"clock":"again"`, `"queued":2,"again":3,"early_requests":0`},
 	} {
 		for _, want := range wants {
@@ -145,7 +145,7 @@ func TestTheObjectTellsWhyASiteIsNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `"waiting":[{"site":"http://a.test","queued":1,"due":"2030-01-02T02:04:05Z","by":"robots"},` +
+	const want = `"waiting":[{"site":"http://a.test","queued":1,"due":"2030-01-02T02:04:05Z","clock":"robots"},` +
 		`{"site":"http://b.test","queued":2,"given_up":"dead"},{"site":"http://c.test","queued":3,"budget_spent":true}]`
 	if !strings.Contains(string(raw), want) {
 		t.Errorf("%s\nwant %s", raw, want)

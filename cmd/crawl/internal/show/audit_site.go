@@ -23,9 +23,9 @@ type siteAnswer struct {
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
 	Pauses     int       `json:"pauses"` // between two requests to one scheme, host and port, in seconds:
-	Least      float64   `json:"least_pause"`
-	Median     float64   `json:"median_pause"`
-	Most       float64   `json:"most_pause"`
+	Least      float64   `json:"least_pause_seconds"`
+	Median     float64   `json:"median_pause_seconds"`
+	Most       float64   `json:"most_pause_seconds"`
 	Violations int64     `json:"violations"`
 }
 
