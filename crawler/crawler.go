@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/identity"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -101,13 +100,7 @@ func (o *Options) checkReach(seeds []frontier.Entry) error {
 
 // isPublic reports whether the host of a seed is a domain that is not reserved, or a public
 // address.
-func isPublic(e frontier.Entry) bool {
-	host := e.URL.Host()
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return !isReserved(host) && strings.Contains(host, ".")
-}
+func isPublic(e frontier.Entry) bool { return identity.IsPublic(e.URL.Host()) }
 
 // running reports whether Run has opened the storage, the fetcher and the frontier.
 func (c *Crawler) running() bool {
