@@ -114,7 +114,7 @@ func TestPreferencesOfOnePath(t *testing.T) {
 		"Content-Usage: /a\nContent-Signal: /a/b search=yes\nContent-Signal: /a ai-train=no\n": "ai-train=n",
 		"Content-Usage: /a; train-ai=n\n":                                                      "",
 	} {
-		if got := Parse([]byte("User-agent: *\n"+file), RFC9309).Group("wrenbot").Preferences("/a"); got.String() != want {
+		if got := Parse([]byte("User-agent: *\n"+file), RFC9309).Group("wrenbot").statements("/a"); got.String() != want {
 			t.Errorf("%q: %q, want %q", file, got, want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestPreferencesOfOtherSpellings(t *testing.T) {
 	for target, want := range map[string]string{
 		"/a/b": "train-ai=n", "a/b": "train-ai=n", "/a/./b": "train-ai=n", "/x/../a/b": "train-ai=n", "/%61/%2e/b": "train-ai=n", "/a": "", "": "", "/x/a/b": "",
 	} {
-		if got := g.Preferences(target).String(); got != want {
+		if got := g.statements(target).String(); got != want {
 			t.Errorf("%q: %q, want %q", target, got, want)
 		}
 	}

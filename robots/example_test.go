@@ -90,18 +90,6 @@ func ExampleGroup_NextVisit() {
 	// Output: 2026-03-02 02:00:00 +0000 UTC
 }
 
-func ExampleGroup_Preferences() {
-	g := robots.Parse([]byte("User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\n"), robots.RFC9309).Group("examplebot")
-	fmt.Println(g.Preferences("/page"))
-	fmt.Println(g.Preferences("/open/page"))
-	_, stated := g.Preferences("/page").Stated("ai-input")
-	fmt.Println(stated)
-	// Output:
-	// train-ai=n, search=y
-	// train-ai=y
-	// false
-}
-
 func ExampleSnapshot() {
 	policy := robots.Policy{Token: "examplebot"}
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

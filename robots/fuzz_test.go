@@ -58,7 +58,7 @@ func FuzzParse(f *testing.F) {
 			if (g.Line() == 0) != (len(g.Names()) == 0) {
 				t.Fatalf("line %d, names %q", g.Line(), g.Names())
 			}
-			g.Preferences("/a")
+			g.statements("/a")
 			g.noindex()
 			for i := range g.rules.literals {
 				l := &g.rules.literals[i]
@@ -182,6 +182,6 @@ func FuzzPreferences(f *testing.F) {
 				t.Fatalf("%q: %+v", value, s)
 			}
 		}
-		ParseFor("https://robots.test/", []byte("User-agent: *\nContent-Usage: "+value+"\nContent-Signal: "+value), RFC9309).Group("wren").Preferences("/p")
+		ParseFor("https://robots.test/", []byte("User-agent: *\nContent-Usage: "+value+"\nContent-Signal: "+value), RFC9309).Group("wren").statements("/p")
 	})
 }

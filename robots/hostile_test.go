@@ -109,7 +109,7 @@ func TestHostileFiles(t *testing.T) {
 				}
 				f.Sitemaps()
 				g.Names()
-				g.Preferences("/a")
+				g.statements("/a")
 				g.NextVisit(noon)
 			}
 		}

@@ -24,7 +24,7 @@ func TestStatementsOfLicensesNameTheirDocument(t *testing.T) {
 		t.Error(got)
 	}
 	unread := Licenses{open, {URL: "/3", Unread: "for a reason"}}.Signals("http://a.example/q")
-	for _, use := range Uses() {
+	for _, use := range uses {
 		if stance, by := unread.of(use); stance != Refused || by.String() != "RSL: was not read, for a reason (/3)" {
 			t.Errorf("%s: %v, %v", use, stance, by)
 		}

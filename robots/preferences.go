@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Preferences are the statements of a site about the use of its pages. They never
+// A preferenceList has the statements of a site about the use of its pages. They never
 // change whether a URL may be requested. The zero value states nothing.
-type Preferences []preference
+type preferenceList []preference
 
 // preference is one statement: it grants or refuses one use.
 type preference struct {
@@ -16,80 +16,22 @@ type preference struct {
 	Line    int    // number of the line in robots.txt; 0 for a header field
 }
 
-// Stated returns whether a use is granted, and whether any statement is about the use. If there
-// are several statements, the most restrictive counts. "ai-train" (Content-Signal) and
-// "train-ai" (Content-Usage) are the same use.
-func (p Preferences) Stated(use string) (granted, stated bool) {
-	granted = true
-	for _, s := range p {
-		if sameUse(s.Use, use) {
-			stated = true
-			granted = granted && s.Granted
-		}
-	}
-	return granted && stated, stated
-}
-
-// merge returns the statements of p and o.
-func (p Preferences) merge(o Preferences) Preferences {
-	return append(slices.Clip(p), o...)
-}
-
-// String returns the statements in the form of a Content-Usage field, for
-// example "train-ai=n, search=y", or "" if there are none.
-func (p Preferences) String() string {
-	var b strings.Builder
-	for i, s := range p {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(s.Use)
-		if s.Granted {
-			b.WriteString("=y")
-		} else {
-			b.WriteString("=n")
-		}
-	}
-	return b.String()
-}
-
-func sameUse(a, b string) bool {
-	canonical := func(use string) string {
-		if equalFold(use, "train-ai") {
-			return "ai-train"
-		}
-		return use
-	}
-	return equalFold(canonical(a), canonical(b))
-}
-
 // headerPreferences parses the Content-Usage fields of an answer. Each element of values is the
 // value of one field line. All fields together are one dictionary of RFC 9651
 // (draft-ietf-aipref-attach). If any part cannot be parsed, headerPreferences returns nil.
-func headerPreferences(values []string) Preferences {
+func headerPreferences(values []string) preferenceList {
 	p, _ := parseUsage(strings.Join(values, ","), 0)
 	return p
 }
 
-// Preferences returns the statements of the file about the use of target, a path and query.
-// They come from the Content-Usage lines (draft-ietf-aipref-attach) and the Content-Signal
-// lines of the group. A line may begin with a path pattern, which is matched as in Allow and
-// Disallow. A line without a pattern is about every target. Of the Content-Usage lines, the
-// line with the longest matching pattern decides, and lines with equally long patterns are
-// combined. The same is true of the Content-Signal lines. A line before the first group belongs
-// to each group.
-//
-// The statements do not say whether target may be requested: call Match first.
-func (g *Group) Preferences(target string) Preferences {
-	var all Preferences
-	for _, k := range [...]kind{usageLine, signalLine} {
-		all = append(all, g.preferences(k, target)...)
-	}
-	return all
-}
-
-func (g *Group) preferences(k kind, target string) Preferences {
-	var best Preferences
+// preferences returns the statements of the lines of kind k about the use of target, a path and
+// query. These are the Content-Usage lines (draft-ietf-aipref-attach) or the Content-Signal lines
+// of the group. A line may begin with a path pattern, which is matched as in Allow and Disallow.
+// A line without a pattern is about every target. The line with the longest matching pattern
+// decides, and lines with equally long patterns are combined. A line before the first group
+// belongs to each group.
+func (g *Group) preferences(k kind, target string) preferenceList {
+	var best preferenceList
 	longest := -1
 	for _, i := range g.others {
 		e := &g.file.entries[i]
@@ -104,7 +46,7 @@ func (g *Group) preferences(k kind, target string) Preferences {
 		if length > longest {
 			longest, best = length, nil
 		}
-		var p Preferences
+		var p preferenceList
 		if k == usageLine {
 			p, _ = parseUsage(list, int(e.line))
 		} else {
@@ -158,7 +100,7 @@ func normalTarget(target string) string {
 
 // parseUsage parses a dictionary of preferences, and reports whether it is valid. A label whose
 // value is neither the token y nor the token n states nothing.
-func parseUsage(list string, line int) (Preferences, bool) {
+func parseUsage(list string, line int) (preferenceList, bool) {
 	type stated struct {
 		preference
 		clear bool
@@ -171,7 +113,7 @@ func parseUsage(list string, line int) (Preferences, bool) {
 		return nil, false
 	}
 	// A repeated key replaces the earlier one (RFC 9651, 4.2.2).
-	var p Preferences
+	var p preferenceList
 	later := make(map[string]bool, len(all))
 	for i := len(all) - 1; i >= 0; i-- {
 		if s := &all[i]; !later[s.Use] {
@@ -187,15 +129,15 @@ func parseUsage(list string, line int) (Preferences, bool) {
 
 // headerSignals parses the Content-Signal fields of an answer. Each element of values is the
 // value of one field line. An item that cannot be parsed is ignored.
-func headerSignals(values []string) Preferences {
+func headerSignals(values []string) preferenceList {
 	return parseSignal(strings.Join(values, ","), 0)
 }
 
 // parseSignal parses "search=yes, ai-train=no" (contentsignals.org). Site owners also separate
 // statements by semicolons, put values in quotes, and write the "n" of Content-Usage. Quoted
 // values and "n" count only if they refuse. An item that cannot be parsed is ignored.
-func parseSignal(list string, line int) Preferences {
-	var p Preferences
+func parseSignal(list string, line int) preferenceList {
+	var p preferenceList
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
 		key, value, ok := strings.Cut(item, "=")
 		key, value = trim(key), trim(value)

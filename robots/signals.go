@@ -21,10 +21,8 @@ const (
 	UseArchive Use = "archive"  // noarchive, nocache
 )
 
+// uses are all uses, in the order in which reports list them.
 var uses = [...]Use{UseSearch, UseAITrain, UseAIInput, UseTDM, UseArchive}
-
-// Uses returns all uses, in the order in which reports list them.
-func Uses() []Use { return slices.Clone(uses[:]) }
 
 // useOf returns the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
 // Content-Signal means, or "" for an unknown label, which is ignored.
@@ -157,8 +155,8 @@ func (s Signals) Merge(o Signals) Signals {
 }
 
 // Signals returns the statements of the file about the use of target, a path and query. They
-// are the statements of Preferences whose labels are known, the first Noindex line whose
-// pattern matches, and the first 16 License lines that concern the crawler.
+// are the statements of Content-Usage and Content-Signal lines whose labels are known, the first
+// Noindex line whose pattern matches, and the first 16 License lines that concern the crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {
@@ -180,7 +178,7 @@ func (g *Group) Signals(target string) Signals {
 }
 
 // preferences adds the preferences whose labels are known.
-func (s *Signals) preferences(k kind, all Preferences) {
+func (s *Signals) preferences(k kind, all preferenceList) {
 	name, yes, no := "Content-Usage", "=y", "=n"
 	if k == signalLine {
 		name, yes, no = "Content-Signal", "=yes", "=no"

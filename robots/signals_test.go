@@ -85,7 +85,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 func TestUnknownStaysUnknown(t *testing.T) {
 	var none Signals
 	full := Parse([]byte("User-agent: *\nContent-Usage: search=y"), RFC9309).Group("wren").Signals("/")
-	for _, use := range Uses() {
+	for _, use := range uses {
 		stance, by := none.of(use)
 		if stance != unstated || by != (Statement{}) || by.String() != "" || stance.String() != "unknown" {
 			t.Errorf("%s: %v by %v", use, stance, by)

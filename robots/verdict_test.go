@@ -128,7 +128,7 @@ func TestZeroValuesDefer(t *testing.T) {
 		if _, ok := g.CrawlDelay(); ok || g.Line() != 0 || g.Names() != nil {
 			t.Errorf("%d: %d, %q", i, g.Line(), g.Names())
 		}
-		g.Preferences("/a")
+		g.statements("/a")
 		g.noindex()
 	}
 	// The File of an answer without a robots.txt defers, unless the site has no robots.txt.
