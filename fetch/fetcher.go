@@ -173,7 +173,7 @@ func New(opts Options) (*Fetcher, error) {
 		opts.Network = &direct{}
 	}
 	if opts.Snapshots == nil {
-		opts.Snapshots = newMemorySnapshots()
+		opts.Snapshots = newMemorySnapshots(math.MaxInt)
 	}
 	// The bounds are small enough that additions and multiplications do not overflow.
 	opts.Timeout = min(positive(opts.Timeout, 30*time.Second), math.MaxInt64/16)
@@ -217,9 +217,15 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 // the page has not changed, the Exchange has status 304 and no body. A server may send status
 // 304 even to a request without such a condition.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
+	return f.visit(ctx, turn, copy.condition)
+}
+
+// visit is Get with a header of the caller: fields returns the header of the request for the
+// page, given the usual one, which it must not change.
+func (f *Fetcher) visit(ctx context.Context, turn *frontier.Turn, fields func(http.Header) http.Header) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)
-	return h.get(ctx, turn, copy)
+	return h.get(ctx, turn, fields)
 }
 
 // Longest returns how long one request may take until it calls [frontier.Turn.Received], which

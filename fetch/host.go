@@ -68,6 +68,8 @@ type Result struct {
 	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
 	Licenses  robots.Licenses  // the terms of the license documents that robots.txt names, if they were fetched
 	Outcome   frontier.Outcome // to pass to Turn.Finish; it does not contain the links of a page
+
+	barred *Error // why the site cannot get a request: it has no public address
 }
 
 // Release releases all exchanges. If Options.BodyBudget is set, the caller must call Release
@@ -80,9 +82,8 @@ func (r *Result) Release() {
 }
 
 // get makes the one request of the turn: for robots.txt if the stored copy is stale, otherwise
-// for the queued URL (the entry of the turn) if the rules allow it. copy identifies an earlier
-// copy of the page.
-func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
+// for the entry if the rules allow it. fields is that of Fetcher.visit.
+func (h *host) get(ctx context.Context, turn *frontier.Turn, fields func(http.Header) http.Header) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
 		return Result{}, err
@@ -120,7 +121,7 @@ func (h *host) get(ctx context.Context, turn *frontier.Turn, copy Validators) (R
 	if done, err := h.consult(ctx, turn, &res); done || err != nil {
 		return res, err
 	}
-	header := copy.condition(h.settings.page)
+	header := fields(h.settings.page)
 	x, err := h.exchange(ctx, turn, requestSpec{url: entry.URL, head: asksHead(entry), limit: h.fetcher.opts.MaxSize, header: header})
 	if err != nil && !isSpool(err) {
 		return res, notYet(err, &res.Outcome)
@@ -191,6 +192,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	}
 	if x.Err != nil && x.Err.Stage == StageAddress {
 		o.Again, o.Gone, o.Fate.Detail = true, true, x.Err.Err.Error()
+		res.barred = x.Err
 		return
 	}
 	res.Exchanges = append(res.Exchanges, x)

@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func parsed(t *testing.T, raw string) frontier.URL {
 
 // The licenses in memory are limited in number and in bytes. Forgotten licenses are read again.
 func TestLicensesInMemoryHaveABound(t *testing.T) {
-	store := newMemorySnapshots()
+	store := newMemorySnapshots(math.MaxInt)
 	l := newLicenses(store, robots.Policy{})
 	for i := range maxLicenseCopies + 10 {
 		if _, err := l.at(parsed(t, fmt.Sprintf("http://a.example/%d", i))); err != nil {
@@ -91,7 +92,7 @@ func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	u := parsed(t, "http://a.example/l")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	store := &hooked{memorySnapshots: newMemorySnapshots()}
+	store := &hooked{memorySnapshots: newMemorySnapshots(math.MaxInt)}
 	l := newLicenses(store, robots.Policy{})
 	store.between = func() {
 		if err := l.put(u, &robots.Snapshot{URL: u.String(), Status: 404, Fetched: now}); err != nil {
@@ -111,7 +112,7 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	for _, license := range []string{"/l", "http://b.example/l"} {
 		for name, store := range map[string]*hooked{"read": {read: broken}, "write": {write: broken}} {
 			synctest.Test(t, func(t *testing.T) {
-				store := &hooked{memorySnapshots: newMemorySnapshots(), read: store.read, write: store.write}
+				store := &hooked{memorySnapshots: newMemorySnapshots(math.MaxInt), read: store.read, write: store.write}
 				w := &wire{serve: answers(func(r *request, n int) string {
 					switch {
 					case r.target == "/page":

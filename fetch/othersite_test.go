@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 				if tc.opts.IPDelay == 0 {
 					tc.opts.IPDelay = -1
 				}
-				snapshots := newMemorySnapshots()
+				snapshots := newMemorySnapshots(math.MaxInt)
 				if tc.before != "" {
 					snapshots.PutSnapshot("http://b.example", &robots.Snapshot{URL: b, Status: 200, Fetched: time.Now().Add(-time.Hour), Body: []byte(tc.before)})
 				}
@@ -212,7 +213,7 @@ func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store.memorySnapshots = newMemorySnapshots()
+				store.memorySnapshots = newMemorySnapshots(math.MaxInt)
 				w := &wire{serve: answers(func(r *request, n int) string {
 					if r.header.Get("Host") == "a.example" {
 						return redirectTo("http://b.example/rules")

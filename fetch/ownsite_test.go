@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 			t.Errorf("called %d times for three sites", asked)
 		}
 	})
-	store := newMemorySnapshots()
+	store := newMemorySnapshots(math.MaxInt)
 	for may, want := range map[bool]robots.Access{true: robots.Allow, false: robots.Disallow} {
 		synctest.Test(t, func(t *testing.T) {
 			v := newTour(t, Options{Network: forbidden(), Snapshots: store, Site: only("http://a.example", SiteOptions{AllowForbidden: may}, &asked)})

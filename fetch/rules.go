@@ -61,6 +61,7 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		if x.Err != nil && x.Err.Stage == StageAddress && own {
 			h.chain = nil
 			res.Outcome.Gone, res.Outcome.Fate.Detail = true, x.Err.Err.Error()
+			res.barred = x.Err
 			return res, nil
 		}
 		if x.Err != nil && (x.Err.Stage == StageStopped || x.Err.Stage == StageStale) {

@@ -1,50 +1,88 @@
 package fetch
 
 import (
+	"container/list"
 	"sync"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// memorySnapshots stores snapshots in memory.
+// memorySnapshots stores the snapshots that were used last, up to a number of bytes. If the
+// snapshot of a site is missing, its robots.txt is requested again.
 type memorySnapshots struct {
-	mu       sync.Mutex // guards the maps, which the visits of all sites share
-	last     map[frontier.Site]*robots.Snapshot
-	licenses map[string]*robots.Snapshot // by frontier.URL.Key
+	mu    sync.Mutex // guards the fields below, which the visits of all sites share
+	most  int
+	bytes int // of the bodies of all, and snapshotSize for each
+	order *list.List
+	all   map[string]*list.Element // of *memorySnapshot, by site or by key of a license
 }
 
-// newMemorySnapshots returns an empty store.
-func newMemorySnapshots() *memorySnapshots {
-	return &memorySnapshots{last: map[frontier.Site]*robots.Snapshot{}, licenses: map[string]*robots.Snapshot{}}
+type memorySnapshot struct {
+	key      string
+	size     int
+	snapshot *robots.Snapshot
+}
+
+const snapshotSize = 1 << 10 // bytes of a snapshot without its body, roughly
+
+// newMemorySnapshots returns an empty store of most bytes.
+func newMemorySnapshots(most int) *memorySnapshots {
+	return &memorySnapshots{most: most, order: list.New(), all: map[string]*list.Element{}}
+}
+
+func (r *memorySnapshots) get(key string) *robots.Snapshot {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.all[key]
+	if e == nil {
+		return nil
+	}
+	r.order.MoveToFront(e)
+	return e.Value.(*memorySnapshot).snapshot
+}
+
+func (r *memorySnapshots) put(key string, s *robots.Snapshot) {
+	size := snapshotSize + len(s.Body)
+	if s.Copy != nil {
+		size += len(s.Copy.Body)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.all[key]; e != nil {
+		r.remove(e)
+	}
+	r.all[key] = r.order.PushFront(&memorySnapshot{key, size, s})
+	for r.bytes += size; r.bytes > r.most && r.order.Len() > 1; {
+		r.remove(r.order.Back())
+	}
+}
+
+// remove removes a snapshot. The caller holds mu.
+func (r *memorySnapshots) remove(e *list.Element) {
+	old := r.order.Remove(e).(*memorySnapshot)
+	delete(r.all, old.key)
+	r.bytes -= old.size
 }
 
 // Snapshot implements Snapshots.
-func (m *memorySnapshots) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last[site], nil
+func (r *memorySnapshots) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
+	return r.get(string(site)), nil
 }
 
 // PutSnapshot implements Snapshots.
-func (m *memorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last[site] = s
+func (r *memorySnapshots) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	r.put(string(site), s)
 	return nil
 }
 
 // License implements Snapshots.
-func (m *memorySnapshots) License(u frontier.URL) (*robots.Snapshot, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.licenses[u.Key()], nil
+func (r *memorySnapshots) License(u frontier.URL) (*robots.Snapshot, error) {
+	return r.get(u.Key()), nil
 }
 
 // PutLicense implements Snapshots.
-func (m *memorySnapshots) PutLicense(u frontier.URL, s *robots.Snapshot) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.licenses[u.Key()] = s
+func (r *memorySnapshots) PutLicense(u frontier.URL, s *robots.Snapshot) error {
+	r.put(u.Key(), s)
 	return nil
 }

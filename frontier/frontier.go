@@ -34,11 +34,12 @@ type Options struct {
 	// RequisiteRank and no other limit is reached.
 	Requisites bool
 
-	// Revisits: entries may be fetched again, see Outcome.Revisit. Revisits must be set if the
-	// backlog has entries that wait to be fetched again. These entries are requested even after
-	// the limit of pages is reached. Revisits also sets Requisites. With Revisits a site that
-	// does not answer is not given up, but rests for a day.
+	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set if the
+	// backlog has entries that wait to be fetched again. These entries are requested even
+	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
+	// not answer is not given up, but rests for DeadRest.
 	Revisits bool
+	DeadRest time.Duration // 0: a day
 
 	// Site returns the limits of a site. Next and Hop call it before the first request to the
 	// site, with no lock held, so it must be safe for concurrent use. If Site is slow, only its
@@ -67,7 +68,7 @@ func (o *Options) check() error {
 		bad   bool
 	}{
 		{"Delay", belowNone(o.Delay)}, {"IPDelay", belowNone(o.IPDelay)}, {"Patience", belowNone(o.Patience)},
-		{"PerIP", o.PerIP < 0}, {"DomainDelay", o.DomainDelay < 0}, {"Lease", o.Lease < 0}, {"Rate", o.Rate < 0},
+		{"PerIP", o.PerIP < 0}, {"DomainDelay", o.DomainDelay < 0}, {"Lease", o.Lease < 0}, {"DeadRest", o.DeadRest < 0}, {"Rate", o.Rate < 0},
 		{"Limit", o.Limit < 0}, {"MaxBytes", o.MaxBytes < 0}, {"ReadAhead", o.ReadAhead < 0},
 		{"MaxSite", o.MaxSite.Pages < 0 || o.MaxSite.Bytes < 0 || o.MaxSite.Time < 0},
 	} {
@@ -81,6 +82,7 @@ func (o *Options) check() error {
 func (o Options) withDefaults() Options {
 	o.Delay = orDefault(o.Delay, DefaultDelay)
 	o.Lease = orDefault(o.Lease, defaultLease)
+	o.DeadRest = orDefault(o.DeadRest, deadRest)
 	if o.IPDelay == 0 {
 		o.IPDelay = 250 * time.Millisecond
 	}

@@ -72,7 +72,7 @@ func (in *force) set(l Limits) {
 
 // allow changes the limits. Pages are only ever added.
 func (r *referee) allow(f *Frontier, change func(*Limits)) {
-	l := f.Limits()
+	l := limitsOf(f)
 	change(&l)
 	r.mu.Lock()
 	if l.Rate == 0 || l.Pages != r.in.pages {
@@ -241,13 +241,13 @@ func TestForeverEnds(t *testing.T) {
 
 func TestNegativeLimitsChangeNothing(t *testing.T) {
 	f := opened(t, NewMemory(), Options{Limit: 7, Rate: 3}, "http://a.example/")
-	before := f.Limits()
+	before := limitsOf(f)
 	for _, change := range []func(*Limits){
 		func(l *Limits) { l.Pages = -1 }, func(l *Limits) { l.Bytes = -1 }, func(l *Limits) { l.Rate = -1 }, func(l *Limits) { l.Turns = -1 },
 	} {
 		err := f.Allow(func(l *Limits) { l.Patience = Forever; change(l) })
-		if err == nil || errors.Is(err, ErrEnd) || f.Limits() != before {
-			t.Errorf("%v; now %+v", err, f.Limits())
+		if err == nil || errors.Is(err, ErrEnd) || limitsOf(f) != before {
+			t.Errorf("%v; now %+v", err, limitsOf(f))
 		}
 	}
 }
@@ -275,4 +275,11 @@ func TestAnOpenFrontierIsClosed(t *testing.T) {
 			t.Errorf("%v", all)
 		}
 	})
+}
+
+// limitsOf returns the limits in force.
+func limitsOf(f *Frontier) Limits {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.limits
 }

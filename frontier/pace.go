@@ -80,13 +80,6 @@ func (f *Frontier) Allow(change func(*Limits)) error {
 	return nil
 }
 
-// Limits returns the limits in force.
-func (f *Frontier) Limits() Limits {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.limits
-}
-
 // set puts l in force. If the rate changes, the limiter keeps its tokens. If there was no limit
 // of the rate before, the turns that are out need no tokens.
 func (p *pace) set(l Limits, now time.Time) {

@@ -109,6 +109,18 @@ func (f *Frontier) Each(fn func(SiteStatus) bool) {
 	told()
 }
 
+// Status returns the status of a site. ok is false if the site is not in memory, because
+// nothing of it is queued: then only the backlog has its clocks.
+func (f *Frontier) Status(of Site) (st SiteStatus, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.sites[of]
+	if s == nil {
+		return st, false
+	}
+	return f.status(s), true
+}
+
 // status returns the status of s. It requires that mu is held.
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)

@@ -514,8 +514,8 @@ func retryDelay(tries int, rest time.Duration) time.Duration {
 // maxRetryDelay is the longest delay of a retry. The site itself may wait longer.
 const maxRetryDelay = 24 * time.Hour
 
-// giveUp returns the fate of the site if the site must be given up for this run, or else the
-// zero Fate. With Options.Revisits no site is given up; the site rests for deadRest instead.
+// giveUp returns the fate of the site if the site is given up for this run, or else the zero
+// Fate. With Options.Revisits no site is given up; the site rests for Options.DeadRest instead.
 func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	switch {
 	case o.Gone || o.Request != nil && c.Refusals >= maxRefusals:
@@ -525,7 +525,7 @@ func (f *Frontier) giveUp(c *Clocks, o Outcome, now time.Time) (given Fate) {
 	}
 	if given.Code != Undecided && f.opts.Revisits {
 		c.Refusals = 0
-		c.raise(now.Add(deadRest), FailuresClock)
+		c.raise(now.Add(f.opts.DeadRest), FailuresClock)
 		return Fate{}
 	}
 	return given

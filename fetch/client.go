@@ -1,0 +1,423 @@
+package fetch
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/shared"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// ClientOptions are the settings of a Client. Token and Contact are required. The zero value
+// of every other field is polite.
+type ClientOptions struct {
+	// Token is the product token of the program (RFC 9309, section 2.2.1): letters, "_" and
+	// "-". The groups of robots.txt for this token are obeyed, and it begins the User-Agent.
+	Token string
+
+	// Contact is an http(s) URL about the program, or an e-mail address, at which site owners
+	// reach its operator. It is part of the User-Agent; an e-mail address is the From field,
+	// too.
+	Contact string
+
+	Delay    time.Duration // least pause between two requests to a site, after the end of an answer; 0: 1 s, -1: none. Public sites have one of at least 200 ms
+	Patience time.Duration // how far the next request to a site may be away: requests that would wait longer fail with a *NotYetError; 0: 2 min, frontier.Forever: no bound
+
+	// Concurrency is the largest number of requests that are under way at once, all to
+	// different sites; 0: 64. Up to half of them are kept back for quick sites.
+	Concurrency int
+
+	// Dir keeps clocks and copies of robots.txt in Dir/client.db, which it makes if it is
+	// missing, so that the requests of the next process are as polite as those of one that was
+	// never ended. Empty: in memory. A directory has one Client at a time.
+	Dir string
+
+	// Shared has the clocks of sites that the Client shares with others; nil: those of all
+	// clients and crawlers of this process. Package storage/machine has those of all processes
+	// of the user on this machine.
+	Shared frontier.Shared
+
+	// The fields below are those of Options.
+
+	Purpose robots.Purpose                                      // the declared use of the answers
+	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested
+	Site    func(site frontier.Site) (s SiteOptions, err error) // settings of single sites
+	Header  http.Header                                         // further fields of every request
+
+	Network      Network
+	RootCAs      *x509.CertPool
+	ConnectTo    []ConnectTo
+	AllowPrivate bool
+	Proxy        ProxyFunc
+	Timeout      time.Duration
+	Bandwidth    int64
+	MaxSize      int64 // bytes of a decoded body; 0: DefaultMaxSize
+}
+
+// A Client makes polite requests for any number of goroutines. Each request waits for the turn
+// of its site, which gets one request at a time, and obeys what a crawl obeys: robots.txt,
+// which is requested first, with its Crawl-delay, the pauses between requests, Retry-After, the
+// rest after failures, and the clocks of addresses and host names. One URL may be requested any
+// number of times.
+//
+// A request waits in memory. Requests to one site are made in the order of the calls.
+type Client struct {
+	fetcher  *Fetcher
+	frontier *frontier.Frontier
+	calls    *calls
+	state    *clientState // nil: in memory
+	patience time.Duration
+	reach    func(frontier.URL) error // whether the contact may be shown to a site
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when no more turns are handed out
+	once   sync.Once
+	closed error // of the state
+}
+
+// maxSnapshots is how many bytes of robots.txt a Client without a directory keeps.
+const maxSnapshots = 64 << 20
+
+// ErrClientClosed is returned by the methods of a Client after Close.
+var ErrClientClosed = errors.New("fetch: the Client is closed")
+
+// NewClient returns a Client. The error says which option is not valid, or why Dir cannot be
+// used. Close must be called.
+func NewClient(o ClientOptions) (*Client, error) {
+	id := identity.Identity{Token: o.Token, Contact: o.Contact}
+	if err := id.Check(); err != nil {
+		return nil, fmt.Errorf("fetch: ClientOptions.%w", err)
+	}
+	if o.Patience < 0 || o.Concurrency < 0 {
+		return nil, errors.New("fetch: ClientOptions: Patience and Concurrency must not be negative; the zero values are the defaults")
+	}
+	c := &Client{calls: newCalls(), patience: orDefault(o.Patience, 2*time.Minute), ended: make(chan struct{})}
+	c.reach = func(u frontier.URL) error {
+		if o.Network != nil || len(o.ConnectTo) > 0 || !identity.IsPublic(u.Host()) {
+			return nil
+		}
+		if err := id.CheckReach(); err != nil {
+			return fmt.Errorf("fetch: ClientOptions.%w", err)
+		}
+		return nil
+	}
+	opts := Options{
+		Policy: robots.Policy{Token: o.Token}, UserAgent: id.UserAgent(), From: id.From(),
+		Purpose: o.Purpose, OptOut: o.OptOut, Site: o.Site, Header: o.Header,
+		Network: o.Network, RootCAs: o.RootCAs, ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Proxy: o.Proxy,
+		Timeout: o.Timeout, Bandwidth: o.Bandwidth, Bodies: Bodies{MaxSize: o.MaxSize},
+	}
+	limits := frontier.Options{Delay: o.Delay, Shared: shared.Of(o.Shared, o.Network), Revisits: true, DeadRest: time.Hour}
+	if o.Dir == "" {
+		opts.Snapshots = newMemorySnapshots(maxSnapshots)
+	} else {
+		var err error
+		if c.state, err = openClientState(o.Dir); err != nil {
+			return nil, err
+		}
+		opts.Snapshots, limits.Restarted, c.calls.disk = c.state, c.state.restarted, c.state
+	}
+	if err := c.start(opts, limits, orDefault(o.Concurrency, 64)); err != nil {
+		return nil, errors.Join(err, c.state.close())
+	}
+	return c, nil
+}
+
+func orDefault[T int | time.Duration](n, def T) T {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// start makes the fetcher and the frontier, and begins to hand out turns.
+func (c *Client) start(opts Options, limits frontier.Options, turns int) (err error) {
+	if c.fetcher, err = New(opts); err != nil {
+		return err
+	}
+	limits.Lease = c.fetcher.Longest(turns) + time.Minute
+	if c.frontier, err = frontier.New(c.calls, limits); err != nil {
+		return err
+	}
+	if err := c.frontier.Allow(func(l *frontier.Limits) { l.Turns, l.Open = turns, true }); err != nil {
+		return err
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	go c.run()
+	return nil
+}
+
+// Close ends all calls with ErrClientClosed, cancels the requests that are under way, and
+// writes the state. It returns the error of the state, also if it is called again.
+func (c *Client) Close() error {
+	c.once.Do(func() {
+		c.cancel()
+		<-c.ended
+		c.calls.turns.Wait()
+		c.fetcher.Close()
+		c.closed = c.state.close()
+	})
+	return c.closed
+}
+
+// run hands each turn to the call of its entry, until Close, or until the state fails. The
+// goroutine of the caller then makes the request.
+func (c *Client) run() {
+	defer close(c.ended)
+	for {
+		turn, err := c.frontier.Next(c.ctx)
+		if err != nil {
+			if c.ctx.Err() != nil {
+				err = ErrClientClosed
+			}
+			c.calls.close(err)
+			return
+		}
+		if !c.calls.hand(turn) { // the call has ended meanwhile
+			c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
+		}
+	}
+}
+
+// errEnded is the error of a call that has ended before its turn.
+var errEnded = errors.New("fetch: the call has ended")
+
+// A Response is the answer to a request of a Client.
+type Response struct {
+	*Exchange                  // URL (where it ended), Status, Header, Body (read, decoded, bounded), Truncated, the times and more
+	Verdict   robots.Verdict   // the rule of robots.txt that allowed the request
+	Snapshot  *robots.Snapshot // the copy of robots.txt that Verdict was taken from
+	Redirects []frontier.URL   // the URLs that redirected to URL, in order; the first is that of the call
+}
+
+// Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section
+// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error. A body
+// that is not complete has Response.Truncated.
+//
+// The error is a *frontier.URLError, a *RefusedError if robots.txt or another rule forbids the
+// request, a *NotYetError if the turn of the site does not come in time, an *Error if there is
+// no answer, ErrClientClosed, or an error of the directory or of an option.
+func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
+	u, err := frontier.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	var passed []frontier.URL
+	var chain *chain
+	for {
+		resp, err := c.do(ctx, u, false, unchanged)
+		if err != nil {
+			return nil, err
+		}
+		if resp.Status/100 != 3 {
+			resp.Redirects = passed
+			return resp, nil
+		}
+		if chain == nil {
+			chain = newChain(u)
+		}
+		failure, again := chain.move(resp.Exchange, frontier.MaxRedirects)
+		if failure != "" {
+			return nil, &Error{u.String(), failRedirect, fmt.Errorf("its redirect to %q leads nowhere: it is missing, not valid, goes in a circle, or is one of more than %d", resp.Header.Get("Location"), frontier.MaxRedirects)}
+		}
+		if !again {
+			resp.Redirects = passed
+			return resp, nil
+		}
+		passed, u = append(passed, u), chain.at
+	}
+}
+
+func unchanged(usual http.Header) http.Header { return usual }
+
+// do makes one request when its turn comes.
+func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) (*Response, error) {
+	if ctx == nil {
+		return nil, errors.New("fetch: the context is nil: context.Background() is one that never ends")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.reach(u); err != nil {
+		return nil, err
+	}
+	a := newCall(ctx, u, head, fields)
+	defer a.cancel()
+	if err := c.notYet(a, u.Site()); err != nil {
+		return nil, err
+	}
+	if err := c.calls.add(a); err != nil {
+		return nil, err
+	}
+	if err := c.frontier.Add(a.entry()); err != nil {
+		c.calls.end(a, nil, err)
+	}
+	for {
+		select {
+		case turn := <-a.turn:
+			c.serve(turn, a)
+			continue
+		case <-a.ended:
+		case <-ctx.Done():
+			_, until, by := c.due(u.Site())
+			c.calls.end(a, nil, &NotYetError{URL: u.String(), Until: until, By: by, Err: ctx.Err()})
+		}
+		select {
+		case turn := <-a.turn: // it came at the same moment
+			c.giveBack(turn)
+		default:
+		}
+		return a.resp, a.err
+	}
+}
+
+// due returns when a site may get its next request by all that is known now, and the clock
+// that decides.
+func (c *Client) due(of frontier.Site) (out bool, until time.Time, by frontier.Clock) {
+	if st, ok := c.frontier.Status(of); ok {
+		return st.Out, st.Due, st.By
+	}
+	st, _ := c.calls.State(of) // an error ends the frontier, too, which reports it
+	return false, st.Clocks.Due, st.Clocks.By
+}
+
+// notYet returns a *NotYetError if the site of a does not get a request within the patience,
+// or within the time that the caller has.
+func (c *Client) notYet(a *call, of frontier.Site) error {
+	out, until, by := c.due(of)
+	wait := time.Until(until)
+	end, limited := a.ctx.Deadline()
+	if out || wait <= c.patience && (!limited || until.Before(end)) || wait <= 0 {
+		return nil
+	}
+	return &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.cause}
+}
+
+// serve uses a turn for the call of its entry, and gives it back.
+func (c *Client) serve(turn *frontier.Turn, a *call) {
+	defer c.calls.turns.Done()
+	began, whole := time.Now(), false
+	defer func() {
+		if !whole {
+			// A function of the options has panicked or ended the goroutine. The site may have
+			// got a request, so it rests as after one.
+			o := frontier.Outcome{Request: &frontier.Request{Started: began, Ended: time.Now()}}
+			c.finish(turn, a, &o, nil, errEnded)
+		}
+	}()
+	res, err := c.fetcher.visit(a.within, turn, a.fields)
+	if c.ctx.Err() != nil && err == nil {
+		err = ErrClientClosed
+	}
+	resp, err := a.conclude(&res, err)
+	whole = true
+	c.finish(turn, a, &res.Outcome, resp, err)
+}
+
+// giveBack gives a turn back whose call has ended.
+func (c *Client) giveBack(turn *frontier.Turn) {
+	defer c.calls.turns.Done()
+	c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
+}
+
+// finish gives the turn back with its outcome. With a response or an error, the call has ended.
+// Otherwise it waits for the next turn of its site, unless that is too far away. The same then
+// holds for all calls that wait for the site.
+func (c *Client) finish(turn *frontier.Turn, a *call, o *frontier.Outcome, resp *Response, err error) {
+	if resp != nil || err != nil {
+		o.Again, o.Gone, o.RobotsFailures = false, false, 0 // the caller decides whether to try again
+		if o.Fate.Code == frontier.Undecided {
+			o.Fate.Code = frontier.Failed
+		}
+	}
+	_, failed := turn.Finish(*o)
+	switch {
+	case a == nil:
+	case failed != nil:
+		c.calls.end(a, nil, failed)
+	case resp != nil || err != nil:
+		c.calls.end(a, resp, err)
+	}
+	for _, w := range c.calls.waiting(turn.Site()) {
+		if err := c.notYet(w, turn.Site()); err != nil {
+			c.calls.end(w, nil, err)
+		}
+	}
+}
+
+// conclude returns the response or the error that ends the call; both are nil if the call needs
+// another turn. failed is the error of the visit.
+func (a *call) conclude(res *Result, failed error) (*Response, error) {
+	var x *Exchange // the last request for the URL itself
+	a.cause = nil
+	for _, of := range res.Exchanges {
+		if !of.Robots {
+			x = of
+		} else if of.Err != nil {
+			a.cause = of.Err
+		} else if of.Status >= http.StatusInternalServerError || of.Status == http.StatusTooManyRequests {
+			a.cause = errors.New("robots.txt was answered with status " + strconv.Itoa(of.Status))
+		}
+	}
+	o := &res.Outcome
+	switch {
+	case failed != nil:
+		return nil, failed
+	case a.ctx.Err() != nil:
+		return nil, &Error{a.url.String(), StageStopped, a.ctx.Err()}
+	case res.barred != nil:
+		return nil, res.barred
+	case o.Gone:
+		return nil, a.cause
+	case x == nil && a.cause != nil && !o.Defer.IsZero():
+		return nil, &NotYetError{URL: a.url.String(), Until: o.Defer, By: frontier.RobotsClock, Err: a.cause}
+	case x == nil && !o.Again:
+		return nil, &RefusedError{URL: a.url.String(), Code: o.Fate.Code, Detail: o.Fate.Detail, Verdict: res.Verdict}
+	case x == nil || o.Again:
+		return nil, nil
+	case x.Err != nil:
+		return nil, x.Err
+	}
+	return &Response{Exchange: x, Verdict: res.Verdict, Snapshot: res.Snapshot}, nil
+}
+
+// A RefusedError says that a request was not made because a rule forbids it.
+type RefusedError struct {
+	URL     string
+	Code    frontier.Code // RobotsDisallowed, UseRefused or OptedOut
+	Detail  string        // the rule and its line, the statement about the use, or the reason of OptOut
+	Verdict robots.Verdict
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("fetch: %s: %s: %s", e.URL, e.Code.Words(), e.Detail)
+}
+
+// A NotYetError says that a request was not made because the site must not be contacted before
+// Until. The request may be repeated then.
+type NotYetError struct {
+	URL   string
+	Until time.Time
+	By    frontier.Clock // the clock that sets Until
+	Err   error          // why the site rests, or the error of the context; nil if By says all
+}
+
+func (e *NotYetError) Error() string {
+	text := fmt.Sprintf("fetch: %s: no request to its site before %s (%s)", e.URL, e.Until.UTC().Format(time.RFC3339), e.By)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns Err.
+func (e *NotYetError) Unwrap() error { return e.Err }

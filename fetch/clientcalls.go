@@ -1,0 +1,285 @@
+package fetch
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A call is one request of a Client that waits for its turn or is under way.
+type call struct {
+	id     uint64          // the ID of its entry
+	ctx    context.Context // of the caller
+	within context.Context // ctx, until Close
+	cancel context.CancelFunc
+	url    frontier.URL
+	head   bool
+	fields func(http.Header) http.Header // as for Fetcher.visit
+	cause  error                         // why the site rests; only a turn of the site uses it
+
+	turn chan *frontier.Turn // a turn for the call; has room for one
+
+	// The results. They are set before ended is closed, with calls.mu held.
+	resp  *Response
+	err   error
+	ended chan struct{}
+}
+
+func newCall(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) *call {
+	a := &call{ctx: ctx, url: u, head: head, fields: fields, turn: make(chan *frontier.Turn, 1), ended: make(chan struct{})}
+	a.within, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// manyTries is the number of tries that entries of a Client begin with. The frontier then ends
+// them after one failure: the caller decides whether to try again.
+const manyTries = 1000
+
+// entry returns the entry of the call. Its tag is its ID.
+func (a *call) entry() frontier.Entry {
+	return frontier.Entry{URL: a.url, Tag: strconv.FormatUint(a.id, 10), Head: a.head}
+}
+
+// calls is the Backlog of a Client: the calls that have not ended, in memory, and the clocks of
+// all sites. Unlike a crawl it keeps a URL any number of times.
+type calls struct {
+	disk  *clientState   // keeps the clocks; nil: they are only in memory
+	turns sync.WaitGroup // those that were handed to calls
+
+	// mu guards the fields below. It is not held while the disk is written.
+	mu      sync.Mutex
+	sites   map[frontier.Site]*callSite
+	open    map[uint64]*call // those that have not ended
+	common  map[string]time.Time
+	lastID  uint64
+	sweepAt int   // the number of sites at which idle ones are forgotten
+	err     error // why no call is accepted any more
+	growths frontier.Growths
+}
+
+// A callSite is a site with its clocks and its calls.
+type callSite struct {
+	state frontier.SiteState // without the numbers of entries
+	known int                // entries ever added
+	left  int                // entries that have not ended
+	queue []frontier.Entry   // those of them that were not read, in the order of the calls
+	open  map[uint64]*call   // calls that have not ended
+}
+
+// Sites without calls are forgotten if there are more than maxIdleSites and their last request
+// is longer ago than idleSite: no pause is that long, except those of Retry-After, which keep
+// the site.
+const (
+	maxIdleSites = 1 << 16
+	idleSite     = time.Hour
+)
+
+func newCalls() *calls {
+	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, common: map[string]time.Time{}, sweepAt: maxIdleSites}
+}
+
+// add gives the call its ID. Its entry must be added to the frontier next.
+func (c *calls) add(a *call) error {
+	if c.disk != nil {
+		// A site that is not on disk would not rest after a kill.
+		if err := c.disk.know(a.url.Site()); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.lastID++
+	a.id = c.lastID
+	c.open[a.id] = a
+	c.site(a.url.Site()).open[a.id] = a
+	return nil
+}
+
+// hand gives a turn to the call of its entry. It returns false if the call has ended.
+func (c *calls) hand(turn *frontier.Turn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.open[turn.Entry().ID]
+	if a == nil {
+		return false
+	}
+	c.turns.Add(1)
+	a.turn <- turn
+	return true
+}
+
+// waiting returns the calls of a site that have not ended.
+func (c *calls) waiting(of frontier.Site) (all []*call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[of]; s != nil {
+		for _, a := range s.open {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// end ends a call, unless it has ended. Its entry stays in the queue until its turn comes.
+func (c *calls) end(a *call, resp *Response, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endLocked(a, resp, err)
+}
+
+func (c *calls) endLocked(a *call, resp *Response, err error) {
+	if c.open[a.id] == nil {
+		return
+	}
+	delete(c.open, a.id)
+	delete(c.sites[a.url.Site()].open, a.id)
+	a.resp, a.err = resp, err
+	close(a.ended)
+}
+
+// close ends all calls with err. Later calls are refused with err.
+func (c *calls) close(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	for _, a := range c.open {
+		c.endLocked(a, nil, err)
+		a.cancel()
+	}
+}
+
+// site returns a site, and adds it if it is not in memory. The caller holds mu.
+func (c *calls) site(name frontier.Site) *callSite {
+	s := c.sites[name]
+	if s != nil {
+		return s
+	}
+	if len(c.sites) >= c.sweepAt {
+		c.sweep(time.Now().Add(-idleSite))
+	}
+	s = &callSite{state: c.stored(name), open: map[uint64]*call{}}
+	c.sites[name] = s
+	return s
+}
+
+// stored returns the state of a site that is not in memory.
+func (c *calls) stored(name frontier.Site) frontier.SiteState {
+	if c.disk != nil {
+		return c.disk.state(name)
+	}
+	return frontier.SiteState{Site: name}
+}
+
+// sweep forgets the sites without entries that were due before long. The caller holds mu.
+func (c *calls) sweep(long time.Time) {
+	for name, s := range c.sites {
+		if s.left == 0 && len(s.open) == 0 && s.state.Clocks.Due.Before(long) && s.state.Clocks.Ended.Before(long) {
+			delete(c.sites, name)
+		}
+	}
+	for name, due := range c.common {
+		if due.Before(long) {
+			delete(c.common, name)
+		}
+	}
+	c.sweepAt = max(maxIdleSites, 2*len(c.sites))
+}
+
+// Sites implements frontier.Backlog.
+func (c *calls) Sites(f func(frontier.SiteState) error) error {
+	if c.disk == nil {
+		return nil
+	}
+	return c.disk.sites(f)
+}
+
+// Common implements frontier.Backlog.
+func (c *calls) Common(f func(frontier.CommonClock) error) error {
+	if c.disk == nil {
+		return nil
+	}
+	return c.disk.common(f)
+}
+
+// State implements frontier.Backlog.
+func (c *calls) State(name frontier.Site) (frontier.SiteState, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.sites[name]; s != nil {
+		return s.summary(), nil
+	}
+	return c.stored(name), nil
+}
+
+// Read implements frontier.Backlog.
+func (c *calls) Read(name frontier.Site, _ time.Time, entries []frontier.Entry) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.sites[name]
+	if s == nil {
+		return 0, nil
+	}
+	n := copy(entries, s.queue)
+	if s.queue = s.queue[n:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	return n, nil
+}
+
+// ReadRequisites implements frontier.Backlog. There are none.
+func (c *calls) ReadRequisites(frontier.Site, time.Time, []frontier.Entry) (int, time.Time, error) {
+	return 0, time.Time{}, nil
+}
+
+// Submit implements frontier.Backlog.
+func (c *calls) Submit(n frontier.Completion) error {
+	if c.disk != nil && n.Site != "" {
+		st := frontier.SiteState{Site: n.Site, Clocks: n.Clocks, Spent: n.Spent}
+		if err := c.disk.put(st, n.Common); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := frontier.Growth{Settled: 1}
+	if n.Site != "" {
+		s := c.site(n.Site)
+		s.state.Clocks, s.state.Spent = n.Clocks, n.Spent
+		if n.Entry.ID != 0 && n.Fate.Code != frontier.Undecided {
+			s.left--
+		}
+		g.Sites = append(g.Sites, s.summary())
+	}
+	for _, clock := range n.Common {
+		if clock.Due.After(c.common[clock.Name]) {
+			c.common[clock.Name] = clock.Due
+		}
+	}
+	for _, e := range n.Links {
+		e.ID, _ = strconv.ParseUint(e.Tag, 10, 64)
+		e.URL, e.Tries = e.URL.Clone(), manyTries
+		s := c.site(e.URL.Site())
+		s.queue = append(s.queue, e)
+		s.known++
+		s.left++
+		g.Sites = append(g.Sites, s.summary())
+	}
+	c.growths.Put(g)
+	return nil
+}
+
+// Grown implements frontier.Backlog.
+func (c *calls) Grown() <-chan frontier.Growth { return c.growths.C() }
+
+func (s *callSite) summary() frontier.SiteState {
+	st := s.state
+	st.Known, st.Queued, st.Ready = s.known, s.left, len(s.queue) > 0
+	return st
+}

@@ -1,0 +1,216 @@
+package fetch_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func init() { fetch.ClientProgram = killedClient }
+
+const (
+	killedSites   = 200
+	killedCallers = 32
+	killedDelay   = 20 * time.Millisecond
+)
+
+// killedClient requests random URLs of many sites in many goroutines, and prints a line for
+// each answer.
+func killedClient(where string) error {
+	dir, address, _ := strings.Cut(where, "|")
+	to, err := fetch.ParseConnectTo("::" + address)
+	if err != nil {
+		return err
+	}
+	c, err := fetch.NewClient(fetch.ClientOptions{
+		Token: "feedbot", Contact: "https://example.org/bot", Dir: dir, Delay: killedDelay, Patience: time.Second,
+		AllowPrivate: true, ConnectTo: []fetch.ConnectTo{to}, Shared: frontier.NewSharedClocks(),
+	})
+	if err != nil {
+		return err
+	}
+	var all sync.WaitGroup
+	for range killedCallers {
+		all.Go(func() {
+			for range 40 {
+				site := rand.IntN(killedSites)
+				path := []string{"/", "/feed", "/private/x", "/moved"}[rand.IntN(4)]
+				_, err := c.Get(context.Background(), fmt.Sprintf("http://s%d.test%s", site, path))
+				var not *fetch.NotYetError
+				var refused *fetch.RefusedError
+				if err != nil && !errors.As(err, &not) && !errors.As(err, &refused) {
+					fmt.Fprintln(os.Stderr, err)
+				}
+				fmt.Println("done")
+			}
+		})
+	}
+	all.Wait()
+	return c.Close()
+}
+
+// A killedWeb answers the requests of killedClient. What a site does depends on its number.
+type killedWeb struct {
+	mu   sync.Mutex
+	seen map[string][]killedRequest
+}
+
+type killedRequest struct {
+	path       string
+	start, end time.Time
+	until      time.Time // of Retry-After
+}
+
+// asks returns the pause that a site demands.
+func asks(site int) time.Duration {
+	if site%8 == 0 {
+		return 300 * time.Millisecond
+	}
+	return killedDelay
+}
+
+func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	site, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(r.Host, "s"), ".test"))
+	w.mu.Lock()
+	n := len(w.seen[r.Host])
+	w.mu.Unlock()
+	until := time.Time{}
+	switch {
+	case r.URL.Path == "/robots.txt" && site%8 == 0:
+		fmt.Fprint(rw, "User-agent: *\nCrawl-delay: 0.3\nDisallow: /private/\n")
+	case r.URL.Path == "/robots.txt" && site%8 == 3 && n < 2:
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	case r.URL.Path == "/robots.txt":
+		fmt.Fprint(rw, "User-agent: *\nDisallow: /private/\n")
+	case r.URL.Path == "/moved":
+		http.Redirect(rw, r, fmt.Sprintf("http://s%d.test/feed", (site+7)%killedSites), http.StatusFound)
+	case site%8 == 1 && n%5 == 4:
+		until = start.Add(time.Second)
+		rw.Header().Set("Retry-After", "1")
+		rw.WriteHeader(http.StatusTooManyRequests)
+	default:
+		fmt.Fprint(rw, "answer")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[r.Host] = append(w.seen[r.Host], killedRequest{r.URL.Path, start, time.Now(), until})
+}
+
+// check returns what is wrong with the requests so far. After a kill a site rests its pause, and
+// what was answered within the time that a commit takes before the kill may be unknown.
+func (w *killedWeb) check(kills []time.Time) (all int, wrong []string) {
+	const commit = time.Second
+	killed := func(from, to time.Time) bool {
+		for _, at := range kills {
+			if at.After(from) && at.Before(to) && at.Sub(from) < commit {
+				return true
+			}
+		}
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for host, requests := range w.seen {
+		site, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "s"), ".test"))
+		all += len(requests)
+		if requests[0].path != "/robots.txt" {
+			wrong = append(wrong, host+": the first request was "+requests[0].path)
+		}
+		for i, r := range requests {
+			if strings.HasPrefix(r.path, "/private/") {
+				wrong = append(wrong, host+r.path+" is forbidden")
+			}
+			if i == 0 {
+				continue
+			}
+			last := requests[i-1]
+			pause, unsure := asks(site), killed(last.end, r.start)
+			if unsure && last.path == "/robots.txt" {
+				pause = killedDelay
+			}
+			if gap := r.start.Sub(last.end); gap < pause-time.Millisecond {
+				wrong = append(wrong, fmt.Sprintf("%s%s came %v after %s, want %v", host, r.path, gap, last.path, pause))
+			}
+			if r.start.Before(last.until) && !unsure {
+				wrong = append(wrong, fmt.Sprintf("%s%s came %v before Retry-After", host, r.path, last.until.Sub(r.start)))
+			}
+		}
+	}
+	return all, wrong
+}
+
+// No kill makes a request early or forbidden, by the log of the server. PERMESSO_KILLS sets how
+// often a client is killed.
+func TestAKilledClientStaysPolite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs a program for some seconds")
+	}
+	t.Parallel()
+	web := &killedWeb{seen: map[string][]killedRequest{}}
+	server := httptest.NewServer(web)
+	defer server.Close()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("PERMESSO_KILLS"), "2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, random := t.TempDir(), rand.New(rand.NewPCG(1, 25))
+	var kills []time.Time
+	for range n {
+		kills = append(kills, runClient(t, dir, server.Listener.Addr().String(), 1+random.IntN(600)))
+	}
+	runClient(t, dir, server.Listener.Addr().String(), -1)
+	all, wrong := web.check(kills)
+	if len(wrong) > 0 || all < 1000 {
+		t.Errorf("%d requests, wrong are\n%s", all, strings.Join(wrong[:min(20, len(wrong))], "\n"))
+	}
+	t.Logf("%d requests, %d kills, %d wrong", all, len(kills), len(wrong))
+}
+
+// runClient runs killedClient and kills it after a number of lines; if that is negative, it runs
+// to its end. It returns the time of the kill.
+func runClient(t *testing.T, dir, address string, lines int) (killed time.Time) {
+	t.Helper()
+	program := exec.Command(os.Args[0])
+	program.Env = append(os.Environ(), "PERMESSO_CLIENT_PROGRAM="+dir+"|"+address)
+	var said bytes.Buffer
+	program.Stderr = &said
+	out, err := program.StdoutPipe()
+	if err == nil {
+		err = program.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for in := bufio.NewScanner(out); in.Scan(); {
+		last = in.Text()
+		if lines--; lines == 0 {
+			killed = time.Now()
+			if err := program.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	err = program.Wait()
+	if killed.IsZero() && (err != nil || last != "ended") || said.Len() > 0 {
+		t.Fatalf("the program: %v; its last line was %q\n%s", err, last, said.Bytes())
+	}
+	return killed
+}

@@ -1,0 +1,240 @@
+package fetch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file.
+// All its methods return after their data is on disk. Writes of several goroutines share one
+// commit. It implements Snapshots. A nil *clientState can be closed.
+//
+// The buckets, whose values are JSON:
+//
+//	meta      "version" -> clientVersion; "open" -> the time when it was opened, while it is open
+//	sites     site -> frontier.SiteState
+//	common    name of a clock -> time
+//	robots    site -> robots.Snapshot
+//	licenses  key of a URL -> robots.Snapshot
+type clientState struct {
+	bolt      *bbolt.DB
+	restarted time.Time // when it was opened, if it was not closed before; zero: it was
+}
+
+// clientFile is the name of the file in ClientOptions.Dir.
+const clientFile = "client.db"
+
+const clientVersion = 1
+
+var (
+	bucketMeta     = []byte("meta")
+	bucketSites    = []byte("sites")
+	bucketCommon   = []byte("common")
+	bucketRobots   = []byte("robots")
+	bucketLicenses = []byte("licenses")
+
+	keyVersion = []byte("version")
+	keyOpen    = []byte("open")
+)
+
+// openClientState opens the file in dir, or makes both.
+func openClientState(dir string) (s *clientState, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, clientFile)
+	defer func() {
+		if err == nil {
+			return
+		}
+		switch {
+		case errors.Is(err, bolterrors.ErrTimeout):
+			err = fmt.Errorf("fetch: %s is in use by another Client: give each a directory of its own", path)
+		default:
+			err = fmt.Errorf("fetch: %s: %w", path, err)
+		}
+		if s != nil {
+			s.bolt.Close()
+		}
+	}()
+	err = unpanicked(func() error {
+		db, err := bbolt.Open(path, 0o644, &bbolt.Options{Timeout: 100 * time.Millisecond})
+		if err != nil {
+			return err
+		}
+		s = &clientState{bolt: db}
+		return db.Update(s.begin)
+	})
+	return s, err
+}
+
+// begin makes the buckets, checks the version, and marks the file as open.
+func (s *clientState) begin(tx *bbolt.Tx) error {
+	for _, name := range [][]byte{bucketMeta, bucketSites, bucketCommon, bucketRobots, bucketLicenses} {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	version, now := clientVersion, time.Now()
+	if _, err := getJSON(tx, bucketMeta, keyVersion, &version); err != nil {
+		return err
+	}
+	if version != clientVersion {
+		return fmt.Errorf("it has version %d, this program reads version %d", version, clientVersion)
+	}
+	if tx.Bucket(bucketMeta).Get(keyOpen) != nil {
+		s.restarted = now
+	}
+	return errors.Join(putJSON(tx, bucketMeta, keyVersion, version), putJSON(tx, bucketMeta, keyOpen, now))
+}
+
+// close marks the file as closed, and closes it.
+func (s *clientState) close() error {
+	if s == nil {
+		return nil
+	}
+	err := unpanicked(func() error {
+		return s.bolt.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keyOpen) })
+	})
+	return errors.Join(err, s.bolt.Close())
+}
+
+// unpanicked calls f, and returns a panic of bbolt about a damaged file as an error.
+func unpanicked(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("it is damaged (%v): remove it, and wait for the longest pause of your sites: it had their clocks", v)
+		}
+	}()
+	return f()
+}
+
+func getJSON(tx *bbolt.Tx, bucket, key []byte, v any) (ok bool, err error) {
+	raw := tx.Bucket(bucket).Get(key)
+	if raw == nil {
+		return false, nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return false, fmt.Errorf("the value of %q in %s is not valid: %w", key, bucket, err)
+	}
+	return true, nil
+}
+
+func putJSON(tx *bbolt.Tx, bucket, key []byte, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(bucket).Put(key, raw)
+}
+
+// get reads a value. If there is none, ok is false.
+func (s *clientState) get(bucket, key []byte, v any) (ok bool, err error) {
+	err = unpanicked(func() error {
+		return s.bolt.View(func(tx *bbolt.Tx) (err error) {
+			ok, err = getJSON(tx, bucket, key, v)
+			return err
+		})
+	})
+	return ok, err
+}
+
+// write writes in a transaction that it may share with other goroutines.
+func (s *clientState) write(f func(tx *bbolt.Tx) error) error {
+	return unpanicked(func() error { return s.bolt.Batch(f) })
+}
+
+// each calls f with each value of a bucket.
+func each[T any](s *clientState, bucket []byte, f func(key string, value T) error) error {
+	return unpanicked(func() error {
+		return s.bolt.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
+				var v T
+				if _, err := getJSON(tx, bucket, key, &v); err != nil {
+					return err
+				}
+				return f(string(key), v)
+			})
+		})
+	})
+}
+
+func (s *clientState) sites(f func(frontier.SiteState) error) error {
+	return each(s, bucketSites, func(_ string, st frontier.SiteState) error { return f(st) })
+}
+
+func (s *clientState) common(f func(frontier.CommonClock) error) error {
+	return each(s, bucketCommon, func(name string, due time.Time) error { return f(frontier.CommonClock{Name: name, Due: due}) })
+}
+
+// state returns the state of a site, with zero clocks if it is not known or cannot be read. The
+// next write reports what is wrong with the file.
+func (s *clientState) state(of frontier.Site) frontier.SiteState {
+	var st frontier.SiteState
+	if ok, err := s.get(bucketSites, []byte(of), &st); !ok || err != nil {
+		return frontier.SiteState{Site: of}
+	}
+	return st
+}
+
+// know stores a site, unless it is stored.
+func (s *clientState) know(of frontier.Site) error {
+	var st frontier.SiteState
+	if ok, err := s.get(bucketSites, []byte(of), &st); ok || err != nil {
+		return err
+	}
+	return s.put(frontier.SiteState{Site: of}, nil)
+}
+
+// put stores the state of a site, and clocks that it shares with others.
+func (s *clientState) put(st frontier.SiteState, common []frontier.CommonClock) error {
+	return s.write(func(tx *bbolt.Tx) error {
+		for _, c := range common {
+			if err := putJSON(tx, bucketCommon, []byte(c.Name), c.Due); err != nil {
+				return err
+			}
+		}
+		return putJSON(tx, bucketSites, []byte(st.Site), st)
+	})
+}
+
+func (s *clientState) snapshot(bucket []byte, key string) (*robots.Snapshot, error) {
+	snapshot := new(robots.Snapshot)
+	if ok, err := s.get(bucket, []byte(key), snapshot); !ok || err != nil {
+		return nil, err
+	}
+	return snapshot, nil
+}
+
+func (s *clientState) putSnapshot(bucket []byte, key string, snapshot *robots.Snapshot) error {
+	return s.write(func(tx *bbolt.Tx) error { return putJSON(tx, bucket, []byte(key), snapshot) })
+}
+
+// Snapshot implements Snapshots.
+func (s *clientState) Snapshot(of frontier.Site) (*robots.Snapshot, error) {
+	return s.snapshot(bucketRobots, string(of))
+}
+
+// PutSnapshot implements Snapshots.
+func (s *clientState) PutSnapshot(of frontier.Site, snapshot *robots.Snapshot) error {
+	return s.putSnapshot(bucketRobots, string(of), snapshot)
+}
+
+// License implements Snapshots.
+func (s *clientState) License(u frontier.URL) (*robots.Snapshot, error) {
+	return s.snapshot(bucketLicenses, u.Key())
+}
+
+// PutLicense implements Snapshots.
+func (s *clientState) PutLicense(u frontier.URL, snapshot *robots.Snapshot) error {
+	return s.putSnapshot(bucketLicenses, u.Key(), snapshot)
+}
