@@ -9,10 +9,6 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
-// ErrNotAlone is returned by DB.Apply if something other than an applied group was put since
-// Open.
-var ErrNotAlone = state.ErrNotAlone
-
 // An InUseError says that another process holds the state of the crawl in Dir. Run
 // describes that process; it is nil if that is not known.
 type InUseError = state.InUseError

@@ -39,24 +39,10 @@ type Options struct {
 	// changed nothing. nil: every crawl is opened.
 	Admit func(Values) error
 
-	Seed uint64 // of the fingerprints of a new crawl; 0: random. The same seed gives the same files
-	Log  Log    // called with each group before it is committed; nil: no log
-
 	asIs   bool // write only the outputs that earlier runs have written
 	disk   disk.Disk
 	limits *state.Limits     // nil: the defaults; for tests
 	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
-}
-
-// A Log receives each group before the group is committed. It copies groups to another
-// directory, where DB.Apply replays them. It is called by one goroutine at a time.
-type Log interface {
-	// Append adds a group. Its first argument is the position of the previous group, 0 for
-	// the first group. It returns the position of the new group, which must be larger and is
-	// committed with the group. If Append returns an error, neither this group nor a later
-	// group is committed, and all callers that submit get the error. Append must not keep
-	// the slice group.
-	Append(after uint64, group []byte) (position uint64, err error)
 }
 
 // Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
@@ -112,7 +98,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	st, err := state.Open(dir, state.Options{
 		Gather: opts.Gather, Bounds: state.Bounds(opts.Bounds), SyncDelay: opts.SyncDelay, Disk: opts.disk,
-		Seed: opts.Seed, Log: opts.Log, Limits: opts.limits, Fault: opts.fault,
+		Limits: opts.limits, Fault: opts.fault,
 		New: func() error { return remains(dir) },
 	})
 	if err != nil {

@@ -25,8 +25,7 @@ import (
 //     site, its fingerprint, and its old and new due time in Unix milliseconds
 //
 // A zero byte means the site of the completion. An entry is identified by site and
-// fingerprint, not by the number that it gets when it is merged, so that the encoding of a
-// completion is the same in all files with the same seed.
+// fingerprint; its number is looked up when the journal is read.
 const (
 	ofSite = 1 << iota
 	ofEntry
@@ -56,7 +55,7 @@ type encoded struct {
 	forwards []forward     // entries of any site that are brought forward, sorted by site
 	common   []frontier.CommonClock
 	place         // its position in the journal; before the commit, row counts from 0 in the rows of the group
-	own      bool // it was submitted to this DB, which must report when it has settled
+	own      bool // it came from Submit: Growth.Settled counts it
 	leaves   bool // the frontier gives an entry of site back, and may need to read more
 }
 

@@ -127,12 +127,11 @@ type keptSite struct {
 	record  siteRecord
 	pending *pendingSite          // nil: nothing is pending
 	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
-	unnamed map[uint64]pendingEnd // the same for entries that are pending links, by fingerprint
 	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
-	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, unnamed: map[uint64]pendingEnd{}, forward: map[uint64][]place{}}
+	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, forward: map[uint64][]place{}}
 	var err error
 	if s.n, s.record, err = v.site(site); err != nil {
 		return nil, err
@@ -140,24 +139,13 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	if s.pending = v.db.book.pending.sites[site]; s.pending == nil {
 		return s, nil
 	}
-	rows := v.entries.Cursor()
 	for _, e := range s.pending.ends {
 		if e.what == comesForward {
 			s.forward[e.fp] = append(s.forward[e.fp], e.place)
 			continue
 		}
 		delete(s.forward, e.fp)
-		num := e.num
-		if num == 0 && s.n != 0 {
-			if num, _, err = seenNum(rows, s.n, e.fp); err != nil {
-				return nil, err
-			}
-		}
-		if num == 0 {
-			s.unnamed[e.fp] = e
-		} else {
-			s.ends[num] = e
-		}
+		s.ends[e.num] = e
 	}
 	return s, nil
 }
@@ -281,13 +269,7 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if k.Entry, err = d.entry(s.record.Site); err != nil {
 		return k, false, err
 	}
-	if end, ok := s.unnamed[fp]; ok {
-		err = s.take(&k, end)
-	}
-	if err == nil {
-		err = s.bringForward(&k, fp)
-	}
-	return k, true, err
+	return k, true, nil
 }
 
 // links returns the entries of the pending links that are not in the file, each once.
