@@ -63,7 +63,7 @@ func TestLicensesInMemoryHaveABound(t *testing.T) {
 	if err != nil || one.terms == nil || !one.fetched.Equal(now) || !one.known {
 		t.Errorf("%+v, %v", one, err)
 	}
-	if by, refused := one.terms.Signals("http://c.example/").Refuses(robots.PurposeAITrain); !refused {
+	if by, refused := (robots.Licenses{{Terms: one.terms}}).Signals("http://c.example/").Refuses(robots.PurposeAITrain); !refused {
 		t.Error(by)
 	}
 }

@@ -16,8 +16,8 @@ type Window struct {
 	Start, End int // 0 .. 1440
 }
 
-// Contains reports whether t is in the window. Both ends belong to the window.
-func (w Window) Contains(t time.Time) bool {
+// contains reports whether t is in the window. Both ends belong to the window.
+func (w Window) contains(t time.Time) bool {
 	t = t.UTC()
 	d := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute +
 		time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
@@ -69,7 +69,7 @@ func (g *Group) VisitTime() ([]Window, bool) { return slices.Clone(g.windows), l
 func (g *Group) NextVisit(now time.Time) time.Time {
 	var next time.Time
 	for _, w := range g.windows {
-		if w.Contains(now) {
+		if w.contains(now) {
 			return now
 		}
 		u := now.UTC()

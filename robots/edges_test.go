@@ -267,7 +267,7 @@ func TestTheEndsOfAWindow(t *testing.T) {
 		{Window{1380, 60}, at(1, 0, 0, 0), true}, {Window{1380, 60}, at(1, 0, 0, 1), false},
 		{Window{60, 60}, at(1, 0, 0, 0), true}, {Window{60, 60}, at(1, 0, 0, 1), false}, {Window{60, 60}, at(0, 59, 0, 0), false},
 	} {
-		if got := c.w.Contains(c.t); got != c.want {
+		if got := c.w.contains(c.t); got != c.want {
 			t.Errorf("%v contains %v: %v", c.w, c.t, got)
 		}
 	}

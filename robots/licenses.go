@@ -21,7 +21,7 @@ func (l Licenses) Signals(url string) Signals {
 	for i := range l {
 		var s Signals
 		if l[i].Terms != nil {
-			s = l[i].Terms.Signals(url)
+			s = l[i].Terms.signals(url)
 		}
 		if why := l[i].Unread; why != "" {
 			for _, use := range uses {

@@ -251,14 +251,14 @@ var rslUses = map[Use][]string{
 	UseArchive: {"all"},
 }
 
-// Signals returns the statements of the document about the use of the page at url, an absolute
+// signals returns the statements of the document about the use of the page at url, an absolute
 // URL. If several scopes (content elements) cover the page, the most specific ones decide, but
 // a use that any of the scopes prohibits stays prohibited (section 3.1.1). A use is granted if
 // a license names the use, permits it, and has no condition. A use is refused if a license
 // prohibits it, sets a condition for it, or permits only other uses, unless another license of
 // the scope grants the use or names no permitted uses. A scope that needs a license issued by a
 // server refuses every use.
-func (d *RSL) Signals(url string) Signals {
+func (d *RSL) signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
 	for _, use := range uses {

@@ -78,7 +78,7 @@ func TestRSL(t *testing.T) {
 		{"the most specific one", `<rsl><content url="/p/"><license><permits>ai-train</permits></license></content><content url="/"><license><permits>search</permits></license></content></rsl>`, "search=n ai-train=y ai-input=n"},
 		{"what a wider one prohibits", `<rsl><content url="/"><license><prohibits>ai-train</prohibits></license></content><content url="/p/"><license><permits>ai-train ai-input</permits></license></content></rsl>`, "search=n ai-train=n ai-input=y"},
 	} {
-		s := ParseRSL([]byte(test.doc)).Signals("https://a.example/p/1#x")
+		s := ParseRSL([]byte(test.doc)).signals("https://a.example/p/1#x")
 		var got []string
 		for _, one := range s.Deciding() {
 			word := "=n"
@@ -95,7 +95,7 @@ func TestRSL(t *testing.T) {
 
 // A statement names its source.
 func TestStatementsOfRSL(t *testing.T) {
-	s := ParseRSL([]byte(`<rsl><content url="/p*"><license><permits>search</permits><prohibits>ai-all</prohibits></license></content></rsl>`)).Signals("http://a.example/p")
+	s := ParseRSL([]byte(`<rsl><content url="/p*"><license><permits>search</permits><prohibits>ai-all</prohibits></license></content></rsl>`)).signals("http://a.example/p")
 	if got, want := fmt.Sprint(s.Statements), "[RSL: permits search for /p* RSL: prohibits ai-all for /p* RSL: prohibits ai-all for /p*]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -103,7 +103,7 @@ func TestStatementsOfRSL(t *testing.T) {
 		t.Errorf("%v, %v", by, refused)
 	}
 	for _, url := range []string{"", "/p", "mailto:a@b", "http://"} {
-		if s := ParseRSL([]byte(`<rsl><content url="/"><license><prohibits>all</prohibits></license></content></rsl>`)).Signals(url); !s.IsZero() {
+		if s := ParseRSL([]byte(`<rsl><content url="/"><license><prohibits>all</prohibits></license></content></rsl>`)).signals(url); !s.IsZero() {
 			t.Errorf("%q: %+v", url, s)
 		}
 	}
@@ -119,8 +119,8 @@ func FuzzRSL(f *testing.F) {
 		if len(d.scopes) > maxRSLScopes {
 			t.Errorf("%d scopes", len(d.scopes))
 		}
-		s := d.Signals(url)
-		if again := ParseRSL([]byte(doc)).Signals(url); fmt.Sprint(again) != fmt.Sprint(s) {
+		s := d.signals(url)
+		if again := ParseRSL([]byte(doc)).signals(url); fmt.Sprint(again) != fmt.Sprint(s) {
 			t.Errorf("%v, then %v", s, again)
 		}
 		for _, one := range s.Statements {

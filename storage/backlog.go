@@ -42,25 +42,6 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	return db.state.Requeue(wanted)
 }
 
-// Position returns the position of the last group of changes that was committed: the position
-// that Options.Log returned for it, or that was passed to Apply. It returns 0 if there was no
-// such group.
-func (db *DB) Position() uint64 { return db.state.Position() }
-
-// Apply repeats the changes of a group that the DB of another directory has passed to its
-// Options.Log, and stores position, which that Log returned. Groups must be applied in order; a
-// group whose position is not larger than that of the group before is skipped. What a group
-// says about files of the other directory is not checked. Applied groups are not passed to
-// Options.Log.
-//
-// Apply does not wait until the group is on disk. When the group is on disk, Position returns
-// at least position. Close waits until then. Before, Read may still return an entry that has
-// ended in the group.
-//
-// If something other than an applied group was stored since Open, Apply returns ErrNotAlone.
-func (db *DB) Apply(position uint64, group []byte) error { return db.state.Apply(position, group) }
-
-// Put stores a value of the crawl under key, as JSON. Changes take effect in the order of
-// calls: Put after everything that was submitted earlier, and before everything that is
-// submitted later.
+// Put stores a value of the crawl under key, as JSON. It takes effect in the order of calls:
+// after everything that was submitted before, and before everything submitted later.
 func (db *DB) Put(key string, value any) error { return db.state.Put(key, value) }

@@ -9,12 +9,8 @@ import (
 // ErrClosed is returned by methods of a DB that was closed.
 var ErrClosed = state.ErrClosed
 
-// ErrNotAlone is returned by DB.Apply if something other than an applied group was stored since
-// Open.
-var ErrNotAlone = state.ErrNotAlone
-
-// An InUseError says that another process holds the state of the crawl in Dir. Run describes
-// that process; Run is nil if the process is not known.
+// An InUseError says that another process holds the state of the crawl in Dir. Run
+// describes that process; it is nil if that is not known.
 type InUseError = state.InUseError
 
 // A DamagedError says that the file of a crawl at Path does not have the contents that the

@@ -40,31 +40,15 @@ type Options struct {
 	// opened.
 	Admit func(Values) error
 
-	// Seed of the hash function for the fingerprints of a new crawl's keys; 0: a random seed.
-	// The same seed gives the same files.
-	Seed uint64
-	Log  Log // called with each group before it is committed; nil: no log
-
 	asIs   bool // write only the outputs that earlier runs have written
 	disk   disk.Disk
 	limits *state.Limits     // nil: the defaults; for tests
 	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// A Log receives each group of changes before the group is committed. It can copy the groups to
-// another directory, where DB.Apply repeats the changes. It is called by one goroutine at a
-// time.
-type Log interface {
-	// Append adds a group. after is the position of the previous group, 0 for the first group.
-	// Append returns the position of the new group, which must be larger and is committed with
-	// the group. If Append returns an error, neither this group nor a later group is committed,
-	// and all callers that submit get the error. Append must not keep the slice group.
-	Append(after uint64, group []byte) (position uint64, err error)
-}
-
-// Bounds limit how much may wait for a commit. When a bound is reached, a call that submits
-// something waits. 0 means a default that is large enough for full speed. With smaller bounds a
-// crawl needs less memory and more time.
+// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
+// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
+// more time.
 type Bounds struct {
 	Queue int // number of operations
 	Links int // number of links in these operations
@@ -115,7 +99,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	st, err := state.Open(dir, state.Options{
 		Gather: opts.Gather, Bounds: state.Bounds(opts.Bounds), SyncDelay: opts.SyncDelay, Disk: opts.disk,
-		Seed: opts.Seed, Log: opts.Log, Limits: opts.limits, Fault: opts.fault,
+		Limits: opts.limits, Fault: opts.fault,
 		New: func() error { return remains(dir) },
 	})
 	if err != nil {

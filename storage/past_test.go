@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -407,7 +406,8 @@ func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 }
 
 func cdxTime(t time.Time) time.Time {
-	at, _ := time.Parse(cdxj.TimeForm, t.UTC().Format(cdxj.TimeForm))
+	const form = "20060102150405" // of a line of an index
+	at, _ := time.Parse(form, t.UTC().Format(form))
 	return at
 }
 

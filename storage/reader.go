@@ -60,6 +60,3 @@ func (r *Reader) LogMark() (length int64, sum uint32) {
 // Aside reports whether any entries were put aside (frontier.Code.Aside). A later run may queue
 // such entries again.
 func (r *Reader) Aside() (bool, error) { return r.state.Aside() }
-
-// Position returns the position of the last group that was committed, as DB.Position does.
-func (r *Reader) Position() uint64 { return r.state.Position() }

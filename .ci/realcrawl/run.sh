@@ -110,11 +110,6 @@ echo "crawled in $(($(date +%s) - began)) s"
 failed=0
 check plain || failed=1
 
-echo "== the groups of that crawl make the same state elsewhere"
-grep -v '//small\.docs\.test/' "$site/seeds.txt" >"$work/fast.txt" # whose robots.txt demands no pause
-(cd "$here/../.." && PERMESSO_SEEDS=$work/fast.txt PERMESSO_CONNECT=::127.0.0.1:$walk \
-	go test ./storage/internal/state -run '^TestGroupsOfARealCrawl$' -count=1)
-
 echo "== crawl, killed $kills times"
 stop
 start

@@ -91,8 +91,8 @@ func escape(s string) string {
 
 func blank(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// TimeForm is the form of the time in a line, for package time.
-const TimeForm = "20060102150405"
+// timeForm is the form of the time in a line, for package time.
+const timeForm = "20060102150405"
 
 // An Entry is one line of an index.
 type Entry struct {
@@ -116,7 +116,7 @@ func (e *Entry) Append(b []byte) ([]byte, error) {
 	}
 	b = append(b, e.Key...)
 	b = append(b, ' ')
-	b = e.Time.UTC().AppendFormat(b, TimeForm)
+	b = e.Time.UTC().AppendFormat(b, timeForm)
 	b = appendString(append(b, ` {"url":`...), e.URL)
 	if e.MIME != "" {
 		b = appendString(append(b, `,"mime":`...), e.MIME)
@@ -168,7 +168,7 @@ func Parse(line string) (*Entry, error) {
 	}
 	e := &Entry{Key: key}
 	var err error
-	if e.Time, err = time.Parse(TimeForm, stamp); err != nil || len(stamp) != len(TimeForm) {
+	if e.Time, err = time.Parse(timeForm, stamp); err != nil || len(stamp) != len(timeForm) {
 		return nil, fmt.Errorf("CDXJ: the time %q does not have the form YYYYMMDDhhmmss", clip(stamp))
 	}
 	var m struct {

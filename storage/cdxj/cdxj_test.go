@@ -100,7 +100,7 @@ func TestTheObjectOfALineIsJSON(t *testing.T) {
 			Offset   int64  `json:"offset,string"`
 			Filename string `json:"filename"`
 		}{e.URL, e.MIME, e.Status, e.Digest, e.Length, e.Offset, e.Filename}
-		want := bytes.NewBufferString("a " + sample.Time.Format(TimeForm) + " ")
+		want := bytes.NewBufferString("a " + sample.Time.Format(timeForm) + " ")
 		encode := json.NewEncoder(want)
 		encode.SetEscapeHTML(false)
 		if err := encode.Encode(object); err != nil {

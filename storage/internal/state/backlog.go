@@ -235,23 +235,16 @@ func (s revisitState) after(j *journaled) revisitState {
 // revisitState returns the state that an entry has in its row, without the pending changes. j
 // is the first pending completion of the entry, and says where the row is.
 func (v *view) revisitState(n siteNum, e *pendingEnd, j *journaled) (s revisitState, err error) {
-	num := e.num
-	if num == 0 && n != 0 {
-		num, _, err = seenNum(v.entries.Cursor(), n, e.fp)
-	}
-	if num == 0 || err != nil {
-		return s, err // the entry is one of the pending links, so it has no row yet
-	}
-	key := readyKey(n, j.rank, num)
+	key := readyKey(n, j.rank, e.num)
 	if j.due != 0 {
-		key = waitingKey(n, j.due, num)
+		key = waitingKey(n, j.due, e.num)
 	}
 	value := v.entries.Get(key)
 	if value == nil && j.due != 0 {
-		key, value = v.change.waiting(n, num)
+		key, value = v.change.waiting(n, e.num)
 	}
 	if value == nil {
-		return s, nil
+		return s, nil // the state is damaged: merging fails
 	}
 	raw, err := unseal(bucketEntries, key, value)
 	if err != nil {

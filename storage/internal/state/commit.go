@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -14,23 +13,18 @@ import (
 // A book is what the committer, the goroutine that commits, remembers between two commits. Only
 // the committer changes it, while it holds DB.merging. The committer reads it without the lock.
 type book struct {
-	marks     Marks    // of all outputs at their last flush, also of those outputs that this run does not write
-	committed Marks    // the marks in the last commit
-	commits   uint64   // number of the last commit
-	position  uint64   // position of the last group in Options.Log
-	row       uint64   // number of the newest row that the journal ever had: it never decreases
-	pending   *pending // the changes that are in the journal and not yet merged into other buckets
-	pass      *pass    // the pass of merges that has not ended; nil: there is none
-	// checked has the rows of the journal whose checksum was checked since the last pass ended,
-	// by the low half of their number.
-	checked  map[uint32]bool
-	payloads []string          // keys of the payloads in the payload journal
-	archived map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
-	unknown  bool              // the last commit failed, but may be on disk: do not truncate the outputs
-	// drained says that a pass has ended since Begin. Before that, merge at once, because the
-	// frontier has nothing to read.
-	drained bool
-	turning bool // turnBack has not ended
+	marks     Marks             // of all outputs at their last flush, also of those that this run does not write
+	committed Marks             // the marks in the last commit
+	commits   uint64            // number of the last commit
+	row       uint64            // number of the newest row that the journal ever had: it never decreases
+	pending   *pending          // what is in the journal and not yet in other buckets
+	pass      *pass             // the pass that is not finished; nil: none
+	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their number
+	payloads  []string          // keys of the payloads in the payload journal
+	archived  map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
+	unknown   bool              // the last commit failed, but may be on disk: do not truncate the outputs
+	drained   bool              // a pass has ended since Begin; before that, merge at once, because the frontier has nothing to read
+	turning   bool              // turnBack has not ended
 	workspace
 }
 
@@ -100,26 +94,19 @@ func (db *DB) gather() (last bool) {
 // A commitGroup is what one commit takes from the queue, together with the marks of the outputs
 // at one moment.
 type commitGroup struct {
-	taken  batch     // what was taken from the queue
-	ops    []op      // all operations, including those of applied groups
-	own    []op      // the operations that are not from applied groups
+	batch
 	all    []encoded // the completions in ops
-	rows   [][]byte  // the new rows of the journal, with the completions in all
-	row    uint64    // number of the last of these rows in the journal
-	last   bool      // no group follows; later commits only merge what is pending
-	quiet  bool      // no caller waits for the commit, so there is time to merge
+	row    uint64    // number of the last of the new rows of the journal
+	last   bool      // no group follows: later commits only merge what is pending
+	quiet  bool      // no caller waits for the commit: there is time to merge
 	moment Moment
-
-	// Positions in Options.Log: of the previous group, and of this group. 0: there is none.
-	after, position uint64
 }
 
 // take takes a group from the queue of the DB.
 func (db *DB) take(last bool) *commitGroup {
 	w := &db.book.workspace
-	g := &commitGroup{taken: db.queue.take(last, w.room), all: w.all, last: last, after: db.book.position}
+	g := &commitGroup{batch: db.queue.take(last, w.room), all: w.all, last: last}
 	w.room, w.all = batch{}, nil
-	g.flatten(db.limits.RowSize)
 	first := db.book.row + 1
 	g.row = db.book.row + uint64(len(g.rows))
 	for _, o := range g.ops {
@@ -134,37 +121,8 @@ func (db *DB) take(last bool) *commitGroup {
 // number returns the number of rows[i] in the journal.
 func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
 
-// flatten sets ops, own and rows from what was taken. It replaces each applied group by the
-// operations in it. If there was an applied group, it encodes all completions again, in rows of
-// about size bytes.
-func (g *commitGroup) flatten(size int) {
-	g.ops, g.own, g.rows = g.taken.ops, g.taken.ops, g.taken.rows
-	if !slices.ContainsFunc(g.ops, func(o op) bool { return o.applied != nil }) {
-		return
-	}
-	g.own = nil
-	var flat []op
-	for _, o := range g.taken.ops {
-		if o.applied == nil {
-			flat, g.own = append(flat, o), append(g.own, o)
-			continue
-		}
-		if a := o.applied; a.position > max(g.position, g.after) {
-			flat, g.position = append(flat, a.ops...), a.position
-		}
-	}
-	g.ops = flat
-	journal := rowsBuilder{size: size}
-	for _, o := range flat {
-		if o.completion != nil {
-			journal.add(o.completion)
-		}
-	}
-	g.rows = journal.rows
-}
-
-// commitGroup commits what is in the queue. If it returns an error, nothing more can be
-// committed, and later submits return that error.
+// commitGroup commits what is in the queue. After an error nothing more can be committed,
+// and later submits return that error.
 func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
@@ -185,17 +143,11 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	if g.moment, err = db.outputs.Flush(); err != nil {
 		return err
 	}
-	if err := db.tell(g); err != nil {
-		return err
-	}
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	b := &db.book
 	maps.Copy(b.marks, g.moment.Marks)
 	b.pending.add(g.row, g.all, time.Now())
-	if err := db.withholdApplied(g); err != nil {
-		return err
-	}
 	db.file.bolt.AllocSize = db.file.step
 	if d := db.opts.SyncDelay; d > 0 {
 		time.Sleep(2 * d) // twice, because bbolt syncs twice
@@ -214,7 +166,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	}
 	db.file.step = growth(c.size)
 	db.file.size.Store(c.size)
-	b.row, b.commits, b.position = g.row, b.commits+1, max(b.position, g.position)
+	b.row, b.commits = g.row, b.commits+1
 	b.committed = maps.Clone(b.marks)
 	maps.Copy(b.archived, c.archived)
 	db.acknowledge(g, c)
@@ -230,34 +182,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	return nil
 }
 
-// withholdApplied marks entries as out that have ended in an applied group, so that Read does
-// not return them.
-func (db *DB) withholdApplied(g *commitGroup) error {
-	var sites []*pendingSite
-	for i := range g.all {
-		if e := &g.all[i]; e.entry.fp != 0 && e.entry.num == 0 {
-			sites = append(sites, db.book.pending.sites[e.site])
-		}
-	}
-	if sites == nil {
-		return nil
-	}
-	return db.file.bolt.View(func(tx *bbolt.Tx) error {
-		v := db.newView(tx)
-		for _, s := range sites {
-			n, err := siteNumber(v.names, s.name)
-			if err == nil {
-				err = db.withhold(v, s, n)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// transact commits a group, and merges a part of what is pending in the journal.
+// transact commits a group, and merges a part of what is pending.
 func (db *DB) transact(g *commitGroup) (c *change, err error) {
 	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
 		c = newChange(db, tx, g.row)
@@ -283,11 +208,6 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 		c.updateStates()
 		for _, name := range g.moment.Full {
 			if err := putFinished(tx, name, db.book.marks[name]); err != nil {
-				return err
-			}
-		}
-		if g.position != 0 {
-			if err := putPosition(c.meta, g.position); err != nil {
 				return err
 			}
 		}

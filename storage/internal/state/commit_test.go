@@ -90,6 +90,11 @@ func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 			if !errors.Is(g.Err, c.want) || (g.Err == nil) != (c.want == nil) {
 				t.Errorf("Grown: %v, want %v", g.Err, c.want)
 			}
+			if c.want != nil {
+				if err := db.Put("key", 1); !errors.Is(err, c.want) {
+					t.Errorf("Put: %v, want %v", err, c.want)
+				}
+			}
 			if c.want == nil && (g.Settled != 1 || len(g.Sites) != 1 || g.Sites[0].Queued != 1 || !g.Sites[0].Ready) {
 				t.Errorf("%+v is reported for a new site", g)
 			}
@@ -265,41 +270,27 @@ func rowsIn(t *testing.T, dir string, bucket []byte) (n int) {
 	return n
 }
 
-// Applied operations count towards the bounds as submitted ones do.
-func TestAsMuchIsAppliedAsTheBoundsPermit(t *testing.T) {
-	log := &tape{}
-	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 9 {
-		submitted(t, db, frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://a.example/%d", i))}})
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+// A full queue hurries the committer, and has room again before the commit ends.
+func TestAFullQueueHurriesTheCommitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual.with(Bounds{Links: 4})
-		db, err := start(t.TempDir(), Options{Gather: time.Hour, Seed: testSeed, Limits: &l})
+		db, err := start(t.TempDir(), Options{Gather: time.Hour, Limits: &l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 2 { // of two links each
-			if err := db.Apply(uint64(2*i+2), together(log.groups[2*i:2*i+2])); err != nil {
+		began := time.Now()
+		for i := range 3 { // of two links each
+			if put, _ := db.Pending(); put != i {
+				t.Errorf("%d wait, want %d", put, i)
+			}
+			links := []frontier.Entry{entry(t, fmt.Sprintf("http://a.example/%d", i)), entry(t, fmt.Sprintf("http://b.example/%d", i))}
+			if err := db.Submit(frontier.Completion{Links: links}); err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait()
 		}
-		synctest.Wait()
-		began := time.Now()
-		if put, kept := db.Pending(); put != 2 || kept != 0 || db.Position() != 0 {
-			t.Errorf("%d groups wait, %d are kept, position %d", put, kept, db.Position())
-		}
-		if err := db.Apply(6, together(log.groups[4:6])); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // room is free once a group is taken, before it is committed
-		if !time.Now().Equal(began) || db.Position() == 0 {
-			t.Errorf("a full queue does not hurry the committer: position %d", db.Position())
+		if !time.Now().Equal(began) {
+			t.Errorf("a full queue makes its callers wait for %v", time.Since(began))
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)

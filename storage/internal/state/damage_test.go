@@ -371,11 +371,10 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 		key    func(*DB) []byte
 		act    func(*DB) error
 	}{
-		"commit":   {bucketMeta, is(keyCommit), newLinks},
-		"outputs":  {bucketMeta, is(keyOutputs), newLinks},
-		"position": {bucketMeta, is(keyPosition), newLinks},
-		"value":    {bucketMeta, is([]byte("put v")), func(db *DB) error { return db.Put("v", 1) }},
-		"journal":  {bucketJournal, func(db *DB) []byte { return rowKey(db.book.row + 1) }, newLinks},
+		"commit":  {bucketMeta, is(keyCommit), newLinks},
+		"outputs": {bucketMeta, is(keyOutputs), newLinks},
+		"value":   {bucketMeta, is([]byte("put v")), func(db *DB) error { return db.Put("v", 1) }},
+		"journal": {bucketJournal, func(db *DB) []byte { return rowKey(db.book.row + 1) }, newLinks},
 		"journal that is merged": {bucketJournal, is(rowKey(0)), func(db *DB) error {
 			return db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://new.example/1")}})
 		}},
@@ -417,7 +416,7 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 			case "payload":
 				l.Payloads = 1
 			}
-			db, err := Open(rich(t), Options{Gather: -1, Limits: &l, Log: &tape{}})
+			db, err := Open(rich(t), Options{Gather: -1, Limits: &l})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -195,13 +195,7 @@ func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	if err != nil {
 		return err
 	}
-	num := e.num
-	if num == 0 {
-		if num, _, err = seenNum(c.entryRows, n, f.fp); err != nil {
-			return err
-		}
-	}
-	from := waitingKey(n, f.from, num)
+	from := waitingKey(n, f.from, e.num)
 	value := get(c.entryRows, from)
 	if value == nil || f.to >= f.from {
 		return nil
@@ -214,5 +208,5 @@ func (c *change) bringForward(n siteNum, r *siteRecord, e pendingEnd) error {
 	if err := c.entries.Delete(from); err != nil {
 		return err
 	}
-	return put(c.entries, waitingKey(n, f.to, num), row)
+	return put(c.entries, waitingKey(n, f.to, e.num), row)
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -56,5 +57,71 @@ func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 		if !k.Due.Equal(want) && (i == 0 || !k.Due.Equal(later.Told)) {
 			t.Errorf("%s is due %v, want %v", k.URL, k.Due, want)
 		}
+	}
+}
+
+// An entry that was brought forward after it was looked up for reading ends with its old due
+// time: its row is found, whether or not it was moved before the end was submitted.
+func TestAnEntryThatWasBroughtForwardMeanwhileEnds(t *testing.T) {
+	for name, moved := range map[string]bool{"merged before": true, "merged with its end": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const site = frontier.Site("http://a.example")
+				l := Usual
+				l.SmallPending, l.SomeMerge = 0, 0
+				dir := t.TempDir()
+				db, err := start(dir, Options{Limits: &l})
+				if err != nil {
+					t.Fatal(err)
+				}
+				submit := func(c frontier.Completion) {
+					t.Helper()
+					if err := db.Submit(c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1")}})
+				time.Sleep(time.Minute)
+				e, now := readAll(t, db, site)[0], time.Now().Truncate(time.Second)
+				last := frontier.Fate{Code: frontier.Fetched, Status: 200, Time: now}
+				again := last
+				again.Until = now.Add(time.Hour)
+				e.Visits = &frontier.Visits{First: now, Last: last}
+				submit(frontier.Completion{Site: site, Entry: e, Fate: again})
+				time.Sleep(time.Minute)
+				submit(frontier.Completion{Changes: &frontier.Changes{
+					Told: now.Add(2 * time.Minute), Pages: []frontier.Change{{Site: site, Key: e.Key(), Time: now.Add(time.Minute)}},
+				}})
+				e = readAll(t, db, site)[0] // by a clock that runs ahead
+				if !e.Due.Equal(again.Until) {
+					t.Fatalf("it was due %v, want %v", e.Due, again.Until)
+				}
+				if moved {
+					time.Sleep(time.Minute)
+				}
+				submit(frontier.Completion{Site: site, Entry: e, Fate: last})
+				db.queue.mu.Lock()
+				db.queue.hungry = nil
+				db.queue.mu.Unlock()
+				time.Sleep(21 * time.Millisecond)
+				synctest.Wait()
+				if _, kept := db.Pending(); kept == 0 {
+					t.Error("its end is merged with its commit")
+				}
+				for range 2 {
+					if st, err := db.State(site); err != nil || st.Queued != 0 || st.Again != 0 || st.Known != 1 {
+						t.Errorf("%+v, %v", st, err)
+					}
+					time.Sleep(time.Minute) // it is merged
+				}
+				if k, ok, err := db.Entry(e.URL); !ok || err != nil || k.Fate != last || !k.Due.IsZero() {
+					t.Errorf("%+v, %v, %v", k, ok, err)
+				}
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				checked(t, dir)
+			})
+		})
 	}
 }

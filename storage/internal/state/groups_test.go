@@ -6,7 +6,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,31 +15,33 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A gate is a Log that blocks each group while it is shut, except one for each value in
+// A gate is an Outputs that blocks each commit while it is shut, except one for each value in
 // letGo.
 type gate struct {
+	none
 	shut  atomic.Bool
 	letGo chan struct{}
-	last  uint64
 }
 
-func (g *gate) Append(uint64, []byte) (uint64, error) {
+func (g *gate) Flush() (Moment, error) {
 	if g.shut.Load() {
 		<-g.letGo
 	}
-	g.last++
-	return g.last, nil
+	return Moment{}, nil
 }
 
 // gated opens a state with a gate that is shut.
 func gated(t *testing.T, l Limits) (*DB, *gate) {
 	t.Helper()
 	g := &gate{letGo: make(chan struct{})}
-	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Limits: &l, Log: g})
+	g.shut.Store(true)
+	db, err := Open(t.TempDir(), Options{Gather: -1, Seed: testSeed, Limits: &l})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.shut.Store(true)
+	if err := db.Begin(g, nil, nil); err != nil {
+		t.Fatal(err)
+	}
 	return db, g
 }
 
@@ -132,122 +133,69 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 	})
 }
 
-// A group is applied as it was when Apply was called, an entry that ended elsewhere is not
-// read here, and if that cannot be known the run ends.
-func TestGroupsFromElsewhere(t *testing.T) {
-	var groups [][]byte
-	{
-		log := &tape{}
-		db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed, Log: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		submitted(t, db, frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://a.example/2")}})
-		e := readAll(t, db, richSite)[0]
-		submitted(t, db, frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched}})
-		if err := errors.Join(db.Put("k", "value"), db.Close()); err != nil {
-			t.Fatal(err)
-		}
-		groups = log.groups
-	}
-	if len(groups) != 3 {
-		t.Fatalf("%d groups", len(groups))
-	}
+// An entry that ended before a kill is not read again, if its end was not merged either.
+func TestWhatEndedBeforeAKillIsNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual
 		l.SmallPending, l.SomeMerge = 0, 0
 		dir := t.TempDir()
-		db, err := start(dir, Options{Limits: &l, Seed: testSeed})
+		db, err := start(dir, Options{Limits: &l})
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply := func(position uint64) {
-			t.Helper()
-			group := slices.Clone(groups[position-1])
-			if err := db.Apply(position, group); err != nil {
-				t.Fatal(err)
-			}
-			clear(group)
+		links := []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://a.example/2"), entry(t, "http://a.example/3")}
+		if err := db.Submit(frontier.Completion{Links: links}); err != nil {
+			t.Fatal(err)
 		}
-		apply(1)
 		time.Sleep(time.Minute) // it is merged
-		apply(2)
+		var some [2]frontier.Entry
+		if n, err := db.Read(richSite, time.Now(), some[:]); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := db.Submit(frontier.Completion{Site: richSite, Entry: some[0], Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(21 * time.Millisecond) // it is committed, and not merged
 		synctest.Wait()
-		if db.Position() != 2 {
-			t.Errorf("position %d", db.Position())
+		copied := crash(t, dir)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
 		}
-		if got := readAll(t, db, richSite); len(got) != 1 || got[0].URL.Target() != "/2" {
-			t.Errorf("%v is read", got)
+		if n := rowsIn(t, copied, bucketJournal); n != 1 {
+			t.Fatalf("%d rows in the journal", n)
 		}
-		apply(3)
-		apply(2) // is skipped
-		time.Sleep(time.Second)
-		synctest.Wait()
-		var v string
-		if ok, err := db.Get("k", &v); !ok || err != nil || v != "value" || db.Position() != 3 {
-			t.Errorf("%q, %v, %v, position %d", v, ok, err, db.Position())
+		if db, err = start(copied, Options{Limits: &l}); err != nil {
+			t.Fatal(err)
+		}
+		if _, kept := db.Pending(); kept != 1 {
+			t.Errorf("%d completions are not merged", kept)
+		}
+		var got []string
+		for _, e := range readAll(t, db, richSite) {
+			got = append(got, e.URL.Target())
+		}
+		if !slices.Equal(got, []string{"/2", "/3"}) {
+			t.Errorf("%v are read", got)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		checked(t, dir)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		l := Usual
-		l.SmallPending, l.SomeMerge = 0, 0
-		db, err := start(t.TempDir(), Options{Limits: &l, Seed: testSeed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Apply(1, groups[0]); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if err := errors.Join(db.file.bolt.Update(spoilt(bucketNames)), db.Apply(2, groups[1])); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(21 * time.Millisecond)
-		synctest.Wait()
-		if db.Position() != 1 || !errors.Is(db.queue.failed(), errChecksum) {
-			t.Errorf("position %d, %v", db.Position(), db.queue.failed())
-		}
-		if err := db.Close(); !errors.Is(err, errChecksum) {
-			t.Errorf("Close: %v", err)
-		}
+		checked(t, copied)
 	})
 }
 
-// A stubborn log gives every group the same position.
-type stubborn uint64
-
-func (s stubborn) Append(uint64, []byte) (uint64, error) { return uint64(s), nil }
-
-func TestALogThatDoesNotGoOn(t *testing.T) {
-	db, err := start(t.TempDir(), Options{Gather: -1, Log: stubborn(4)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	submitted(t, db, frontier.Completion{})
-	if err := db.Submit(frontier.Completion{}); err != nil {
-		t.Fatal(err)
-	}
-	var damaged *DamagedError
-	for _, err := range []error{(<-db.Grown()).Err, db.Close()} {
-		if err == nil || errors.As(err, &damaged) || !strings.Contains(err.Error(), "position 4 after 4") {
-			t.Errorf("%v", err)
-		}
-	}
-	log := &tape{}
-	if db, err = start(t.TempDir(), Options{Gather: -1, Log: log}); err != nil {
-		t.Fatal(err)
-	}
+// A snapshot that cannot be encoded ends the run.
+func TestAnInvalidSnapshotEndsTheRun(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir)
 	if err := db.PutSnapshot("http://a.example", &robots.Snapshot{Fetched: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err == nil || len(log.groups) != 0 {
-		t.Errorf("an invalid operation is in %d groups: %v", len(log.groups), err)
+	if err := db.Close(); err == nil {
+		t.Error("Close returns no error")
+	}
+	if n := rowsIn(t, dir, bucketSnapshots); n != 0 {
+		t.Errorf("%d snapshots", n)
 	}
 }
 
@@ -315,9 +263,8 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 			}
 			clear(draft.raw)
 		}
-		g := &commitGroup{taken: q.take(false, w.room), all: w.all}
+		g := &commitGroup{batch: q.take(false, w.room), all: w.all}
 		w.room, w.all = batch{}, nil
-		g.flatten(limits.RowSize)
 		for _, o := range g.ops {
 			g.all = append(g.all, *o.completion)
 		}
@@ -331,7 +278,7 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 			used[&row[0]] = true
 			copy(row, "\xff\xff\xff\xff, and bytes that must not be read")
 		}
-		ops, encodings := g.taken.ops, g.all
+		ops, encodings := g.ops, g.all
 		w.reuse(g, limits.RowSize)
 		if len(w.room.ops)+len(w.all) > 0 || cap(w.room.ops) == 0 || cap(w.all) == 0 {
 			t.Errorf("left over of a group: %+v", w)
@@ -343,7 +290,7 @@ func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 	if again == 0 {
 		t.Error("no memory of rows is used again")
 	}
-	large := &commitGroup{taken: batch{ops: make([]op, maxSpareOps+1)}, all: make([]encoded, maxSpareOps+1), rows: [][]byte{make([]byte, 21)}}
+	large := &commitGroup{batch: batch{ops: make([]op, maxSpareOps+1), rows: [][]byte{make([]byte, 21)}}, all: make([]encoded, maxSpareOps+1)}
 	w = workspace{}
 	if w.reuse(large, 10); w.room.ops != nil || w.all != nil || len(w.room.rows) > 0 {
 		t.Errorf("%d ops, %d completions and %d rows are kept", cap(w.room.ops), cap(w.all), len(w.room.rows))

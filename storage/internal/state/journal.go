@@ -25,8 +25,7 @@ import (
 //     site, its fingerprint, and its old and new due time in Unix milliseconds
 //
 // A zero byte means the site of the completion. An entry is identified by site and
-// fingerprint, not by the number that it gets when it is merged, so that the encoding of a
-// completion is the same in all files with the same seed.
+// fingerprint; its number is looked up when the journal is read.
 const (
 	ofSite = 1 << iota
 	ofEntry
@@ -57,11 +56,9 @@ type encoded struct {
 	back     []named
 	forwards []forward // entries of any site that are brought forward, sorted by site
 	common   []frontier.CommonClock
-	// place is the position in the journal. Before the commit, its row counts from 0 in the
-	// rows of the group.
-	place
-	own    bool // the completion was submitted to this DB, which must report when it has settled
-	leaves bool // the frontier no longer has an entry of site that it had read, and may need to read more
+	place         // its position in the journal; before the commit, row counts from 0 in the rows of the group
+	own      bool // it came from Submit: Growth.Settled counts it
+	leaves   bool // the frontier gives an entry of site back, and may need to read more
 }
 
 // A named identifies an entry within its site.

@@ -127,16 +127,13 @@ type keptSite struct {
 	*view
 	n       siteNum // 0 if the site is not known
 	record  siteRecord
-	pending *pendingSite          // nil: no changes are pending for the site
-	ends    map[uint32]pendingEnd // the last pending end of each entry that has a number, by this number
-	unnamed map[uint64]pendingEnd // the last pending end of each entry that is itself a pending link, by fingerprint
-	// forward has the places in the journal at which an entry is brought forward after its last
-	// end, by the entry's fingerprint.
-	forward map[uint64][]place
+	pending *pendingSite          // nil: nothing is pending
+	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
+	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
-	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, unnamed: map[uint64]pendingEnd{}, forward: map[uint64][]place{}}
+	s := &keptSite{view: v, ends: map[uint32]pendingEnd{}, forward: map[uint64][]place{}}
 	var err error
 	if s.n, s.record, err = v.site(site); err != nil {
 		return nil, err
@@ -144,24 +141,13 @@ func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
 	if s.pending = v.db.book.pending.sites[site]; s.pending == nil {
 		return s, nil
 	}
-	rows := v.entries.Cursor()
 	for _, e := range s.pending.ends {
 		if e.what == comesForward {
 			s.forward[e.fp] = append(s.forward[e.fp], e.place)
 			continue
 		}
 		delete(s.forward, e.fp)
-		num := e.num
-		if num == 0 && s.n != 0 {
-			if num, _, err = seenNum(rows, s.n, e.fp); err != nil {
-				return nil, err
-			}
-		}
-		if num == 0 {
-			s.unnamed[e.fp] = e
-		} else {
-			s.ends[num] = e
-		}
+		s.ends[e.num] = e
 	}
 	return s, nil
 }
@@ -286,13 +272,7 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if k.Entry, err = d.entry(s.record.Site); err != nil {
 		return k, false, err
 	}
-	if end, ok := s.unnamed[fp]; ok {
-		err = s.take(&k, end)
-	}
-	if err == nil {
-		err = s.bringForward(&k, fp)
-	}
-	return k, true, err
+	return k, true, nil
 }
 
 // links returns the entries of those pending links that have no row yet, each only once.

@@ -91,8 +91,7 @@ const (
 	endCost  = 4
 )
 
-// some returns the links of s that one commit merges: the first Limits.MaxSlice. If one of the
-// links may be an entry that has ended, it returns all links.
+// some returns the links of s that one commit merges: the first MaxSlice.
 func (c *change) some(s *pendingSite) []pendingLink {
 	if c.whole(s) {
 		return s.links
@@ -102,7 +101,7 @@ func (c *change) some(s *pendingSite) []pendingLink {
 
 // whole reports whether one commit merges all links of s.
 func (c *change) whole(s *pendingSite) bool {
-	return len(s.links) <= c.db.limits.MaxSlice || s.unnamed > 0
+	return len(s.links) <= c.db.limits.MaxSlice
 }
 
 // cost returns how long merge takes for s, as the number of links that take as long.
@@ -133,8 +132,6 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	c.merged = append(c.merged, mergedSite{s, n, len(links)})
-	// Links first, because one of them may be an entry that has already ended: it ended in the
-	// file of another DB, whose group was applied here.
 	if err := c.link(n, r, links, found); err != nil {
 		return err
 	}
@@ -172,15 +169,7 @@ func (c *change) updateStates() {
 
 // complete merges the completions of a site into its record and rows.
 func (c *change) complete(s *pendingSite, n siteNum, r *siteRecord) error {
-	ends := s.ends
-	if s.unnamed > 0 { // in a copy of ends, because this commit may assign their numbers, and may fail after that
-		named := pendingSite{ends: slices.Clone(s.ends), unnamed: s.unnamed}
-		if err := named.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(c.entryRows, n, fp) }); err != nil {
-			return err
-		}
-		ends = named.ends
-	}
-	for _, e := range ends {
+	for _, e := range s.ends {
 		if err := c.take(n, r, e); err != nil {
 			return err
 		}
@@ -220,8 +209,7 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// turnBack has changed the due time in only one of two files: this one, or the one of
-		// the other DB in which the entry ended.
+		// A list of page changes, put before the entry ended, has made its due time earlier.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -317,7 +305,7 @@ const maxSpareOps = 1 << 10
 
 // reuse keeps the memory of a finished commit group for the next group.
 func (w *workspace) reuse(g *commitGroup, rowSize int) {
-	if ops := g.taken.ops; cap(ops) <= maxSpareOps {
+	if ops := g.ops; cap(ops) <= maxSpareOps {
 		clear(ops)
 		w.room.ops = ops[:0]
 	}

@@ -3,8 +3,8 @@ package state
 import "sync"
 
 // handedOut tracks the entries that are out: those that Read has returned, and those that
-// have ended without being read here, until their end is merged. In the file they are still
-// queued, but Read does not return them again.
+// ended in an earlier run, until their end is merged. In the file they are still queued, but
+// Read does not return them again.
 type handedOut struct {
 	mu    sync.Mutex // taken after queue.mu, never before it
 	sites map[siteNum]*outEntries

@@ -77,7 +77,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		done[s] = true
 		return c.merge(s)
 	}
-	for site := range g.taken.hungry {
+	for site := range g.hungry {
 		if s := p.sites[site]; s != nil {
 			if err := merge(s); err != nil {
 				return err

@@ -27,14 +27,13 @@ type group struct {
 
 // A pendingSite lists what is pending for one site (see pending), in the order of the journal.
 type pendingSite struct {
-	name    frontier.Site
-	num     siteNum // number of the site; 0 if it is not known (yet)
-	done    int     // number of pending completions
-	last    place   // place of the last completion
-	clocks  place   // place of the last completion with the clocks of the site; zero if there is none
-	ends    []pendingEnd
-	unnamed int // number of elements of ends whose entries may be among links
-	links   []pendingLink
+	name   frontier.Site
+	num    siteNum // 0 if it is not known (yet)
+	done   int     // number of completions
+	last   place   // of the last completion
+	clocks place   // of the last completion with the clocks of the site; zero if there is none
+	ends   []pendingEnd
+	links  []pendingLink
 }
 
 // A place is a position in the journal: the low half of the number of a row, and an offset in
@@ -135,7 +134,7 @@ func (p *pending) forward(e *encoded) {
 				s.last = at
 			}
 		}
-		s.end(pendingEnd{f.named, false, comesForward, at.plus(f.at)})
+		s.ends = append(s.ends, pendingEnd{f.named, false, comesForward, at.plus(f.at)})
 	}
 }
 
@@ -151,45 +150,15 @@ func (s *pendingSite) complete(e *encoded) {
 		s.clocks = at
 	}
 	if e.entry.fp != 0 {
-		s.end(pendingEnd{e.entry, e.waited, hasEnded, at})
+		s.ends = append(s.ends, pendingEnd{e.entry, e.waited, hasEnded, at})
 	}
 	for _, b := range e.back {
-		s.end(pendingEnd{b, false, comesBack, at})
+		s.ends = append(s.ends, pendingEnd{b, false, comesBack, at})
 	}
 }
 
-func (s *pendingSite) end(e pendingEnd) {
-	if e.unnamed() {
-		s.unnamed++
-	}
-	s.ends = append(s.ends, e)
-}
-
-// unnamed reports whether the entry may be one of the pending links. An entry that is brought
-// forward cannot be one: its link was merged before, or else e has no effect.
-func (e *pendingEnd) unnamed() bool { return e.num == 0 && e.what != comesForward }
-
-// resolve sets the missing numbers of entries in s.ends, if the function number knows them.
-func (s *pendingSite) resolve(number func(fp uint64) (num uint32, ok bool, err error)) error {
-	for i := range s.ends {
-		e := &s.ends[i]
-		if !e.unnamed() {
-			continue
-		}
-		num, ok, err := number(e.fp)
-		if err != nil {
-			return err
-		}
-		if ok {
-			e.num = num
-			s.unnamed--
-		}
-	}
-	return nil
-}
-
-// first returns the place of the first link that is pending for s. If there is none, it returns
-// the place of the last completion.
+// first returns the place of the first link that is pending for s, or that of the last
+// completion if no link is.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -201,12 +170,6 @@ func (s *pendingSite) first() place {
 // reports whether the completion at a place was merged before.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
-	s.unnamed = 0
-	for i := range s.ends {
-		if s.ends[i].unnamed() {
-			s.unnamed++
-		}
-	}
 	if s.done > 0 && effect(s.last) {
 		p.todo -= s.done
 		s.done, s.last, s.clocks = 0, place{}, place{}
@@ -221,7 +184,7 @@ func (p *pending) merged(m mergedSite) {
 	s := m.pendingSite
 	s.num = m.num
 	p.todo -= s.done + m.count
-	s.done, s.ends, s.unnamed, s.last, s.clocks = 0, nil, 0, place{}, place{}
+	s.done, s.ends, s.last, s.clocks = 0, nil, place{}, place{}
 	if s.links = s.links[m.count:]; len(s.links) == 0 {
 		delete(p.sites, s.name)
 	}

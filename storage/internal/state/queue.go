@@ -20,7 +20,6 @@ type op struct {
 	value      []byte        // JSON, after room for the checksum
 	digest     string        // the digest of payload
 	payload    *Payload
-	applied    *applied // an applied group; if it is set, no other field is set
 }
 
 // A queue holds the operations that callers have submitted and that the committer has not
@@ -32,15 +31,14 @@ type queue struct {
 
 	// mu guards the fields below. A goroutine that waits on room releases mu meanwhile.
 	mu        sync.Mutex
-	room      sync.Cond                          // signalled when ops may be within their bounds, or when the bounds end
-	ops       []op                               // the operations; nothing is added after last is set
-	journal   rowsBuilder                        // encodes the completions in ops, without those of applied groups
+	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds end
+	ops       []op                               // what was put; nothing is added after last is set
+	journal   rowsBuilder                        // has the completions in ops
 	bytes     int                                // size of the completions in ops
 	links     int                                // number of links in these completions
-	hungry    map[frontier.Site]bool             // sites of which everything was read; the next commit merges what is pending for them
-	snapshots map[frontier.Site]*robots.Snapshot // for each site the last snapshot that was submitted and is not committed
-	payloads  map[string]*Payload                // for each key the first payload that was submitted and is not merged
-	own       bool                               // something other than an applied group was submitted since Open
+	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
+	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that was put and is not committed
+	payloads  map[string]*Payload                // the first of each key that was put and is not merged
 	hasty     bool                               // Hasten was called: the bounds are not applied
 	last      bool                               // the last group is being committed, so nothing more is accepted
 	err       error                              // the error that ended commits; set once
@@ -77,20 +75,8 @@ func (db *DB) enqueue(o op) error {
 	if q.last {
 		return ErrClosed
 	}
-	if o.applied == nil {
-		q.own = true
-		if o.completion != nil {
-			q.journal.add(o.completion)
-		}
-		q.count(&o)
-	} else if q.own {
-		return ErrNotAlone
-	} else {
-		for i := range o.applied.ops {
-			q.count(&o.applied.ops[i])
-		}
-	}
 	q.ops = append(q.ops, o)
+	q.count(&o)
 	if o.completion != nil && db.handedOut.give(o.completion) {
 		q.starveLocked(o.completion.site)
 	}
@@ -98,15 +84,12 @@ func (db *DB) enqueue(o op) error {
 	return nil
 }
 
-// ErrNotAlone is returned by Apply if something other than an applied group was submitted since
-// Open.
-var ErrNotAlone = errors.New("storage: a group can only be applied before anything is put")
-
-// count adds the size of o to q.bytes and q.links, if o is a completion. If o is a snapshot or
-// a payload, count adds o to q.snapshots or q.payloads. The caller holds q.mu.
+// count adds a completion to journal and its size to bytes and links, or adds the op to
+// snapshots or payloads. The caller holds mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
+		q.journal.add(o.completion)
 		q.bytes += len(o.completion.raw)
 		q.links += len(o.completion.links)
 	case o.snapshot != nil:
@@ -147,7 +130,7 @@ func (q *queue) starveLocked(site frontier.Site) {
 // (queue.hungry), the site is in the batch that has the op, or in a later batch.
 type batch struct {
 	ops    []op
-	rows   [][]byte // rows with the completions in ops, without those of applied groups
+	rows   [][]byte // the new rows of the journal, with the completions in ops
 	hungry map[frontier.Site]bool
 }
 

@@ -53,9 +53,6 @@ func (r *Reader) Begun() Begun { return r.db.Begun() }
 // Marks returns the marks of the files to which a run appends, as of the last commit.
 func (r *Reader) Marks() Marks { return r.db.book.marks }
 
-// Position is like DB.Position.
-func (r *Reader) Position() uint64 { return r.db.Position() }
-
 // Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
 // returns this error. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }

@@ -32,7 +32,7 @@ var (
 	// "index" -> * mark of index.cdxj, and the mark that index.part had when
 	//   index.cdxj was made
 	// "open" -> * true, while a process holds the crawl, or after it was killed
-	// "position" -> position of the last group in Options.Log (8), if there is one
+	// "position" -> nothing that this version reads; an earlier one may have written it
 	// "restart" -> * time of the last open after an unclean end
 	// "put " and a key -> * the value that Put stored under the key
 	bucketMeta = []byte("meta")
@@ -84,14 +84,13 @@ var buckets = [][]byte{
 }
 
 var (
-	keyVersion  = []byte("version")
-	keySeed     = []byte("seed")
-	keyCommit   = []byte("commit")
-	keyOutputs  = []byte("outputs")
-	keyRestart  = []byte("restart")
-	keyIndex    = []byte("index")
-	keyOpen     = []byte("open")
-	keyPosition = []byte("position")
+	keyVersion = []byte("version")
+	keySeed    = []byte("seed")
+	keyCommit  = []byte("commit")
+	keyOutputs = []byte("outputs")
+	keyRestart = []byte("restart")
+	keyIndex   = []byte("index")
+	keyOpen    = []byte("open")
 )
 
 // The kinds of rows in bucketEntries.

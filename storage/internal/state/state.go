@@ -3,7 +3,6 @@ package state
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -30,13 +29,12 @@ type Options struct {
 	SyncDelay time.Duration
 
 	Disk disk.Disk
-	Seed uint64 // of the hash function for the fingerprints of a new crawl; 0: random
-	Log  Log    // called with each group before it is committed; nil: no log
 
 	// New is called if Open finds a state file without buckets. If New returns an error, Open
 	// returns that error.
 	New func() error
 
+	Seed   uint64            // of the fingerprints of a new crawl, in tests; 0: random
 	Limits *Limits           // nil: Usual; for tests
 	Fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
@@ -226,17 +224,11 @@ func (db *DB) load(tx *bbolt.Tx) (err error) {
 		return err
 	}
 	meta := tx.Bucket(bucketMeta)
-	if want := db.opts.Seed; want != 0 && want != db.seed {
-		return callbackError(fmt.Errorf("the fingerprints of %s have another seed than Options.Seed", db.file.path()))
-	}
 	last, err := getCommit(meta)
 	if err != nil {
 		return err
 	}
 	db.book.commits, db.book.row, db.begun.Committed = last.number, last.row, last.at
-	if db.book.position, err = getPosition(meta); err != nil {
-		return err
-	}
 	if db.book.marks, db.begun.Index, err = getMarks(meta); err != nil {
 		return err
 	}
@@ -280,19 +272,16 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	return nil
 }
 
-// withhold marks those entries of a site as out that have ended although this DB has not read
-// them: they ended in an earlier run, or in an applied group. So Read does not return them.
-// Entries that are themselves pending links need no mark, because Read cannot return them yet.
-func (db *DB) withhold(v *view, s *pendingSite, n siteNum) error {
-	if n == 0 || s.unnamed == 0 {
-		return nil
-	}
+// withhold sets the numbers of the entries in s.ends, and marks those as out that ended in an
+// earlier run.
+func (db *DB) withhold(v *view, s *pendingSite, n siteNum) (err error) {
 	rows := v.entries.Cursor()
-	if err := s.resolve(func(fp uint64) (uint32, bool, error) { return seenNum(rows, n, fp) }); err != nil {
-		return err
-	}
-	for _, e := range s.ends {
-		if e.num != 0 && e.what == hasEnded {
+	for i := range s.ends {
+		e := &s.ends[i]
+		if e.num, _, err = seenNum(rows, n, e.fp); err != nil {
+			return err
+		}
+		if e.what == hasEnded {
 			db.handedOut.take(n, e.num, !e.waited)
 		}
 	}

@@ -5,18 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"go.etcd.io/bbolt"
 )
 
-// Dump returns the contents of the state in dir as sorted lines, for comparing small files. Two
-// files that have committed the same groups have the same lines after all groups are merged,
-// even if they merged at different times. Dump fails with the same errors as OpenReader.
-func Dump(dir string) (lines []string, err error) {
+// dump returns the contents of the state in dir as sorted lines. Two files with the same
+// commits have the same lines after everything is merged, even if they merged it at different
+// times.
+func dump(t *testing.T, dir string) (lines []string) {
+	t.Helper()
 	r, err := OpenReader(dir)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	err = r.db.file.view(func(tx *bbolt.Tx) error {
@@ -81,6 +83,9 @@ func Dump(dir string) (lines []string, err error) {
 		each(tx.Bucket(bucketBodies), func(key, value []byte) { say("%s %x %x", bucketBodies, key, value) })
 		return nil
 	})
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
 	slices.Sort(lines)
-	return lines, errors.Join(err, r.Close())
+	return lines
 }
