@@ -1,6 +1,10 @@
-// Package fetch sends the requests of a crawl and reads the answers.
+// Package fetch sends the requests of a crawl and reads the answers. It also has an HTTP client
+// for programs that are no crawlers.
 //
-// A [Fetcher] keeps one per-host fetcher for each site. A visit passes a [frontier.Turn], the
+// A [Client] makes polite requests: [Client.Get] waits until the site may get a request, obeys
+// its robots.txt, and follows redirects. A Client is also the transport of an [http.Client].
+//
+// The rest of this package is for crawlers with a frontier of their own. A [Fetcher] keeps one per-host fetcher for each site. A visit passes a [frontier.Turn], the
 // right to make one request to a site for a queued URL, its entry. The visit gets back every
 // [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
 // first: if the stored copy is stale, the one request of the turn fetches robots.txt, and the
@@ -24,6 +28,9 @@
 // Only [Network] resolves names and opens connections.
 //
 // # Reading the source
+//
+// client.go has the Client, whose requests are the entries of a frontier: clientcalls.go is the
+// queue, clientstate.go keeps the clocks in a file, roundtrip.go is for net/http.
 //
 // host.go makes a visit, fetcher.go remembers the hosts that were visited recently, and
 // ownsite.go has the settings of one site. rules.go fetches robots.txt, and othersite.go
