@@ -100,9 +100,10 @@ type Follow struct {
 
 	// Links is called for each link that is about to be queued, except seeds and redirects.
 	// It may set the rank, the tag and the method HEAD in l; if it returns false, the link
-	// is not queued. It runs in the visit of the page, one call after another for a site,
-	// concurrently for several; and in the goroutine of a loop of Pages, for URLs that its
-	// body follows, while the site continues. Rewrite is called before Links, and also for
+	// is not queued. Links is called in the goroutine that visits the page: calls for one
+	// site do not overlap, calls for different sites may. For URLs that the body of a loop
+	// over Pages follows, Links is called in the goroutine of the loop, and may overlap with
+	// another call for the same site. Rewrite is called before Links, and also for
 	// seeds, redirects, sitemaps and URLs of Page.Follow. The crawl uses its result in
 	// place of the URL; if the result is the zero URL, the URL is refused. Rewrite must
 	// return the same for the same URL, and return its own results unchanged. Both

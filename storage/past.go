@@ -150,9 +150,10 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 }
 
 // answerOf looks in the index of a crawl for the answer that url gave at the time at. The index
-// has times to the second, so several lines may have that time. answerOf considers records of
-// the exact time, and records that cannot be read. It takes the last of these, and returns its
-// answer or its error. If there is no such record, answerOf returns nil and the error of
+// has times to the second, so several lines may have that time. answerOf skips records
+// whose exact time differs. A record that cannot be read may be the right one, so it is not
+// skipped. answerOf returns the answer, or the error, of the last record that remains. If there
+// is no such record, answerOf returns nil and the error of
 // reading the index, if there was one.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry

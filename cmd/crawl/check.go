@@ -316,8 +316,9 @@ func (s *planSite) lines() []string {
 	return lines
 }
 
-// least returns a sentence that says the shortest time in which the crawl can fetch its seeds
-// and, if the pages of a site are limited, that many pages of the slowest site.
+// least returns a sentence with the shortest time that the crawl needs for its seeds. If there is
+// a limit on the pages of a site, the sentence also has the time for so many pages of the
+// slowest site.
 func (plan *plan) least() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "least time: %s for the seeds", say.InSeconds(plan.LeastForSeeds))

@@ -97,8 +97,8 @@ func (p *program) confirmed() error {
 	return nil
 }
 
-// identityFile returns the path of the file in which the answer is saved, or "" if there
-// is no directory for it.
+// identityFile returns the path of the file with the token and the contact that the user was
+// asked for in an earlier run, or "" if there is no directory for it.
 func identityFile() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {

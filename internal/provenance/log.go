@@ -210,7 +210,8 @@ func plain(value string) string {
 	return value
 }
 
-// joinRuns combines the runs in the log with the processes of runs that the state has recorded.
+// joinRuns adds to each run of the log the process that made the run. The state has recorded
+// the processes.
 func (w *writer) joinRuns(r *logReader) error {
 	processes, builds, before, err := crawler.Processes(w.state)
 	if err == nil {

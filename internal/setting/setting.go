@@ -101,15 +101,15 @@ func (s Setting) Type() string {
 	return "text"
 }
 
-// Compare returns what a change of the value from was to is means for sites. Both are in the
-// form of String.
-func (s Setting) Compare(was, is string) Way {
-	before, known := s.width(was)
-	now, ok := s.width(is)
+// Compare returns how sites are affected if the value changes from before to after. Both are in
+// the form of String.
+func (s Setting) Compare(before, after string) Way {
+	was, known := s.width(before)
+	now, ok := s.width(after)
 	switch {
-	case s.Larger == Other || !known || !ok || before == now:
+	case s.Larger == Other || !known || !ok || was == now:
 		return Other
-	case before < now:
+	case was < now:
 		return Wider
 	}
 	return Tighter

@@ -150,8 +150,7 @@ func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	}
 	for _, part := range value {
 		if i := strings.IndexFunc(part, control); i >= 0 {
-			// Clone is called so that the other parts of the value need not be allocated on the
-			// heap.
+			// Without Clone, each part would be allocated on the heap, even if there is no error.
 			return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(strings.Clone(part)), part[i])
 		}
 	}

@@ -18,8 +18,8 @@ type Response struct {
 
 	// Header has the fields under their canonical names. The values have no white space around
 	// them, and a space in place of each control character (RFC 9110, section 5.5). Folded
-	// fields are joined to one line. Header lacks lines that are not fields, Transfer-Encoding,
-	// and a Content-Length that did not count.
+	// fields are joined to one line. These are not in Header: lines that are
+	// not valid fields, Transfer-Encoding, and a Content-Length that was ignored.
 	Header http.Header
 
 	Length int64 // of the body in bytes; -1 if not known before its end
