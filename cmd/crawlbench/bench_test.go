@@ -21,7 +21,7 @@ import (
 
 // The test binary is also the command: contestants and webs are its children.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "web" || os.Args[1] == childCommand || os.Args[1] == sealCommand) {
+	if len(os.Args) > 1 && (os.Args[1] == "web" || os.Args[1] == childCommand || os.Args[1] == sealCommand || os.Args[1] == clientCommand) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
 		if err := run(ctx, os.Args[1:], os.Stdout); err != nil {

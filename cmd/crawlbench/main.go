@@ -5,6 +5,7 @@
 //	crawlbench run --hosts 3 --size 200000 --latency 50ms
 //	crawlbench ab --rounds 12 --contestants permesso,permesso-warc OLD NEW
 //	crawlbench frontier --urls 10000000
+//	crawlbench client
 //	crawlbench behave
 //	crawlbench web --hosts 1000 --pages 1000 --listen 127.0.0.1:8080
 //
@@ -33,8 +34,10 @@ func commands() []command {
 		{"web", "serve the web alone, for any crawler", runWeb},
 		{"frontier", "measure the frontier and the state file without a web", runFrontier},
 		{"readers", "measure the commands that read a whole crawl", runReaders},
+		{"client", "measure fetch.Client beside net/http", runClient},
 		{"behave", "ask the contestants how they behave", runBehave},
 		{childCommand, "", runChild},
+		{clientCommand, "", runClientChild},
 		{sealCommand, "", runSeal},
 	}
 }

@@ -1,0 +1,80 @@
+// Command api prints the names of all items of a JSON API, page by page, at the pace that the
+// site asks for.
+//
+//	go run ./examples/api https://api.example.org/items
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/permesso-crawler/permesso/fetch"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: api URL")
+	}
+	client, err := fetch.NewClient(fetch.ClientOptions{Token: "itembot", Contact: "https://example.org/itembot"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	err = items(context.Background(), client, os.Args[1], func(name string) { fmt.Println(name) })
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// items calls tell for each item. An answer has the items of a page, and the URL of the next
+// page, which may be relative.
+func items(ctx context.Context, client *fetch.Client, url string, tell func(name string)) error {
+	for url != "" {
+		resp, err := patiently(ctx, client, url)
+		if err != nil {
+			return err
+		}
+		var page struct {
+			Items []struct{ Name string }
+			Next  string
+		}
+		if err := json.Unmarshal(resp.Body, &page); err != nil {
+			return fmt.Errorf("%s: status %d: %w", url, resp.Status, err)
+		}
+		for _, item := range page.Items {
+			tell(item.Name)
+		}
+		url = ""
+		if page.Next != "" {
+			next, err := resp.URL.Resolve(page.Next)
+			if err != nil {
+				return err
+			}
+			url = next.String()
+		}
+	}
+	return nil
+}
+
+// patiently requests url again if the site asks for a rest, which the client waits for: 429 or
+// 503, with or without Retry-After.
+func patiently(ctx context.Context, client *fetch.Client, url string) (*fetch.Response, error) {
+	for {
+		resp, err := client.Get(ctx, url)
+		var later *fetch.NotYetError
+		switch {
+		case errors.As(err, &later) && ctx.Err() == nil:
+			select {
+			case <-time.After(time.Until(later.Until)):
+			case <-ctx.Done():
+			}
+		case err != nil || resp.Status != 429 && resp.Status != 503:
+			return resp, err
+		}
+	}
+}
