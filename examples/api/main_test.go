@@ -15,7 +15,9 @@ import (
 func TestAllItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
-		page := func(n int, next string) string { return fmt.Sprintf(`{"items": [{"name": "item %d"}], "next": %q}`, n, next) }
+		page := func(n int, next string) string {
+			return fmt.Sprintf(`{"items": [{"name": "item %d"}], "next": %q}`, n, next)
+		}
 		w.Site("http://a.example").File("/items", "application/json", page(1, "?page=2")).
 			Flaky("/items?page=2", page(2, "?page=3"), "3600", 429).
 			Flaky("/items?page=3", page(3, ""), "", 503, 503)
