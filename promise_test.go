@@ -1,12 +1,17 @@
 package permesso_test
 
 import (
+	"bytes"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
+	"go/printer"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,8 +20,47 @@ import (
 // Never raise it: an exported name is a promise.
 const mostExported = 962
 
-func TestThePromiseDoesNotGrow(t *testing.T) {
-	all := 0
+// apiFile lists all exported names with their types, a line each.
+const apiFile = "docs/reference/api.txt"
+
+var rewriteAPI = flag.Bool("rewrite", false, "write the exported names into "+apiFile+"; read the difference")
+
+// A change of an exported name, or of a field, is seen in apiFile.
+func TestTheExportedNamesAreThoseListed(t *testing.T) {
+	all, names := exportedNames(t)
+	text := []byte(strings.Join(all, "\n") + "\n")
+	if *rewriteAPI {
+		if err := os.WriteFile(apiFile, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := os.ReadFile(apiFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(listed, text) {
+		was := strings.Split(strings.TrimSuffix(string(listed), "\n"), "\n")
+		for _, line := range all {
+			if !slices.Contains(was, line) {
+				t.Errorf("new: %s", line)
+			}
+		}
+		for _, line := range was {
+			if !slices.Contains(all, line) {
+				t.Errorf("gone: %s", line)
+			}
+		}
+		t.Errorf("%s lists other names: if the change is meant, run go test . -run ExportedNames -rewrite, and add it to CHANGELOG.md", apiFile)
+	}
+	if names > mostExported || names < mostExported-20 {
+		t.Errorf("%d names are exported, mostExported is %d", names, mostExported)
+	}
+}
+
+// exportedNames returns a line for each exported name and field of the importable packages, and
+// the number of names without fields.
+func exportedNames(t *testing.T) (all []string, names int) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
@@ -34,7 +78,7 @@ func TestThePromiseDoesNotGrow(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		n := 0
+		var lines []string
 		for _, name := range files {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
@@ -44,47 +88,113 @@ func TestThePromiseDoesNotGrow(t *testing.T) {
 				return err
 			}
 			for _, decl := range file.Decls {
-				n += exported(decl)
+				lines = append(lines, surface(decl)...)
 			}
 		}
-		if all += n; n > 0 {
-			t.Logf("%-20s %4d", path, n)
+		slices.Sort(lines)
+		for _, line := range slices.Compact(lines) {
+			all = append(all, filepath.ToSlash(path)+": "+line)
+			if !strings.HasPrefix(line, "field ") {
+				names++
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all > mostExported || all < mostExported-20 {
-		t.Errorf("%d names are exported, mostExported is %d", all, mostExported)
-	}
+	return all, names
 }
 
-// exported returns the number of names that a declaration exports: functions, methods of
-// exported types, types, constants and variables.
-func exported(decl ast.Decl) (n int) {
+// surface returns a line for each name that a declaration exports: functions, methods of exported
+// types, types, constants and variables; and for each exported field or method of a type.
+func surface(decl ast.Decl) (lines []string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() && (d.Recv == nil || receiver(d.Recv.List[0].Type).IsExported()) {
-			n++
+		switch {
+		case !d.Name.IsExported():
+		case d.Recv == nil:
+			lines = append(lines, "func "+d.Name.Name+signature(d.Type))
+		case receiver(d.Recv.List[0].Type).IsExported():
+			lines = append(lines, "method ("+source(d.Recv.List[0].Type)+") "+d.Name.Name+signature(d.Type))
 		}
 	case *ast.GenDecl:
+		var of ast.Expr // the type of the constants before, which iota continues
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
 				if s.Name.IsExported() {
-					n++
+					lines = append(lines, typeSurface(s)...)
 				}
 			case *ast.ValueSpec:
-				for _, name := range s.Names {
-					if name.IsExported() {
-						n++
+				if s.Type != nil || len(s.Values) > 0 {
+					of = s.Type
+				}
+				for i, name := range s.Names {
+					if !name.IsExported() {
+						continue
 					}
+					line := d.Tok.String() + " " + name.Name
+					if of != nil {
+						line += " " + source(of)
+					}
+					if i < len(s.Values) && d.Tok == token.CONST {
+						line += " = " + source(s.Values[i])
+					}
+					lines = append(lines, line)
 				}
 			}
 		}
 	}
-	return n
+	return lines
+}
+
+// typeSurface returns the lines of an exported type.
+func typeSurface(s *ast.TypeSpec) (lines []string) {
+	members := func(kind string, all *ast.FieldList) {
+		lines = append(lines, "type "+s.Name.Name+" "+kind)
+		for _, f := range all.List {
+			of := source(f.Type)
+			if f.Tag != nil {
+				of += " " + f.Tag.Value
+			}
+			if len(f.Names) == 0 {
+				lines = append(lines, "field "+s.Name.Name+": embedded "+of)
+			}
+			for _, name := range f.Names {
+				if name.IsExported() {
+					if kind == "interface" {
+						of = strings.TrimPrefix(of, "func")
+					}
+					lines = append(lines, "field "+s.Name.Name+"."+name.Name+" "+of)
+				}
+			}
+		}
+	}
+	switch of := s.Type.(type) {
+	case *ast.StructType:
+		members("struct", of.Fields)
+	case *ast.InterfaceType:
+		members("interface", of.Methods)
+	default:
+		text := "type " + s.Name.Name
+		if s.Assign.IsValid() {
+			text += " ="
+		}
+		lines = append(lines, text+" "+source(s.Type))
+	}
+	return lines
+}
+
+func signature(f *ast.FuncType) string { return strings.TrimPrefix(source(f), "func") }
+
+// source returns the source of an expression on one line.
+func source(e ast.Expr) string {
+	var b strings.Builder
+	if err := printer.Fprint(&b, token.NewFileSet(), e); err != nil {
+		return fmt.Sprint(err)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
 }
 
 // Options that are too many to read are in groups: an embedded struct counts as one field.
