@@ -122,7 +122,6 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 		{"one output of two", func(o *crawler.Options) { o.Output, o.Dir = []crawler.Output{crawler.OutputWARC, "csv"}, "x" }, "Output", `"csv" is not one of warc, jsonl, bodies, links`},
 		{"all outputs", func(o *crawler.Options) { o.Output, o.Dir = []crawler.Output{"warc", "jsonl", "bodies", "links"}, "x" }, "", ""},
 		{"a field of ours", func(o *crawler.Options) { o.Header = http.Header{"User-Agent": {"x"}} }, "Header", ""},
-		{"no seed", func(o *crawler.Options) { o.Seeds = []string{} }, "Seeds", "is empty: give at least one URL to start from"},
 		{"no token", func(o *crawler.Options) { o.Identity.Token = "" }, "Identity.Token", `is empty: give the crawler a name of its own, such as "titlebot"`},
 		{"no mail", func(o *crawler.Options) { o.Identity.Mail = "me" }, "Identity.Mail", `"me" is no e-mail address`},
 		{"a URL as mail", func(o *crawler.Options) { o.Identity.Mail = "https://example.org/" }, "Identity.Mail", `"https://example.org/" is no e-mail address`},

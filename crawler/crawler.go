@@ -123,10 +123,16 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 //
 // Any other error ends the crawl: an error of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError
-// for a nil HandlerFunc. With a nil Handler pages are only stored.
+// for a nil HandlerFunc, or for a new crawl without seeds. With a nil Handler pages are only
+// stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if f, ok := h.(HandlerFunc); ok && f == nil {
 		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
+	}
+	if c.opts.Dir == "" {
+		if err := c.checkSeeds(); err != nil {
+			return err
+		}
 	}
 	c.mu.Lock()
 	ran := c.ran
@@ -387,6 +393,11 @@ func (c *Crawler) admit(was storage.Values) error {
 	if err != nil {
 		return err
 	}
+	if !known {
+		if err := c.checkSeeds(); err != nil {
+			return err
+		}
+	}
 	if known && (old.Identity.Token != c.opts.Identity.Token || old.Identity.Contact != c.opts.Identity.Contact) {
 		return &IdentityError{c.opts.Dir, old.Identity, c.opts.Identity}
 	}
@@ -398,6 +409,19 @@ func (c *Crawler) admit(was storage.Values) error {
 	_, err = readOrders(c.opts.Dir, was)
 	return err
 }
+
+// checkSeeds returns an *OptionError if the crawl has no seed and does not wait for one.
+func (c *Crawler) checkSeeds() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.seeds) > 0 || len(c.early) > 0 || c.limits.Open {
+		return nil
+	}
+	return errNoSeeds
+}
+
+// errNoSeeds is the error of a crawl without a seed.
+var errNoSeeds = &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from, here or by Add; or set Limits.Open by Allow, if seeds are added while the crawl runs"}
 
 // resume reads the stored values of an earlier run.
 func (c *Crawler) resume() error {

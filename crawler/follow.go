@@ -9,7 +9,7 @@ import (
 // applies to a link of the page to the same URL. Of several tags for one URL the last is
 // used. A URL that the crawl has found before keeps its tag.
 func (p *Page) FollowTag(ref, tag string) error {
-	u, err := p.resolve(ref)
+	u, err := p.Resolve(ref)
 	if err == nil {
 		p.follow(u, tag)
 	}
@@ -55,8 +55,10 @@ func (p *Page) tagOf(key string) string {
 	return p.Entry.Tag
 }
 
-// resolve parses ref as a link of the page.
-func (p *Page) resolve(ref string) (frontier.URL, error) {
+// Resolve returns the URL of ref, a link of the page: it may be relative to the base element of
+// the page, and its query is sent in the encoding of the page. Nothing is queued. The error is a
+// *frontier.URLError.
+func (p *Page) Resolve(ref string) (frontier.URL, error) {
 	if p.read {
 		return p.html.Resolve(ref)
 	}

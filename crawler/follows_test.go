@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -131,4 +132,22 @@ func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 			t.Errorf("%+v", traps)
 		}
 	})
+}
+
+// Resolve is for a link of the page: by its base element, and with the query in its encoding.
+func TestAReferenceIsResolvedAsALink(t *testing.T) {
+	t.Parallel()
+	p := crawltest.Answer(t, "http://a.example/x/", 200, http.Header{"Content-Type": {"text/html; charset=iso-8859-1"}}, `<base href="/base/">`)
+	for ref, want := range map[string]string{
+		"y?q=\u00fc": "http://a.example/base/y?q=%FC", "/z": "http://a.example/z", "//b.example": "http://b.example/", "mailto:x@a.example": "",
+	} {
+		u, err := p.Resolve(ref)
+		var bad *frontier.URLError
+		if u.String() != want || (want == "") != errors.As(err, &bad) {
+			t.Errorf("%s: %s, %v, want %q", ref, u, err, want)
+		}
+	}
+	if len(p.Followed()) > 0 {
+		t.Errorf("%v", p.Followed())
+	}
 }

@@ -21,7 +21,6 @@ func TestOptionErrors(t *testing.T) {
 		"Identity.Token ":  func(o *crawler.Options) { o.Identity.Token = "bot/1.0" },
 		"Identity.Token  ": func(o *crawler.Options) { o.Identity.Token = "Googlebot" },
 		"Identity.Contact": func(o *crawler.Options) { o.Identity.Contact = "me" },
-		"Seeds":            func(o *crawler.Options) { o.Seeds = nil },
 		"Seeds ":           func(o *crawler.Options) { o.Seeds = []string{"not a url"} },
 		"Limit":            func(o *crawler.Options) { o.Limit = -1 },
 		"Output":           func(o *crawler.Options) { o.Output = []crawler.Output{"csv"} },

@@ -67,8 +67,10 @@ type JobDeps struct {
 // limits of the crawl and of each site, which SiteLimits returns. With Options.Revisit the
 // caller must set frontier.Options.Revisits. The error is an *OptionError.
 func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
-	if _, err := opts.prepare(); err != nil {
+	if seeds, err := opts.prepare(); err != nil {
 		return nil, err
+	} else if len(seeds) == 0 {
+		return nil, errNoSeeds
 	}
 	return newJob(opts, h, deps)
 }

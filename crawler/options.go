@@ -24,14 +24,16 @@ import (
 // are refused.
 const NoDelay = -1
 
-// Options of a crawl. Identity and Seeds are required; the zero value of every other option
+// Options of a crawl. The Identity is required; the zero value of every other option
 // is polite. The groups are embedded: o.Delay is o.Pace.Delay.
 type Options struct {
 	Identity Identity
 
-	Seeds []string // URLs to start from, each with an optional tag after a tab
-	Scope Scope    // decides which URLs belong to the crawl; nil: SameHost()
-	Dir   string   // directory of the crawl; empty: in memory
+	// Seeds are the URLs to start from, each with an optional tag after a tab. They may be empty
+	// for a crawl that goes on in its Dir, or gets its seeds by Add.
+	Seeds []string
+	Scope Scope  // decides which URLs belong to the crawl; nil: SameHost()
+	Dir   string // directory of the crawl; empty: in memory
 
 	Follow // which links are followed
 	Budget // when the crawl ends
@@ -222,9 +224,6 @@ func (o *Options) check() error {
 	if err := o.Identity.Check(); err != nil {
 		return err
 	}
-	if len(o.Seeds) == 0 {
-		return &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from"}
-	}
 	if o.Revisit != nil && o.Patience == 0 {
 		o.Patience = frontier.Forever
 	}
@@ -309,7 +308,7 @@ func (o *Options) checkWire() error {
 	if math.IsNaN(o.Rate) {
 		return &OptionError{Field: "Rate", Reason: "is no number"}
 	}
-	if err := fetch.CheckHeader(o.Header); err != nil {
+	if err := fetch.CheckHeader(o.Header, false); err != nil {
 		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
 	}
 	for i, to := range o.ConnectTo {

@@ -241,11 +241,10 @@ func (p *Page) Doc() (*goquery.Document, error) {
 }
 
 // Follow queues a URL that the page does not link to, or whose link is marked nofollow. ref
-// is parsed as a link of the page: it may be relative to its base element, and its query is
-// sent in the page's encoding. Scope, depth and robots.txt apply as for any link, and it
+// is parsed by Resolve. Scope, depth and robots.txt apply as for any link, and it
 // has the tag of the page. The error is a *frontier.URLError.
 func (p *Page) Follow(ref string) error {
-	u, err := p.resolve(ref)
+	u, err := p.Resolve(ref)
 	if err == nil {
 		p.followed = append(p.followed, u)
 	}

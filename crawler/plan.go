@@ -66,6 +66,9 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(seeds) == 0 {
+		return nil, errNoSeeds
+	}
 	opts.Dir = ""
 	job, err := newJob(opts, nil, JobDeps{})
 	if err != nil {

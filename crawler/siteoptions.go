@@ -30,8 +30,13 @@ type SiteOptions struct {
 	Scope   Scope
 	Exclude bool // the site gets no request, not even for robots.txt; Reason is written to the log
 
-	AllowForbidden bool        // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
-	Header         http.Header // header fields of requests to the site, which are added to those of Wire.Header or replace them; the same fields are refused
+	AllowForbidden bool // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
+
+	// Header has header fields of requests to the site, which are added to those of Wire.Header or
+	// replace them. The same fields are refused, except Authorization and Cookie: with a Reason,
+	// the site gets them, for instance to crawl your own site before it is public. They are in no
+	// file and no log of the crawl.
+	Header http.Header
 
 	Reason string // why the site has settings of its own: written to the Logger and to crawl.log
 }
@@ -39,7 +44,7 @@ type SiteOptions struct {
 // CheckSite returns the error with which s for a site would end a crawl with the options o.
 // The error is an *OptionError without a Site.
 func (o *Options) CheckSite(s SiteOptions) error {
-	if err := fetch.CheckHeader(s.Header); err != nil {
+	if err := fetch.CheckHeader(s.Header, true); err != nil {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
 	}
 	for _, n := range []struct{ field, wrong string }{
@@ -47,6 +52,11 @@ func (o *Options) CheckSite(s SiteOptions) error {
 	} {
 		if n.wrong != "" {
 			return &OptionError{Field: "Site." + n.field, Reason: n.wrong}
+		}
+	}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		if len(s.Header.Values(name)) > 0 && s.Reason == "" {
+			return &OptionError{Field: "Site.Header", Reason: fmt.Sprintf("has %s, which lets the crawl see what is not public: say in Reason why the site may be crawled", name)}
 		}
 	}
 	if more := o.loosened(&s); s.Reason == "" && len(more) > 0 {

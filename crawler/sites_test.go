@@ -351,7 +351,7 @@ func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 		{"all pages", crawler.SiteOptions{MaxPages: -1}, "Site.MaxPages", crawler.Options{Budget: crawler.Budget{MaxHostPages: -1}}},
 		{"more bytes", crawler.SiteOptions{MaxBytes: 101}, "Site.MaxBytes", crawler.Options{}},
 		{"all time", crawler.SiteOptions{MaxTime: -1}, "Site.MaxTime", crawler.Options{}},
-		{"a field", crawler.SiteOptions{Header: http.Header{"Cookie": {"x"}}, Reason: "none is enough"}, "Site.Header", crawler.Options{}},
+		{"a field", crawler.SiteOptions{Header: http.Header{"Host": {"x"}}, Reason: "none is enough"}, "Site.Header", crawler.Options{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

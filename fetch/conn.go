@@ -126,6 +126,11 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 		if c.absolute() {
 			x.RequestHead = withoutField(x.RequestHead, "Proxy-Authorization")
 		}
+		for _, name := range credentials {
+			if len(a.header[name]) > 0 {
+				x.RequestHead = withoutField(x.RequestHead, name)
+			}
+		}
 	}
 	c.unsent = c.h1.Send(c.request) != nil // the server may have answered even if sending failed
 	got, err := c.h1.Receive(a.head)

@@ -16,9 +16,9 @@ type Exchange struct {
 	Head   bool // the method was HEAD: the answer has no body, and its header describes the body that a GET would return
 	Via    string
 
-	RequestHeader http.Header
-	Status        int    // of the answer; 0 if there was no answer
-	Proto         string // "h2", "http/1.1", "http/1.0", "ftp"
+	RequestHeader http.Header // without Authorization and Cookie
+	Status        int         // of the answer; 0 if there was no answer
+	Proto         string      // "h2", "http/1.1", "http/1.0", "ftp"
 	Header        http.Header
 	Body          []byte // decoded, up to the limit; if the body broke off, the part that was received
 	Truncated     string // why Body is incomplete: "length", "time", "disconnect" or "unspecified" (WARC 1.1, section 5.13); empty if it is complete

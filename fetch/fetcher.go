@@ -166,7 +166,7 @@ func New(opts Options) (*Fetcher, error) {
 	if opts.UserAgent == "" {
 		return nil, errors.New("fetch: Options.UserAgent is empty: it must hold the product token")
 	}
-	if err := CheckHeader(opts.Header); err != nil {
+	if err := CheckHeader(opts.Header, false); err != nil {
 		return nil, fmt.Errorf("fetch: Options.Header: %w", err)
 	}
 	if opts.Network == nil {

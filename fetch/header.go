@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/textproto"
+	"slices"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -47,7 +48,7 @@ const (
 	perConnection = "it concerns the connection, not the page (RFC 9110, section 7.6.1)"
 	noContent     = "requests have no content"
 	onlyWhole     = "pages are always requested whole; the crawler sends its own conditions"
-	secret        = "every site of the crawl would get it; this crawler logs in nowhere"
+	secret        = "every site of the crawl would get it; the settings of one site may have it"
 	disguise      = "it would name another client"
 )
 
@@ -63,7 +64,7 @@ func ParseHeader(lines []string) (http.Header, error) {
 		}
 		h.Add(name, value)
 	}
-	return h, CheckHeader(h)
+	return h, CheckHeader(h, false)
 }
 
 func cutField(line string) (name, value string, ok bool) {
@@ -75,15 +76,20 @@ func cutField(line string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-// CheckHeader returns an error if Options.Header must not contain a field of h. ParseHeader
-// makes the same check.
-func CheckHeader(h http.Header) error {
+// credentials are the fields that only SiteOptions.Header may contain: they are sent to that
+// site alone.
+var credentials = []string{"Authorization", "Cookie"}
+
+// CheckHeader returns an error if Options.Header must not contain a field of h, or, with oneSite,
+// if SiteOptions.Header must not. ParseHeader makes the check for Options.Header.
+func CheckHeader(h http.Header, oneSite bool) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("%q is no name of a header field: it has letters, digits and hyphens, as in Accept-Language", name)
 		}
-		if why := ownFields[http.CanonicalHeaderKey(name)]; why != "" {
-			return fmt.Errorf("the header field %s cannot be set: %s", http.CanonicalHeaderKey(name), why)
+		name = http.CanonicalHeaderKey(name)
+		if why := ownFields[name]; why != "" && !(oneSite && slices.Contains(credentials, name)) {
+			return fmt.Errorf("the header field %s cannot be set: %s", name, why)
 		}
 		for _, v := range values {
 			if !httpguts.ValidHeaderFieldValue(v) {

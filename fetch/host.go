@@ -317,9 +317,9 @@ type requestSpec struct {
 // exchange makes one request, with turn as the right to the site. If the error is a
 // *frontier.NotYet, nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
-	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: a.header}
+	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: withoutCredentials(a.header)}
 	if !h.fetcher.opts.Lend {
-		x.RequestHeader = a.header.Clone() // the receiver of x may change it
+		x.RequestHeader = x.RequestHeader.Clone() // the receiver of x may change it
 	}
 	a.turn = turn
 	x.Asked = turn.Asked()

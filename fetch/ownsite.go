@@ -11,7 +11,7 @@ import (
 // SiteOptions are the settings of one site. The zero value changes nothing.
 type SiteOptions struct {
 	AllowForbidden bool        // like Policy.AllowForbidden, for the site's robots.txt
-	Header         http.Header // further header fields; they replace fields of the same name in Options.Header, and must not have the names that Options.Header must not have
+	Header         http.Header // further header fields, which replace fields of the same name in Options.Header; CheckHeader says which are refused
 }
 
 // settings are the policy and the header fields for the requests to a site. They never change.
@@ -33,7 +33,7 @@ func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	if len(o.Header) == 0 && !o.AllowForbidden {
 		return f.usual, nil
 	}
-	if err := CheckHeader(o.Header); err != nil {
+	if err := CheckHeader(o.Header, true); err != nil {
 		return nil, fmt.Errorf("fetch: SiteOptions.Header of %s: %w", site, err)
 	}
 	s := *f.usual

@@ -97,7 +97,7 @@ func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
 	bug := errors.New("a bug")
 	for name, say := range map[string]func() (SiteOptions, error){
 		"an error":           func() (SiteOptions, error) { return SiteOptions{AllowForbidden: true}, bug },
-		"a field is refused": func() (SiteOptions, error) { return SiteOptions{Header: http.Header{"Cookie": {"x"}}}, nil },
+		"a field is refused": func() (SiteOptions, error) { return SiteOptions{Header: http.Header{"Host": {"x"}}}, nil },
 	} {
 		for _, bad := range []frontier.Site{"http://a.example", "http://b.example"} {
 			t.Run(name+", "+string(bad), func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
 						t.Fatal(err)
 					}
 					_, err = v.fetcher.Get(t.Context(), turn)
-					if err == nil || !errors.Is(err, bug) && !strings.Contains(err.Error(), string(bad)+": the header field Cookie") {
+					if err == nil || !errors.Is(err, bug) && !strings.Contains(err.Error(), string(bad)+": the header field Host") {
 						t.Errorf("Get: %v", err)
 					}
 					if _, err := turn.Finish(frontier.Outcome{Again: true}); err != nil {

@@ -47,10 +47,21 @@ func withoutField(head []byte, name string) []byte {
 	return kept
 }
 
+// withoutCredentials returns h, or a copy of it without the fields of credentials.
+func withoutCredentials(h http.Header) http.Header {
+	for _, name := range credentials {
+		if len(h[name]) > 0 {
+			h = h.Clone()
+			h.Del(name)
+		}
+	}
+	return h
+}
+
 // requestHead returns the head of a request in the form of HTTP/1.1, for protocols that have
 // another form on the wire. The fields are in the order of their names.
 func requestHead(req *http.Request, target string) []byte {
-	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), req.Header)
+	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), withoutCredentials(req.Header))
 }
 
 func responseHead(status int, header http.Header) []byte {

@@ -170,9 +170,9 @@ func TestCheckToken(t *testing.T) {
 		"": "empty", "wren2": `'2'`, "wren bot": `' '`, "wrenbot/1.0": `'/'`, "*": `'*'`, "wrenböt": `'ö'`, "Kiwi\u212A": "'\u212A'", "a\xFF": "'\uFFFD'",
 	} {
 		err := CheckToken(token)
-		var e *TokenError
+		var e *tokenError
 		if !errors.As(err, &e) || e.Token != token || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "letters a-z A-Z") {
-			t.Errorf("%q: %v, want a *TokenError with %q", token, err, want)
+			t.Errorf("%q: %v, want a *tokenError with %q", token, err, want)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestCheckTokenOf1996(t *testing.T) {
 		if (err == nil) != want {
 			t.Errorf("%q: %v", token, err)
 		}
-		var e *TokenError
+		var e *tokenError
 		if !want && (!errors.As(err, &e) || e.Dialect != Koster1996 || !strings.Contains(err.Error(), "visible ASCII") || !strings.Contains(err.Error(), fmt.Sprintf("%q", []rune(token)[1]))) {
 			t.Errorf("%q: %v", token, err)
 		}
@@ -201,7 +201,7 @@ func TestCheckTokenOf1996(t *testing.T) {
 		t.Error(err)
 	}
 	asks(t, Koster1996, "User-agent: bot2\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "bot2", "/a disallow \n /b allow")
-	if s := (&TokenError{Token: "fine"}).Error(); s != `robots: bad product token "fine"` {
+	if s := (&tokenError{Token: "fine"}).Error(); s != `robots: bad product token "fine"` {
 		t.Error(s)
 	}
 }

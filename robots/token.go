@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// TokenError reports a product token that no robots.txt group can name.
-type TokenError struct {
+// A tokenError reports a product token that no robots.txt group can name.
+type tokenError struct {
 	Token   string
 	Dialect Dialect // in which the token is not valid
 }
 
 // Error returns the token, the first character of it that is not valid, and the characters that
 // are valid.
-func (e *TokenError) Error() string {
+func (e *tokenError) Error() string {
 	if e.Token == "" {
 		return "robots: empty product token: want letters a-z A-Z, hyphens and underscores, such as \"examplebot\""
 	}
@@ -27,7 +27,7 @@ func (e *TokenError) Error() string {
 	return fmt.Sprintf("robots: bad product token %q", e.Token)
 }
 
-// CheckToken returns nil if token can name a crawler in a User-agent line, and a *TokenError
+// CheckToken returns nil if token can name a crawler in a User-agent line, and an error
 // otherwise. A product token consists only of the letters a-z and A-Z, hyphens and underscores
 // (RFC 9309, 2.2.1). Parsers cut the value at the first other character, so a token with a
 // digit would be read as the token of another crawler.
@@ -42,7 +42,7 @@ func (d Dialect) CheckToken(token string) error {
 		good = kosterToken(token)
 	}
 	if token == "" || len(good) != len(token) {
-		return &TokenError{Token: token, Dialect: d}
+		return &tokenError{Token: token, Dialect: d}
 	}
 	return nil
 }

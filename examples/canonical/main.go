@@ -42,7 +42,7 @@ func run(ctx context.Context, opts crawler.Options, tell func(frontier.URL)) err
 			return err
 		}
 		if ref, has := doc.Find(`link[rel="canonical"]`).Attr("href"); has {
-			original, err := p.URL.Resolve(ref)
+			original, err := p.Resolve(ref)
 			if err == nil && original.Key() != p.URL.Key() {
 				return p.Follow(ref) // tell is called when that page is visited
 			}
