@@ -109,8 +109,9 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	}
 	// The content coding may end before the transfer coding or the HTTP/2 stream. The bytes
 	// after its end are read so that the connection can be kept, and an error in these bytes is
-	// ignored. With HTTP/1.1 and a Content-Length they are not read, because servers often send
-	// the number of decoded bytes as Content-Length by mistake.
+	// ignored. With HTTP/1.1 and a Content-Length they are not read: servers often send the
+	// number of decoded bytes as Content-Length by mistake, and waiting for so many bytes would
+	// be in vain.
 	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 

@@ -182,8 +182,8 @@ func (p *spool) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room returns a buffer of at most most bytes, in which the caller puts the next bytes before
-// it calls took.
+// room returns a buffer for the next bytes. The caller puts them into the buffer, and then
+// calls took. most is the largest length of the buffer in bytes.
 func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {

@@ -61,7 +61,7 @@ type decoder struct {
 	coding string
 	undo   resetReader
 	in     *bufio.Reader // the buffer from which undo reads; nil if undo has its own buffer
-	from   io.Reader     // the encoded bytes, which in reads, or undo if in is nil
+	from   io.Reader     // the reader of the encoded bytes. The buffer reads from it, or undo itself if there is no buffer
 }
 
 type resetReader interface {
@@ -85,7 +85,7 @@ func newDecoder(coding string) *decoder {
 	return d
 }
 
-// begin starts decoding the bytes of from.
+// begin starts decoding the bytes that the reader from returns.
 func (d *decoder) begin(from io.Reader) {
 	if d.from = from; d.in != nil {
 		d.in.Reset(from)
@@ -94,12 +94,12 @@ func (d *decoder) begin(from io.Reader) {
 	d.reset(from)
 }
 
-// reset makes undo decode the bytes of from. If it fails, the first Read of undo returns the
-// same error.
+// reset makes undo decode the bytes that the reader from returns. If reset fails, the first
+// Read of undo returns the same error.
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
 	if z, ok := d.undo.(*gzip.Reader); ok {
-		z.Multistream(false) // see next and member
+		z.Multistream(false) // see the methods next and member
 	}
 	return err
 }

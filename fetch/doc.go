@@ -4,11 +4,13 @@
 // A [Client] makes polite requests: [Client.Get] waits until the site may get a request, obeys
 // its robots.txt, and follows redirects. A Client is also the transport of an [http.Client].
 //
-// The rest of this package is for crawlers with a frontier of their own. A [Fetcher] keeps one per-host fetcher for each site. A visit passes a [frontier.Turn], the
-// right to make one request to a site for a queued URL, its entry. The visit gets back every
-// [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
-// first: if the stored copy is stale, the one request of the turn fetches robots.txt, and the
-// frontier hands out the entry again later.
+// The rest of this package is for crawlers with a frontier of their own. A [Fetcher] keeps one
+// per-host fetcher for each site, with its connection and its robots.txt. A visit is one call
+// of [Fetcher.Get]. It passes a [frontier.Turn]: the right to make one request to a site for a
+// queued URL, which is called the entry of the turn. The visit gets back every [Exchange] that
+// was made, and the outcome for the turn. The robots.txt of a site always comes first: if the
+// stored copy is stale, the one request of the turn fetches robots.txt, and the frontier hands
+// out the entry again later.
 //
 // These rules hold for every request, for pages and robots.txt alike:
 //

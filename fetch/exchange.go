@@ -115,8 +115,8 @@ func (x *Exchange) answer() (int, http.Header) {
 
 // RetryAfter returns the time before which the site must not get another request, according to
 // its Retry-After fields. It returns the zero time if there are no such fields. Answers with
-// any status may have them (RFC 9110, section 10.2.3, names three). If there are several, the
-// latest time counts.
+// any status may have them (RFC 9110, section 10.2.3, names three statuses). If there are
+// several such fields, the latest time counts.
 func (x *Exchange) RetryAfter() (latest time.Time) {
 	_, header := x.answer()
 	for _, value := range header["Retry-After"] {

@@ -117,9 +117,9 @@ var (
 	errTotal = errors.New("not done within the total time-out")
 )
 
-// stageOf returns the stage of err. cause says why the exchange was ended early; it is nil if
-// the exchange was not ended early. at is the phase in which err occurred. kept says that the
-// connection came from an earlier exchange and that no byte of the answer was received.
+// stageOf returns the stage of err. cause says why the exchange was ended early, and is nil if
+// it was not. at is the phase in which err occurred. kept says that the connection came from an
+// earlier exchange and that no byte of the answer was received.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *AddressError
 	var proxy *ProxyError

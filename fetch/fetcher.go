@@ -27,12 +27,13 @@ type Options struct {
 
 	// OptOut returns why a URL must not be requested, or "" if it may be requested. The
 	// robots.txt of the site is then not requested for this URL either. OptOut is called before
-	// all other checks. Get returns its error. nil: all URLs may be requested.
+	// all other checks. Get returns the error of OptOut. If OptOut is nil, all URLs may be
+	// requested.
 	OptOut func(frontier.URL) (why string, err error)
 
 	// Site returns the settings of one site. It is called before the first request to the site,
 	// and again after the Fetcher has forgotten the site. It must be safe for concurrent use.
-	// Get returns its error. nil: all sites have the same settings.
+	// Get returns the error of Site. If Site is nil, all sites have the same settings.
 	Site func(frontier.Site) (SiteOptions, error)
 
 	UserAgent string // header field; must contain the product token
@@ -49,12 +50,12 @@ type Options struct {
 	ConnectTo    []ConnectTo    // the first that matches is used
 	AllowPrivate bool           // connect to private addresses, too
 
-	// Proxy returns the proxy of a site. nil: no proxy is used, even if the environment names
-	// one. Sites that ConnectTo matches are connected to directly. The proxy may have any
-	// address. Only the proxy knows the addresses of the sites, so they count as public. The
-	// pauses between requests to one host apply, but those between requests to one address do
-	// not. A site is refused as not public only if its URL itself contains an address that is
-	// not public, or a local name.
+	// Proxy returns the proxy of a site. If Proxy is nil, no proxy is used, even if the
+	// environment names one. Sites that ConnectTo matches are connected to directly. The proxy
+	// may have any address. Only the proxy knows the addresses of the sites, so they count as
+	// public. The pauses between requests to one host apply, but those between requests to one
+	// address do not. A site is refused as not public only if its URL itself contains an
+	// address that is not public, or a local name.
 	Proxy ProxyFunc
 
 	Timeout time.Duration // of one phase: resolve, connect, TLS, answer, each pause within a body; 0: 30 s
@@ -86,10 +87,10 @@ type Bodies struct {
 	Lend bool
 
 	// BodyBudget is the largest number of bytes of memory that the bodies of pages take in all
-	// visits together, until Result.Release; 0: no limit. A body for which
-	// there is no room is read into a file of TempDir and waits there. One body always gets
-	// room, even if it is larger than the budget. The first 256 KiB of a body do not count. A
-	// robots.txt does not count at all.
+	// visits together, until Result.Release; 0: no limit. A body for which there is no room is
+	// read into a file of TempDir and waits there. One body always gets room, even if it is
+	// larger than the budget. The first 256 KiB of a body do not count. A robots.txt does not
+	// count at all.
 	BodyBudget int64
 	TempDir    string // empty: the directory of the system
 }
@@ -101,8 +102,8 @@ type Bounds struct {
 	MaxNames int // answers of the resolver kept in memory, each for five minutes; 0: 16384
 }
 
-// Snapshots stores the robots.txt of each site, and the license documents that they name, for
-// longer than the Fetcher keeps them in memory.
+// Snapshots stores the robots.txt of each site, and the license documents that the robots.txt
+// files name, for longer than the Fetcher keeps them in memory.
 type Snapshots interface {
 	// Snapshot returns the last snapshot of site, or nil.
 	Snapshot(site frontier.Site) (*robots.Snapshot, error)
@@ -212,16 +213,17 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page of which the caller has an earlier copy, which copy identifies.
-// It asks the server to send the page only if the page has changed (RFC 9110, section 13.1). If
-// the page has not changed, the Exchange has status 304 and no body. A server may send status
-// 304 even to a request without such a condition.
+// Revalidate is Get for a page of which the caller has an earlier copy, identified by its
+// Validators. Revalidate asks the server to send the page only if the page has changed (RFC
+// 9110, section 13.1). If the page has not changed, the Exchange has status 304 and no body. A
+// server may send status 304 even to a request without such a condition.
 func (f *Fetcher) Revalidate(ctx context.Context, turn *frontier.Turn, copy Validators) (Result, error) {
 	return f.visit(ctx, turn, copy.condition)
 }
 
-// visit is Get with a header of the caller: fields returns the header of the request for the
-// page, given the usual one, which it must not change.
+// visit is Get, except that the caller chooses the header of the request for the page. The
+// function fields gets the usual header, which it must not change, and returns the header to
+// send.
 func (f *Fetcher) visit(ctx context.Context, turn *frontier.Turn, fields func(http.Header) http.Header) (Result, error) {
 	h := f.host(turn.Site())
 	defer f.giveBack(h)

@@ -82,7 +82,7 @@ func (r *Result) Release() {
 }
 
 // get makes the one request of the turn: for robots.txt if the stored copy is stale, otherwise
-// for the entry if the rules allow it. fields is that of Fetcher.visit.
+// for the entry if the rules allow it. fields has the same meaning as in Fetcher.visit.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, fields func(http.Header) http.Header) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -153,8 +153,8 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 // most 24 hours). The wait may be a pause between requests, which may last over several runs.
 // It may also be the wait in this run for the turn for which the copy was fetched. Without this
 // exception, some sites would only ever get requests for their robots.txt: a site with a
-// Crawl-delay of days, or one of many sites of a crawl with little time. If it is not known
-// that the site was requested before, the copy comes from another crawl, and that crawl has
+// Crawl-delay of days, or one of many sites of a crawl with little time. A pause does not count
+// if no earlier request to the site is known: the copy then comes from another crawl, which has
 // already used it for a request.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot

@@ -176,8 +176,8 @@ func (h *host) closeLicense(u frontier.URL) {
 }
 
 // serveLicense requests the license document at u from this site. hop is the right to this
-// site, which the visit of turn got from Turn.Hop. It makes no request if another visit has
-// fetched a valid document since that visit has checked.
+// site, which the visit of turn got from Turn.Hop. serveLicense makes no request if a valid
+// document is stored: another visit may have fetched one since the visit of turn has checked.
 func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
 	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
 		return err

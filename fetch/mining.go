@@ -93,7 +93,8 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 }
 
 // askMining requests tdmrep.json. This is the one request of the turn, so the frontier hands
-// out the URL of the turn again. No answer for tdmrep.json prevents requests for pages.
+// out the URL of the turn again. If the site has no tdmrep.json, or if the request for it
+// fails, this does not prevent requests for pages.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, requestSpec{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})

@@ -52,7 +52,7 @@ func newNames(network Network, most int) *names {
 	return &names{network: network, most: most, known: map[string]*name{}}
 }
 
-// lookup resolves host. The caller must not change the addresses.
+// lookup resolves host. The caller must not change the addresses that lookup returns.
 func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -67,8 +67,8 @@ func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 }
 
-// ask returns the name of host. It has a valid answer, or a look-up is under way. If there is
-// neither, ask starts a look-up.
+// ask returns the name of host. If the name has no valid answer, and no look-up for it is under
+// way, ask starts a look-up.
 func (c *names) ask(ctx context.Context, host string) *name {
 	c.mu.Lock()
 	defer c.mu.Unlock()

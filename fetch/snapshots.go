@@ -26,7 +26,8 @@ type memorySnapshot struct {
 
 const snapshotSize = 1 << 10 // bytes of a snapshot without its body, roughly
 
-// newMemorySnapshots returns an empty store of most bytes.
+// newMemorySnapshots returns an empty store. most is the largest number of bytes that the store
+// keeps.
 func newMemorySnapshots(most int) *memorySnapshots {
 	return &memorySnapshots{most: most, order: list.New(), all: map[string]*list.Element{}}
 }

@@ -3,8 +3,8 @@ package robots
 import "strings"
 
 // Bounds on the Clean-param lines that a Cleaner uses. Yandex, which reads such lines, accepts
-// up to 500 characters in one. The number of different paths is bounded because a file may have
-// thousands of lines, and each path costs time for every URL.
+// up to 500 characters in one line. The number of different paths is bounded because a file may
+// have thousands of lines, and each path costs time for every URL.
 const (
 	maxCleanLine  = 500
 	maxCleanPaths = 32
@@ -22,9 +22,9 @@ type cleanRule struct {
 	params map[string]bool
 }
 
-// Cleaner returns a Cleaner for the Clean-param lines of all groups, or nil if there are
-// none. It ignores lines longer than 500 characters, and lines whose path is not among the
-// first 32 paths.
+// Cleaner returns a Cleaner for the Clean-param lines of all groups, or nil if there are none.
+// It ignores lines longer than 500 characters, and lines whose path is not among the first 32
+// different paths.
 func (f *File) Cleaner() *Cleaner {
 	var c *Cleaner
 	at := map[string]int{}

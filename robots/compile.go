@@ -12,7 +12,7 @@ import (
 type ruleSet struct {
 	dialect  Dialect
 	literals []literal // sorted by text
-	keys     []uint64  // keyOf the text of each literal, in the same order
+	keys     []uint64  // keys[i] is the result of keyOf for literals[i].text
 	wilds    []wildcard
 	filters  []filter // one for each element of wilds, in the same order; nil if there are fewer than manyWilds
 	segments []string // of all wilds; each wildcard uses a part
@@ -25,7 +25,8 @@ type ruleSet struct {
 //	32      1 for Allow: at equal length allow wins
 //	31..0   the earlier line wins
 //
-// In dialect Koster1996 only bits 31..0 are set: the first match decides (3.2.2).
+// In dialect Koster1996 only bits 31..0 are set, because the first rule that matches decides
+// (draft of 1996, 3.2.2).
 type rank uint64
 
 func newRank(length int, allow bool, index int) rank {

@@ -57,7 +57,8 @@ func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay 
 
 // RequestRate returns the time between two requests that the Request-rate records set, and
 // whether there is such a record. "1/5" and "12/1m" both mean five seconds. If there are
-// several rates, the longest time counts. A part of the day after a rate is ignored.
+// several rates, the longest time counts. A part of the day after a rate ("0600-0845" in "1/10s
+// 0600-0845") is ignored.
 func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.hasGap }
 
 // VisitTime returns the parts of the day, in UTC, in which the file permits visits, and whether
@@ -129,8 +130,9 @@ func unit(s string) float64 {
 }
 
 // leadingNumber reads the number at the beginning of s: a decimal number without a sign. A
-// comma counts as the decimal point, except before exactly three digits. Before three digits
-// the comma may also separate thousands, and the reading that gives the longer delay is used.
+// comma counts as the decimal point, unless it is between digits and exactly three digits
+// follow it. It may then separate thousands, so it is skipped: that reading gives the longer
+// delay.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)
@@ -155,7 +157,8 @@ loop:
 		buf = append(buf, s[i:i+e]...)
 		i += e
 	}
-	// For a number out of range ParseFloat returns infinity and an error.
+	// For a number out of range ParseFloat returns infinity and an error. Infinity can be used:
+	// the function seconds limits the delay to maxDelay.
 	n, _ = strconv.ParseFloat(string(buf), 64)
 	return n, s[i:], true
 }

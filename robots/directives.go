@@ -62,10 +62,10 @@ func HeaderDirectives(token string, values []string, aliases ...string) Directiv
 	return d
 }
 
-// MetaDirectives parses the content of a meta element for the crawler named token or by an
-// alias. The name of the element is "robots", a token, or a list of these separated by commas.
-// The case of ASCII letters does not matter. For other names MetaDirectives returns the zero
-// value.
+// MetaDirectives parses the content of a meta element for the crawler named token. Aliases are
+// further names of the same crawler. name is the name of the element. It must be "robots", a
+// name of the crawler, or a comma-separated list that contains one of these. Otherwise
+// MetaDirectives returns the zero value. The case of ASCII letters in names does not matter.
 func MetaDirectives(token, name, content string, aliases ...string) Directives {
 	for one := range strings.SplitSeq(name, ",") {
 		if one = trim(one); equalFold(one, "robots") || isNameOf(one, token, aliases) {

@@ -8,9 +8,9 @@
 //	v := g.MatchURL("https://example.org/private/page?x=1")
 //	if v.Allowed() { ... }
 //
-// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead. A Snapshot covers
-// every outcome (a file, no file, a refusal, a time-out), and its Group method returns a group
-// for each outcome:
+// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead of a File. A
+// Snapshot covers every outcome (a file, no file, a refusal, a time-out), and its Group method
+// returns a group for each outcome:
 //
 //	next := attempt.After(held)     // held is the earlier snapshot; handles 304 and failures
 //	g := next.Group(policy, now)    // the rules in force at now
@@ -31,7 +31,7 @@
 //
 // Two other files of a site may contain such statements: tdmrep.json, which ParseTDMRep parses,
 // and the terms that a License line names, which ParseRSL parses. Merge the Signals of these
-// files with the others.
+// two files with the other Signals.
 //
 // # Texts
 //

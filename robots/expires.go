@@ -22,8 +22,8 @@ const (
 //
 //   - 2xx: after the max-age of Cache-Control, or at the time of Expires if there is no
 //     max-age, but after at least 5 minutes and at most 24 hours. If the answer has neither,
-//     after 24 hours (RFC 9309, 2.4). In dialect Koster1996 after 7 days if the answer has
-//     neither, and at most 30 days (3.4).
+//     after 24 hours (RFC 9309, 2.4). In dialect Koster1996 the limit is 30 days in place of 24
+//     hours, and if the answer has neither, the time is 7 days (draft of 1996, 3.4).
 //   - Other answers for which Reachable is true: after 24 hours.
 //   - Unreachable: after 1 minute, doubled with each further failure in a row up to 1 hour, but
 //     never before Retry-After.
@@ -64,7 +64,8 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 		return minKeep // a date that is not valid, such as "0", means expired (RFC 9111, 5.3)
 	}
 	// Expires is a time by the clock of the server. Date is what that clock showed when the
-	// answer was sent.
+	// answer was sent. So the lifetime is the difference of the two, even if that clock is
+	// wrong.
 	from, ok := httpTime(s.Header.Date)
 	if !ok {
 		from = s.Fetched
@@ -89,7 +90,7 @@ func maxAge(field string) (age time.Duration, ok bool) {
 			case err == nil:
 				d = time.Duration(min(n, uint64(maxKoster/time.Second))) * time.Second
 			case countDigits(arg) == len(arg) && arg != "":
-				d = maxKoster // too large for 63 bits
+				d = maxKoster // a number that is too large for 63 bits
 			default:
 				d = 0
 			}

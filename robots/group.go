@@ -139,9 +139,9 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 		}
 		return
 	}
-	// in means that the current group names the crawler, ruled that the group has a rule. Both
-	// ignore joined records (see joined.go). also and done are the same with joined records,
-	// which can only add rules.
+	// Two facts about the current group: it names the crawler, and it has a rule. The variables
+	// in and ruled hold these facts without the joined records (see joined.go). The variables
+	// also and done hold them with the joined records, which can only add rules.
 	in, ruled := false, false
 	also, done := false, false
 	for i := range f.entries {

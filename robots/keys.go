@@ -57,7 +57,7 @@ func googleDisallow(key string) bool {
 // keyKind returns the kind of line that key begins in dialect d. key must have no white space
 // at its ends. exact is false for an accepted misspelling.
 func keyKind(key string, d Dialect) (k kind, exact bool) {
-	switch key { // the usual spellings, which need no folding
+	switch key { // the usual spellings, compared before the case of letters is folded
 	case "":
 		return unknownLine, false
 	case "User-agent", "User-Agent", "user-agent":

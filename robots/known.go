@@ -3,8 +3,8 @@ package robots
 import "strings"
 
 // KnownToken reports whether token is the name of a well-known robot, HTTP library or browser,
-// and returns the owner of the name. A crawler can use KnownToken to refuse a name of its own
-// that is taken. The case of ASCII letters does not matter.
+// and returns the owner of the name. A program can use KnownToken to refuse such a name as the
+// name of its own crawler. The case of ASCII letters does not matter.
 //
 // The list is not complete: a name that is not in it may still be taken.
 func KnownToken(token string) (owner string, known bool) {

@@ -6,9 +6,9 @@ const maxLicenses = 16
 // licensesFor returns the values of the License lines that concern a crawler: those of its own
 // groups, or those of the whole file if its own groups have none (RSL 1.0, section 4). A
 // License line before the first group belongs to the whole file. A License line after a group
-// and a blank line also belongs to the whole file: site owners write it there like a Sitemap
-// line, and since RFC 9309 gives blank lines no meaning, it may be meant for every crawler. Any
-// other License line in the group of another crawler is ignored.
+// and a blank line also belongs to the whole file. Site owners write Sitemap lines at that
+// place, too, so the line may be meant for every crawler, although by RFC 9309 a blank line
+// does not end a group. Any other License line in the group of another crawler is ignored.
 func (f *File) licensesFor(sel *selection) []string {
 	var own, all []string
 	add := func(list *[]string, value string) {

@@ -95,7 +95,7 @@ type linter struct {
 	line  int // number of the current line
 	begin int // offset in the text at which the current line begins
 
-	agents int            // User-agent lines at the beginning of the current group
+	agents int            // number of User-agent lines at the beginning of the current group
 	last   int            // number of the last of these User-agent lines
 	ruled  bool           // a rule has come after these User-agent lines
 	early  bool           // rule-outside was reported
@@ -115,11 +115,11 @@ type lintGroup struct {
 	rules []int
 }
 
-// wholeLine is the argument at of report for a problem of a whole line.
+// wholeLine is passed to report, in place of an offset, for a problem of a whole line.
 const wholeLine = -1
 
-// report adds a problem at the offset at of the text, or for the current line if at is
-// wholeLine.
+// report adds a problem. at is the offset of the problem in the text of the file, or wholeLine
+// if the problem concerns the whole current line.
 func (l *linter) report(at int, code, message, hint string) {
 	if len(l.list) >= maxProblems {
 		return

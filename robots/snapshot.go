@@ -190,8 +190,8 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns h after a 304 whose header is by: fields that by has replace those of h (RFC
-// 9111, 3.2).
+// renewed returns h, the header of a stored answer, after a 304. by is the header of the 304.
+// Its fields replace those of the same name in h (RFC 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
 		{&h.CacheControl, &by.CacheControl},

@@ -21,7 +21,7 @@ const maxPolicy = 2048
 
 // headerTDM parses the tdm-reservation and tdm-policy fields of an answer. Each element of the
 // arguments is the value of one field line. By the protocol, a reservation with a value other
-// than 0 or 1 is not set. If there are several, the most restrictive counts.
+// than 0 or 1 is not set. If there are several reservations, the most restrictive counts.
 func headerTDM(reservation, policy []string) TDM {
 	var d TDM
 	for _, v := range reservation {

@@ -52,8 +52,8 @@ const (
 	// Unreachable: robots.txt could not be fetched, and there is no copy that
 	// is recent enough (2.3.1.4).
 	Unreachable
-	// LongUnreachable: robots.txt has been unreachable for more than 30 days
-	// and there is no copy. Only dialect Google allows for this reason.
+	// LongUnreachable: robots.txt has been unreachable for more than 30 days and there is no
+	// copy. Only dialect Google has this reason. It then allows every URL.
 	LongUnreachable
 	// NoTarget: the argument is neither a URL nor a path, so no rule can be
 	// applied.

@@ -105,9 +105,10 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //     time that a Retry-After named;
 //   - requests with different User-Agent fields.
 //
-// All sites of one host name, with other schemes or ports, also share these limits if the name
-// has public addresses. AssertPolite reports requests to such sites that are simultaneous or
-// too early.
+// The sites of one host name, with different schemes or ports, share the pauses between
+// requests if the name has public addresses. So AssertPolite also reports requests to two such
+// sites that are simultaneous, and a request to one of them that comes too early after a
+// request to another.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {

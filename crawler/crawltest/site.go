@@ -130,8 +130,8 @@ func (s *Site) Calendar(prefix string) *Site {
 }
 
 // Flaky makes the site answer the first requests for target (path and query) with each status
-// in turn, and all later requests with the page html. If retryAfter is not empty, the answers
-// with these statuses have it as Retry-After.
+// in turn, and all later requests with the page html. If retryAfter is not empty, it is the
+// Retry-After field of the answers with these statuses.
 func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	var mu sync.Mutex
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {

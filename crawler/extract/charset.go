@@ -17,7 +17,7 @@ import (
 // applies determines the encoding:
 //
 //   - a byte order mark;
-//   - the zeros of UTF-16;
+//   - the zero bytes that ASCII characters have in UTF-16;
 //   - the charset of contentType;
 //   - in HTML and XML, a meta element at any place, or the XML declaration (HTML, sections
 //     13.2.3.2 to 13.2.3.5);
@@ -143,9 +143,9 @@ func declared(body []byte) (encoding.Encoding, string) {
 	return declaredEncoding(xmlEncoding(body))
 }
 
-// declaredEncoding returns the encoding that a declaration inside the document names. If it
-// names UTF-16, the encoding is UTF-8, because the declaration could be read as ASCII (HTML,
-// section 13.2.3.2).
+// declaredEncoding returns the encoding that a declaration inside the document names. If the
+// declaration names UTF-16, declaredEncoding returns UTF-8, because the declaration could be
+// read as ASCII (HTML, section 13.2.3.2).
 func declaredEncoding(label string) (encoding.Encoding, string) {
 	e, name := encodingOf(label)
 	switch name {
@@ -224,7 +224,8 @@ func styleCharset(body []byte) string {
 }
 
 // isUTF8 reports whether body is UTF-8. A character that is cut off at the end of body is
-// ignored. Text that switches characters with escape sequences is not UTF-8.
+// ignored. Text with an escape sequence that switches to other characters, as in ISO-2022-JP,
+// is not UTF-8, although its bytes are valid UTF-8.
 func isUTF8(body []byte) bool {
 	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
 		if !utf8.FullRune(body[i:]) {

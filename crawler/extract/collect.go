@@ -9,7 +9,7 @@ import (
 type collector struct {
 	doc             Document
 	size            int // bytes of the URLs of the links
-	most, mostBytes int // limits of the number of links and of size
+	most, mostBytes int // limits of the number of links, and of the bytes of their URLs
 }
 
 // A found is a reference as the document contains it, before it is resolved to a URL.

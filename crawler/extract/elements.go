@@ -193,9 +193,9 @@ func (s *scanner) late() {
 	s.lateBackground(dataBackgroundName, name+"/data-background-image")
 }
 
-// lateBackground adds the references of the attribute from, which names backgrounds. Some
-// scripts read the attribute as a URL, and other scripts as a value of background-image, which
-// contains URLs.
+// lateBackground adds the references of an attribute that names backgrounds. Some scripts read
+// the attribute as a URL, and other scripts as a value of background-image, which contains
+// URLs.
 func (s *scanner) lateBackground(from name, where string) {
 	const function = "url("
 	if !s.z.has(from) {
@@ -303,8 +303,8 @@ func linkHop(rel string) frontier.Hop {
 	return hop
 }
 
-// refer adds the URL, or the list of images, in the attribute from.from of the tag that was
-// read, if the tag has that attribute.
+// refer adds the URL, or the list of images, in one attribute of the tag that was read. It does
+// nothing if the tag does not have the attribute.
 func (s *scanner) refer(from *source) {
 	if !s.z.has(from.from) || from.hop == shows && !s.z.embeds {
 		return

@@ -184,8 +184,9 @@ func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 type span struct{ start, end int }
 
 // A ref is a reference that is not resolved yet, since the base element may come after it. In
-// scanner.said, the bytes of Link.Lang and Link.Text follow those of rel. The field said is the
-// number of these bytes.
+// scanner.said, the bytes of rel come first, then those of Link.Lang, then those of Link.Text.
+// The field lang is the number of bytes of Link.Lang. The field said is the number of bytes of
+// Link.Lang and Link.Text together.
 type ref struct {
 	raw   span // in scanner.text
 	rel   span // in scanner.said

@@ -44,7 +44,7 @@ type dataReader struct {
 	open  []dataValue
 	key   dataKey // the key of the next value
 	found []dataURL
-	urls  []int // indexes in found of the URLs of the open objects
+	urls  []int // the URLs of the open objects, as indexes in the list found
 }
 
 // A dataURL is a value of the key url in a data block.
@@ -77,8 +77,8 @@ func (s *scanner) jsonLD(text []byte) {
 	}
 }
 
-// token reads the token at the offset at. It returns the offset after the token, or -1 if the
-// rest of the block is not read.
+// token reads the token that begins at d.text[at]. It returns the offset after the token, or -1
+// if the rest of the block is not read.
 func (d *dataReader) token(at int) int {
 	switch d.text[at] {
 	case '{', '[':
@@ -127,8 +127,8 @@ func (d *dataReader) end() {
 	d.open = d.open[:len(d.open)-1]
 }
 
-// literal reads the string at the offset at. It returns the offset after the string, or -1 if
-// the rest of the block is not read.
+// literal reads the string that begins at d.text[at]. It returns the offset after the string,
+// or -1 if the rest of the block is not read.
 func (d *dataReader) literal(at int) int {
 	end := stringEnd(d.text, at+1)
 	if end < 0 {
@@ -198,8 +198,8 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends the string whose text begins at offset
-// at, or -1 if there is no such quote.
+// stringEnd returns the offset of the quote that ends a string, or -1 if there is no such
+// quote. The first character of the string, after its opening quote, is text[at].
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

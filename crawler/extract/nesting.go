@@ -259,7 +259,8 @@ func (o *openElements) endHTML(name elementName) {
 	switch {
 	case name == atom.Html || name == atom.Head || name == atom.Body || t&void != 0:
 	case t&raw != 0:
-		// No element was opened inside an element with raw text.
+		// An element with raw text contains no other elements. So this tag closes an element
+		// only if that element is the innermost one.
 		if o.top() == (element{name: name}) {
 			o.close(len(o.stack) - 1)
 		}

@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// A capped is a reader that returns at most left bytes of r, and fails with err if r has more.
+// A capped is a reader of r with a limit: it returns at most as many bytes as left says, and
+// fails with err if r has more.
 type capped struct {
 	r    io.Reader
 	left int64

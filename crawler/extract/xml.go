@@ -348,8 +348,8 @@ func (x *xmlScanner) end() xmlToken {
 // base returns the base for references at this place (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves past the end of the element that was opened last. It stops before the end of an
-// element around that element if holders contains the name of the outer element.
+// skip moves past the end of the element that was opened last. If the end tag of that element
+// is missing, skip stops before the end of the first outer element whose name is in holders.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
 	for open > 0 {

@@ -73,9 +73,9 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	return d
 }
 
-// Changed returns the time when a page has changed, if the list has the date said for the page.
-// ok is false if the date is not believed: it is zero, in the future, or the date of more than
-// half of the pages.
+// Changed returns the time when a page has changed, according to said, the date of the page in
+// the list. ok is false if the date is not believed: it is zero, in the future, or the date of
+// more than half of the pages.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 	at = endOfDay(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {

@@ -77,8 +77,8 @@ func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
 // Adaptive is a Policy that shortens the pause before the next visit of a page if the page has
 // changed, and makes the pause longer if it has not changed. It needs no history, and adapts if
-// the page begins to change more or less often. But it spends the requests that it saves on
-// other pages on pages that change at each visit.
+// the page begins to change more or less often. But the requests that it saves, by fetching
+// other pages less often, go to pages that change at each visit.
 type Adaptive struct {
 	Least, Most time.Duration // limits of the pause
 	Start       time.Duration // pause after the first visit; 0: the geometric mean of Least and Most

@@ -86,8 +86,8 @@ func keeps(resp *Response) bool {
 }
 
 // countChunked returns how often the values of Transfer-Encoding name chunked. More than once
-// means the same as once. It fails for any other coding, because no request accepts one. Only
-// identity is ignored, because it changes nothing (RFC 2616, section 3.6).
+// means the same as once. The coding identity is ignored, because it changes nothing (RFC 2616,
+// section 3.6). countChunked fails for any other coding, because no request accepts one.
 func countChunked(values []string) (n int, err error) {
 	for _, value := range values {
 		for coding := range strings.SplitSeq(value, ",") {
@@ -296,9 +296,10 @@ func (b *Body) trailer() error {
 	}
 }
 
-// line reads a line and its end. most is the largest number of bytes of both together. line is
-// returned without its end, which is CRLF, or LF alone if bare is true. It is valid until more
-// is read. If the line and its end are longer than most, the error wraps long.
+// line reads a line with its line end, and returns it without the line end. The line end is
+// CRLF, or LF alone if bare is true. The returned line is valid until more is read. most is the
+// largest number of bytes of the line with its line end. If there are more, the error wraps the
+// argument long.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

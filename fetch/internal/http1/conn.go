@@ -88,8 +88,8 @@ func (c *Conn) begin() {
 }
 
 // End ends the exchange. Afterwards, nothing that Receive and Head returned may be used, except
-// the fields. End reports whether another request may be sent. It returns true if the answer
-// was read to its end, no byte followed the answer, and neither side wants to close the
+// the header fields. End reports whether another request may be sent. It returns true if the
+// answer was read to its end, no byte followed the answer, and neither side wants to close the
 // connection.
 func (c *Conn) End() (again bool) {
 	again = c.resp.keep && c.body.done && c.err == nil && c.r == c.w

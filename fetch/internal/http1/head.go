@@ -130,8 +130,8 @@ func (c *Conn) skipEmptyLines() error {
 }
 
 // HeadEnd returns the length of the head at the start of b, including its first empty line. It
-// returns -1 if b does not contain the empty line yet. It searches from the offset from. Lines
-// may end in LF alone (RFC 9112, section 2.2).
+// returns -1 if b does not contain the empty line yet. The search begins at b[from]. Lines may
+// end in LF alone (RFC 9112, section 2.2).
 func HeadEnd(b []byte, from int) int {
 	for {
 		i := bytes.IndexByte(b[from:], '\n')
@@ -227,7 +227,7 @@ func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 	return p.header, p.odd, nil
 }
 
-// lineEnd returns the end of the line of b that begins at the offset at.
+// lineEnd returns the offset after the line of b that begins at b[at], with its line end.
 func lineEnd(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -313,8 +313,7 @@ func hidden(value string) bool {
 
 func isControl(b byte) bool { return b < ' ' && b != '\t' || b == 0x7f }
 
-// replaced returns the same as clean, for a value whose first control character is at the
-// offset from.
+// replaced returns the same as clean, for a value whose first control character is value[from].
 func replaced(value string, from int) string {
 	b := append(make([]byte, 0, len(value)), value[:from]...)
 	for i := from; i < len(value); i++ {
