@@ -11,7 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Payload names the first archived answer that has a payload, by the answer's time and URL.
+// A Payload names the first archived answer with a certain payload (body), by the answer's time
+// and URL.
 type Payload struct {
 	Date time.Time
 	URL  string
