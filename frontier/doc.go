@@ -13,11 +13,11 @@
 //     of the deciding clock, so that a report can say what the site waits for.
 //   - Each entry that ends has exactly one [Fate].
 //
-// The life of an entry: Add puts it in the backlog, which drops entries that it has seen; Next
-// hands it out in a Turn when its site is due; Finish updates the clocks, frees the site and
-// submits the entry's fate. With [Outcome].Hold, not Finish but Done submits the fate: the
-// caller can then handle the answer after Finish, while the site has other turns. If the
-// process is killed before Done, the entry is still queued.
+// The life of an entry: Add puts the entry in the backlog, unless the backlog has seen it
+// before. Next hands the entry out in a Turn when its site is due. Finish updates the clocks,
+// frees the site and submits the entry's fate. With [Outcome].Hold, not Finish but Done submits
+// the fate: the caller can then handle the answer after Finish, while the site has other turns.
+// If the process is killed before Done, the entry is still queued.
 //
 // A run ends when no turn is out, no entry is held and no entry falls due within
 // [Limits].Patience, or when a limit is reached. With Options.Requisites, after a limit of

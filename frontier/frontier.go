@@ -114,12 +114,12 @@ type Frontier struct {
 	unasked *past // the past that sites without a request share; see unasked
 
 	// mu guards all fields below, and the fields of sites and commons, so that the places of
-	// sites, what they wait for and the sums change together. mu is not held during Read and
-	// Submit of the backlog or while a goroutine waits. Hop calls State of the backlog with mu
-	// held, so that no other goroutine adds the same site to memory at the same time. While a
-	// turn has a site, only this turn reads the site's entries from the backlog and moves its
-	// clocks. Any goroutine that holds mu may change the place of a site (see place) and its
-	// stock (what is known of its entries in the backlog).
+	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held
+	// during Read and Submit of the backlog or while a goroutine waits. Hop calls State of the
+	// backlog with mu held, so that no other goroutine adds the same site to memory at the same
+	// time. While a turn has a site, only this turn reads the site's entries from the backlog
+	// and moves its clocks. Any goroutine that holds mu may change the place of a site (see
+	// place) and its stock (what is known of its entries in the backlog).
 	mu sync.Mutex
 
 	// sites holds the sites that have queued entries, have a turn, or have completions that the
@@ -490,8 +490,8 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 }
 
 // release ends the rights of t: to its sites, to commons and to the names it has reserved. It
-// queues the sites that waited for these. It requires that f.mu is held, and may unlock and
-// lock f.mu before it frees anything.
+// queues the sites that waited for what t had. It requires that f.mu is held, and may unlock
+// and lock f.mu before it frees anything.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.submitLeftEnds()
 	if t.hop {

@@ -222,7 +222,7 @@ func (v *checker) sites(tx *bbolt.Tx) {
 
 func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number - 1
-	seen := make([]uint64, r.Entries)   // the same, as the blocks have them
+	seen := make([]uint64, r.Entries)   // fingerprints of the entries in the blocks, also by number - 1
 	counts, again := map[byte]int{}, 0
 	note := func(to []uint64, what string, num uint32, fp uint64) {
 		switch {

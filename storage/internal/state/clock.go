@@ -23,7 +23,8 @@ func (db *DB) clock() time.Time {
 
 // turnBack makes the due times of waiting entries earlier, if the wall clock was ahead when
 // they were set. Each entry then waits for the time that it still had to wait at the last
-// commit. turnBack does not change the clocks of sites, because the frontier corrects these.
+// commit. turnBack does not change the clocks of sites, because the frontier corrects those
+// itself.
 func (db *DB) turnBack() error {
 	ahead := time.Until(db.begun.Committed)
 	if ahead < muchAhead {

@@ -18,8 +18,8 @@ import (
 //   - ofEntry: the entry that ended: its fingerprint; its rank, or its due time in Unix
 //     milliseconds if it was waiting; its tries; its fate; if it will be fetched again, its
 //     visits (appendVisits)
-//   - ofBack: entries that were put aside and are queued again: their site; their number; the
-//     fingerprint of each
+//   - ofBack: entries that were put aside and are queued again: their site; how many there are;
+//     the fingerprint of each
 //   - links: their number (4); for each a zero byte or its site, its fingerprint, the length of
 //     the encoded entry, and the encoded entry
 //   - ofForward: entries that are brought forward: their number; for each a zero byte or its

@@ -19,10 +19,10 @@ const (
 )
 
 // The buckets. Numbers in keys are big-endian, so that bytewise order is numeric order. A site
-// is named by a number given when it is first seen, an entry by a number within its site; both
-// start from 1. All values begin with a checksum of key and value (codec.go), except those of
-// "version" and "seed" and those of bucketBodies; those marked * are JSON, the others are laid
-// out in records.go and journal.go.
+// is named by a number given when it is first seen, an entry by a number within its site. Both
+// kinds of numbers start from 1. All values begin with a checksum of key and value (codec.go),
+// except those of "version" and "seed" and those of bucketBodies. Values marked * are JSON; the
+// others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8)
 	// "seed" -> key of the fingerprints (8)
