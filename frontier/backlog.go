@@ -58,8 +58,8 @@ type SiteState struct {
 	Known   int       // entries ever added, including ended ones
 	Queued  int       // entries that have not ended, except those that Again counts
 	Again   int       // entries that had ended, and wait to be fetched again (Entry.Again)
-	Ready   bool      // Read would return an entry that has no Due, so it need not wait
-	Head    uint8     // if Ready: the rank of the first such entry, or of such an entry that was read and has not ended
+	Ready   bool      // Read would return an entry that need not wait, because it has no Due
+	Head    uint8     // if Ready: the rank of the first entry without a Due, which may also be one that was read and has not ended
 	Waiting time.Time // earliest Due of the entries that wait for their Due; zero if none do
 	// NextAgain is the earliest Due of the entries counted by Again that were not read, or zero
 	// if there are none. NextAgain may also be zero if many entries that wait for another try
@@ -96,12 +96,12 @@ type Completion struct {
 	Spent  Spent  // by Site, in all turns so far
 	Given  Fate   // why Site is given up; zero if it is not
 	Common []CommonClock
-	Entry  Entry // the entry that gets Fate; without an ID, no entry
-	// Undecided: Entry has not ended. Waiting, or any fate with an Until: Entry is queued
-	// again, and due at Until.
+	Entry  Entry // the entry that gets Fate; no entry if its ID is zero
+	// The fate of Entry. If its Code is Undecided, Entry has not ended. If its Code is Waiting,
+	// or it has an Until, Entry is queued again, and due at Until.
 	Fate Fate
-	// With Undecided: Entry is held from now on, so it ends later (see Turn.Done). With another
-	// Fate: Entry was held, and ends now.
+	// If Fate is Undecided, Entry is held from now on, so it ends later (see Turn.Done). With
+	// another Fate, Entry was held, and ends now.
 	Held  bool
 	Links []Entry // entries to queue, if they are new
 	// Changes give an earlier Due to entries of any site that wait to be fetched again

@@ -16,10 +16,10 @@ type Change struct {
 	Time time.Time
 }
 
-// Due returns when e becomes due because its page was changed at the time changed. It returns
-// ok false if the change has no effect. This is so if e does not wait to be fetched again, if e
-// was fetched after the change, or if e is already due at the new time or earlier. So each
-// change has an effect only once.
+// Due returns when e becomes due because of a change of its page. The parameter changed is the
+// time of the change. ok is false if the change has no effect. This is so if e does not wait to
+// be fetched again, if e was fetched after the change, or if e is already due at the new time
+// or earlier. So each change has an effect only once.
 func (c *Changes) Due(e *Entry, changed time.Time) (due time.Time, ok bool) {
 	if !e.Again() || !changed.After(e.Visits.Last.Time) {
 		return time.Time{}, false

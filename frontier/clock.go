@@ -11,7 +11,7 @@ type Clock string
 // The clocks of a site. The site waits until the latest of their times.
 const (
 	NoClock         Clock = ""
-	OwnClock        Clock = "own"          // the delay of the crawl, or its delay for the site
+	OwnClock        Clock = "own"          // the delay that the crawl sets for all sites, or for this one
 	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
 	RateClock       Clock = "request-rate" // robots.txt
 	VisitTimeClock  Clock = "visit-time"   // robots.txt
@@ -54,10 +54,10 @@ type Clocks struct {
 	LastTTFB time.Duration
 	Gap      time.Duration // least pause between two requests, set by robots.txt
 	GapBy    Clock
-	Strikes  int  // failures of the site (not of a page), halved after good answers
+	Strikes  int  // failures of the site (not of a page); halved after forgivenAfter good answers
 	Refusals int  // requests without any answer in a row
 	Failures int  // requests in a row that failed in any way
-	Good     int  // good answers since the last failure or forgiveness
+	Good     int  // good answers since the last failure, or since Strikes was last halved
 	Public   bool // the address of the last request was public
 
 	RetryAfter time.Time // of the last answer; zero if it had none
@@ -124,8 +124,9 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	c.Due, c.By = c.rest(site, own, trouble)
 }
 
-// rest returns when the next request is permitted after a request that ended with trouble, and
-// the clock that sets this time. The pause counts from c.Ended, the end of the response.
+// rest returns when the next request is permitted after a request that has failed in the given
+// way, or not at all. It also returns the clock that sets this time. The pause counts from
+// c.Ended, the end of the response.
 func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
 	gap, by := c.steady(own)
 	rest := Clocks{Due: c.Ended.Add(gap), By: by}
@@ -140,9 +141,9 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 	return rest.Due, rest.By
 }
 
-// rested returns the end of the rest after the last request, without RobotsClock and
-// VisitTimeClock. A rest is the pause of a site after a request. c does not say whether the
-// page or the site caused the last trouble, so rested returns the longer rest.
+// rested returns the end of the rest after the last request. A rest is the pause of a site
+// after a request; waits for RobotsClock and VisitTimeClock are no part of it. c does not say
+// whether the page or the site caused the last trouble, so rested returns the longer rest.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	due, _ := c.rest(site, own, PageTrouble)
 	if c.Failures > 0 && c.Strikes > 0 {

@@ -84,8 +84,8 @@ var codes = [endOfCodes]struct {
 }
 
 // Fates returns the codes of URLs that have entered a crawl, in the order in which reports show
-// them. Excluded is not among them: only a running crawl has it. After the run reports call
-// such URLs Queued.
+// them. Excluded is not among them: only a running crawl has it. After the run, reports count
+// such URLs as Queued.
 func Fates() []Code {
 	return []Code{
 		Fetched, RobotsDisallowed, UseRefused, Failed, ScopeNarrowed, OptedOut,

@@ -131,16 +131,18 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold permits no start at the common name before the time free. The pause until free counts
-// from the time from, which is the start or the end of a request.
+// hold makes the named common permit no start of a turn before the time in free, unless a later
+// time is set already. The time in from is that from which this pause counts: the start or the
+// end of a request.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends the binding of one turn to the common name, and returns all sites that were parked
-// until a turn ended. One site would not be enough, because it may have no entry left.
+// leave ends the binding of one turn to the named common, and returns all sites that were
+// parked until a turn of this common ended. To return one of them would not be enough, because
+// that site may have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -150,14 +152,14 @@ func (cs *commons) leave(name string, now time.Time) []*site {
 	return waiting
 }
 
-// kept returns the clock of the common name in the form that a backlog stores.
+// kept returns the clock of the named common in the form that a backlog stores.
 func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets the clock of the common name, which an earlier run has stored. The pause ends at
-// most one gap of this run after now. If this run has no clock of this kind, restore does
-// nothing.
+// restore sets the clock of the named common, which an earlier run has stored. The restored
+// pause ends at most one gap after now, whatever gap the earlier run had. If this run has no
+// clock of this kind, restore does nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // stored by a process whose wall clock was ahead
 		due = now.Add(cs.gap)

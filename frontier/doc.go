@@ -8,48 +8,49 @@
 //   - A [Turn] is the only right to talk to one site. It is out until Finish ends it with
 //     its [Outcome]. At most one Turn per site is out, and none before the site is due. A
 //     Turn makes at most one request.
-//   - A clock can only make the delay longer. The clock with the latest time decides, and
-//     the site stores the name of this clock, so that a report can say what the site
-//     waits for.
+//   - A [Clock] is a reason for which a site waits until some time. The clock with the latest
+//     time decides, so a further clock can only make the wait longer. The site stores the name
+//     of the deciding clock, so that a report can say what the site waits for.
 //   - Each entry that ends has exactly one [Fate].
 //
-// The life of an entry: Add puts it in the backlog, which drops entries that it has
-// seen; Next hands it out in a Turn when its site is due; Finish updates the
-// clocks, frees the site and submits the entry's fate. With [Outcome].Hold, Done submits
-// the fate: a caller can then handle the answer later, while the site continues. If the
-// process is killed before Done, the entry is still queued.
+// The life of an entry: Add puts the entry in the backlog, unless the backlog has seen it
+// before. Next hands the entry out in a Turn when its site is due. Finish updates the clocks,
+// frees the site and submits the entry's fate. With [Outcome].Hold, not Finish but Done submits
+// the fate: the caller can then handle the answer after Finish, while the site has other turns.
+// If the process is killed before Done, the entry is still queued.
 //
 // A run ends when no turn is out, no entry is held and no entry falls due within
 // [Limits].Patience, or when a limit is reached. With Options.Requisites, after a limit of
-// pages the images, scripts and style sheets of pages are still fetched. Add and Allow
-// work during a run, and not after its end. If [Limits].Open is set, only Stop ends the
-// run; a [Rest] says whether anything is under way.
+// pages is reached, the images, scripts and style sheets of pages are still fetched. Add and
+// Allow work only until the run ends. If [Limits].Open is set, only Stop ends the run; a [Rest]
+// says whether anything is under way.
 //
 // # Slow sites
 //
-// A slow site holds a turn for long. If [Limits] says how many turns are out at once, up to
-// half of these are kept back for quick sites, even if there are many slow ones: one turn
-// more than the quick sites use on average, and at most one for each of them.
+// A slow site holds a turn for long. If [Limits].Turns limits how many turns are out at once,
+// some of these turns are kept back for quick sites, even if there are many slow ones. Their
+// number is one more than the quick sites use on average, but at most one for each quick site,
+// and at most half of all turns.
 //
-//   - A site is quick if its last page took no longer than 3 s, from Next to Finish. A single
-//     slow page among quick ones does not count.
-//   - Sites without a page in this run share the other turns with slow sites,
-//     and come before them.
-//   - No turn is kept back before the first visit of more than 3 s has ended, after 5 minutes
-//     without another one, or for sites that rest for more than a minute.
+//   - A site is quick if the visit for its last page took no longer than 3 s. A visit lasts
+//     from Next to Finish. A single slow page among quick ones does not make a site slow.
+//   - Sites of which no page was requested in this run share the turns that are not kept back
+//     with the slow sites. Those whose robots.txt came quickly come before the slow sites.
+//   - No turn is kept back before a visit of more than 3 s has ended, or when 5 minutes have
+//     passed since the last such visit. None is kept back for sites that rest for more than a
+//     minute.
 //   - If there is only one turn, half of its time is kept back: after a slow visit only
 //     quick sites are visited, for as long as that visit took.
 //
 // # Clocks that are wrong
 //
-// Within a run pauses are measured by the monotonic clock of the process (see
-// package time): a correction of the wall clock, of a second or of years, makes
-// no pause shorter or longer. The times kept between runs are of the wall clock.
-// If the last answer of a site lies in the future, or more than a year ago, the
-// clock was changed, or the crawl was copied to a machine with another clock: the
-// last pause of that site, or its Retry-After, then counts from the start of the
-// run. A clock that was wrong by less than a year, and is put forward between two
-// runs, cannot be distinguished from time that has passed.
+// Within a run pauses are measured by the monotonic clock of the process (see package time): a
+// correction of the wall clock, of a second or of years, makes no pause shorter or longer. The
+// times kept between runs are of the wall clock. The stored time of a site's last answer may
+// lie in the future, or more than a year ago. Then the clock was changed, or the crawl was
+// copied to a machine with another clock, and the last pause of that site, or its Retry-After,
+// counts from the start of the run. If the clock is put forward by less than a year between two
+// runs, this cannot be distinguished from time that has passed.
 //
 // # After a crash
 //

@@ -43,9 +43,9 @@ type Entry struct {
 
 // Key returns the key that identifies the entry in a backlog: the key of Same, if Same is set
 // and has the site of URL, or else the key of URL. With Apart, the key is equal only to the key
-// of another entry with Apart and the same URL. Apart is for an entry whose page redirects to a
-// URL that counts as the same page: this URL would otherwise be a duplicate, but it still has
-// to be requested.
+// of another entry with Apart and the same URL. Apart is for the target of a redirect that
+// counts as the same page as the redirecting URL: the target would otherwise be a duplicate,
+// but it still has to be requested.
 func (e *Entry) Key() string {
 	switch {
 	case e.Apart:
@@ -60,7 +60,8 @@ func (e *Entry) Key() string {
 const apart = "="
 
 // Found returns the entry for u, a URL found on the page of e by hop. Its rank is that of its
-// depth, or RequisiteRank for a Requisite. The target of a redirect has the field Head of e.
+// depth, or RequisiteRank for a Requisite. The field Head is that of e if hop is a redirect, or
+// else false.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
@@ -82,8 +83,8 @@ func (e Entry) Redirects() int {
 	return n
 }
 
-// Embeds returns how many E hops in a row led to e, without counting redirects: 1 for an image
-// of a page, 3 for a font of a style sheet that another style sheet imports.
+// Embeds returns how many E hops in a row led to e. Redirects between them are not counted. It
+// is 1 for an image of a page, 3 for a font of a style sheet that another style sheet imports.
 func (e Entry) Embeds() int {
 	run := e.Hops[len(strings.TrimRight(e.Hops, string([]byte{byte(HopEmbed), byte(HopRedirect)}))):]
 	return strings.Count(run, string(rune(HopEmbed)))
@@ -106,7 +107,8 @@ func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
 // RequisiteRank is the rank of requisites (Entry.Requisite). They are requested before the
-// pages that are found on the same page, and after the seeds that were queued earlier.
+// pages that are found on the same page, and after the seeds that were queued earlier, because
+// seeds have rank 0, too.
 const RequisiteRank = 0
 
 // RankOf returns the rank of a page by its depth, so that entries near a seed come first.

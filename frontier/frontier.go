@@ -16,17 +16,17 @@ import (
 // MaxBytes are only the initial limits: Allow changes them during a run (see Limits).
 type Options struct {
 	Delay       time.Duration // least pause of a site, after the end of a response; 0: DefaultDelay, -1: none
-	IPDelay     time.Duration // between two starts at a public address; 0: 250 ms, -1: no address clock
+	IPDelay     time.Duration // least time between the starts of two requests at a public address; 0: 250 ms, -1: no address clock
 	PerIP       int           // largest number of turns at the same time at a public address; 0: 2
 	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
 	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
-	Lease       time.Duration // for Shared: the longest request, or the longest time between two calls of Received; 0: 3 minutes
+	Lease       time.Duration // for Shared: how long a site is reserved for a request; Received makes this time start anew; 0: 3 minutes
 	// The run ends if no entry falls due within this time. 0: 2 min, -1: no patience, Forever:
 	// the run waits for every entry.
 	Patience time.Duration
 	Rate     rate.Limit // requests per second, all sites together; 0: no limit
 	Limit    int        // pages of the whole crawl; 0: no limit
-	MaxBytes int64      // of answers of the whole crawl; 0: no limit
+	MaxBytes int64      // bytes of the answers of the whole crawl; 0: no limit
 	MaxSite  Spent      // the budget of one site; 0: no limit
 
 	// Requisites: after the limit of pages of the crawl or of a site is reached, the images,
@@ -39,7 +39,7 @@ type Options struct {
 	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
 	// not answer is not given up, but rests for DeadRest.
 	Revisits bool
-	DeadRest time.Duration // 0: a day
+	DeadRest time.Duration // the rest of such a site; 0: a day
 
 	// Site returns the limits of a site. Next and Hop call it before the first request to the
 	// site, with no lock held, so it must be safe for concurrent use. If Site is slow, only its
@@ -114,16 +114,18 @@ type Frontier struct {
 	unasked *past // the past that sites without a request share; see unasked
 
 	// mu guards all fields below, and the fields of sites and commons, so that the places of
-	// sites, what they wait for and the sums change together. mu is not held during Read and
-	// Submit of the backlog or while a goroutine waits. Hop calls State of the backlog with mu
-	// held, so that no other goroutine adds the same site to memory at the same time. While a
-	// turn has a site, only this turn reads the site's entries from the backlog and moves its
-	// clocks. Any goroutine that holds mu may change the place and the stock of a site.
+	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held
+	// during Read and Submit of the backlog or while a goroutine waits. Hop calls State of the
+	// backlog with mu held, so that no other goroutine adds the same site to memory at the same
+	// time. While a turn has a site, only this turn reads the site's entries from the backlog
+	// and moves its clocks. Any goroutine that holds mu may change the place of a site (see
+	// place) and its stock (what is known of its entries in the backlog).
 	mu sync.Mutex
 
 	// sites holds the sites that have queued entries, have a turn, or have completions that the
-	// backlog has not settled. All other sites are only in the backlog. Only learn and Hop add
-	// a site to the map, and only leave removes one. site.place says in which queue a site is.
+	// backlog has not settled (see Backlog.Grown). All other sites are only in the backlog.
+	// Only learn and Hop add a site to the map, and only leave removes one. site.place says in
+	// which queue a site is.
 	sites   map[Site]*site
 	commons [kinds]commons // addresses, domains and hosts that several sites share, with the sites that wait for them
 
@@ -305,8 +307,8 @@ func (f *Frontier) Stop() {
 }
 
 // pick returns the first site that is due and may have a turn, and sets its place to placeOut.
-// If no site may have a turn now, pick returns nil and the time after which it must be called
-// again. It requires that f.mu is held.
+// If no site may have a turn now, pick returns nil, and how long to wait before it must be
+// called again. It requires that f.mu is held.
 func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
@@ -379,9 +381,10 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 	return true
 }
 
-// hand returns a turn for s, a site that pick has returned. It returns nil if s has no entry,
-// if the limits of s forbid a request, or if ctx has ended. No other goroutine can use the
-// entries of s while the backlog is read without f.mu, because the place of s is placeOut.
+// hand returns a turn for s, a site that pick has returned. It returns no turn and no error if
+// s has no entry, if the limits of s forbid a request, or if ctx has ended. No other goroutine
+// can use the entries of s while the backlog is read without f.mu, because the place of s is
+// placeOut.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
@@ -391,7 +394,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
-	shut := !s.page || f.shut(s) // a site that was shut (got no more pages) when it was picked gets no page, even if pages are allowed again
+	shut := !s.page || f.shut(s) // a site that was shut (see shut) when it was picked gets no page now, even if pages were allowed again since
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)
@@ -403,7 +406,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	if err != nil || barred || i < 0 {
 		f.refund()
 		f.release(t, f.now())
-		f.kickLocked() // the leader may have computed how long to wait while the site was out
+		f.kickLocked() // the leader (see keeper) may have computed how long to wait while the site was out
 		return nil, err
 	}
 	w := s.atWork()
@@ -487,8 +490,8 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 }
 
 // release ends the rights of t: to its sites, to commons and to the names it has reserved. It
-// queues the sites that waited for these. It requires that f.mu is held, and may unlock and
-// lock f.mu before it frees anything.
+// queues the sites that waited for what t had. It requires that f.mu is held, and may unlock
+// and lock f.mu before it frees anything.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.submitLeftEnds()
 	if t.hop {
@@ -509,9 +512,10 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	f.free(t.site)
 }
 
-// released returns when another process may use the host or site that t has reserved. One site
-// of a host may wait for its visit time or for its robots.txt; the other sites of the host do
-// not wait for these.
+// released returns when another process may use the host or site that t has reserved. For a
+// host, this is the end of the rest after the request. What only this site of the host waits
+// for, such as its visit time or its robots.txt, does not count, because the other sites of the
+// host need not wait for it.
 func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested

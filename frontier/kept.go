@@ -6,9 +6,9 @@ import "time"
 // may have been wrong in that run, or may be wrong now. So the lengths of the pauses count,
 // and not the dates.
 //
-// Within a run no conversion is needed: durations between times of this process are
-// measured by its monotonic clock, which no correction of the wall clock moves. live
-// adds a monotonic reading to other times.
+// Within a run no conversion is needed: durations between times of this process are measured by
+// its monotonic clock, which no correction of the wall clock moves. live adds a reading of this
+// clock to stored times.
 
 const (
 	// longSleep is the longest time since the last answer of a site that is believed. If more
@@ -49,7 +49,7 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 
 // meetEntry converts due, which is the earliest Due of the entries of a site that wait. An
 // entry waits at most maxRetryDelay for another try, or at most maxRevisit to be fetched again.
-// A later Due was set by a clock that was ahead, so meetEntry returns now for it.
+// A later Due was set by a clock that was ahead, so meetEntry returns now instead.
 func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	most := maxRetryDelay
 	if f.opts.Revisits {

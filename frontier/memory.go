@@ -286,8 +286,7 @@ func (s *memorySite) complete(c Completion) {
 	}
 }
 
-// count adds by, which is 1 or -1, to the count of the state that e belongs to: Queued or
-// Again.
+// count adds 1 or -1 to the field of the state that counts e: Queued or Again.
 func (s *memorySite) count(e Entry, by int) {
 	if e.Again() {
 		s.state.Again += by
@@ -317,8 +316,8 @@ func (s *memorySite) summary() SiteState {
 type entryHeap []Entry
 
 // nextAgain searches the entry at i and the entries below it in the heap. It returns the
-// earliest Due of those that wait to be fetched again, or most if most is earlier. A zero most
-// means that there is no such bound.
+// earliest Due of those that wait to be fetched again, but no later time than the parameter
+// most. If most is zero, there is no such bound.
 func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
 	switch {
 	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):

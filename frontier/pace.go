@@ -15,7 +15,7 @@ const Forever time.Duration = math.MaxInt64
 // Allow changes them during a run.
 type Limits struct {
 	Pages int        // of the whole crawl; 0: no limit. See Options.Requisites
-	Bytes int64      // of answers of the whole crawl; 0: no limit
+	Bytes int64      // bytes of the answers of the whole crawl; 0: no limit
 	Rate  rate.Limit // requests per second, all sites together; 0: no limit
 	// Turns is the largest number of turns that are out at once, except turns made by Hop. Up
 	// to half of them are kept back for quick sites (see the package documentation). 0: no
@@ -49,8 +49,8 @@ type pace struct {
 	limits  Limits        // only set writes it
 	limiter *rate.Limiter // of limits.Rate; nil for no limit
 	credit  int           // tokens of limiter that were taken for turns that made no request; 0 without a limiter
-	// The limit of pages is reached, so only entries that are AfterPages are requested. Only
-	// turnover writes closed.
+	// With Options.Requisites: the limit of pages is reached, so only entries are requested for
+	// which Entry.AfterPages is true. Only turnover writes closed.
 	closed bool
 }
 
@@ -61,8 +61,8 @@ type pace struct {
 // frontier.
 //
 // After the end of the run Allow changes nothing and returns the same error as Next. If a limit
-// is negative, Allow changes nothing and returns an error. If Allow returns nil, the run did
-// not end because of the earlier limits.
+// is negative, Allow changes nothing and returns an error. If Allow returns nil, the run had
+// not ended yet, so the earlier limits can no longer end it.
 func (f *Frontier) Allow(change func(*Limits)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,12 +93,12 @@ func (p *pace) set(l Limits, now time.Time) {
 	}
 }
 
-// full returns two results. used says that the limit of pages or of bytes is used up by entries
-// that have ended. full says that a limit forbids another turn at present. For full also the
-// pages count that may still come from held entries and from turns that are out, and the bytes
-// that these turns have received. With Options.Requisites the limit of pages is never used up.
-// Once f.closed is set, this limit also forbids no turn, because the method shut then keeps the
-// sites from requesting pages.
+// full returns two results. The result used says whether the limit of pages or of bytes is used
+// up by requests that have ended. The result full says whether a limit forbids another turn at
+// present. It also counts the pages that may still come from held entries and from turns that
+// are out, and the bytes that these turns have received. With Options.Requisites the limit of
+// pages is never used up. Once f.closed is set, this limit also forbids no turn, because the
+// method shut then keeps the sites from requesting pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages

@@ -8,8 +8,8 @@ import (
 
 // A past is the state of a site that has had a request, or has a reason to wait. Most sites of
 // a crawl of many sites have no past, and wait in the queue for their first turn. There may
-// still be millions of sites with a past, so its fields are small. Only the methods clocks and
-// setClocks access its clocks.
+// still be millions of sites with a past, so its fields are small. The methods clocks and
+// setClocks convert its clocks to and from Clocks.
 type past struct {
 	due, ended          time.Time // the fields from due to good have the meaning of those in Clocks
 	ttfb, lastTTFB, gap time.Duration
@@ -30,7 +30,7 @@ type past struct {
 
 // An odd holds those fields of a past that few sites use. It is immutable.
 type odd struct {
-	given      Fate // why the site was given up in this run; zero: it was not
+	given      Fate // why the site was given up in this run; zero: it was not given up
 	retryAfter time.Time
 	by, gapBy  Clock // set if the clock has no clockCode
 }

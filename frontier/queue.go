@@ -57,7 +57,8 @@ func (s *site) left() int { return int(s.queued) + s.work().again }
 
 // waitsBy returns the clock for which the entries of a site wait: AgainClock if the first one
 // of them waits to be fetched again, or else RetryClock. first is the earliest Due of all
-// entries that wait. again is that of the entries to fetch again, or zero if there are none.
+// entries that wait. again is the earliest Due of the entries to fetch again, or zero if there
+// are none.
 func waitsBy(first, again time.Time) Clock {
 	if again.IsZero() || again.After(first) {
 		return RetryClock
@@ -72,7 +73,7 @@ type queues struct {
 	unsearched siteHeap  // placeUnsearched
 	waiting    siteHeap  // placeWaiting, by due time
 	ready      siteHeap  // placeReady, the quick sites, by rank
-	last       *site     // the site in waiting that is due last; nil if it has left waiting since
+	last       *site     // the site in waiting that is due last, unless it has left waiting since: see lastWaits
 	lastDue    time.Time // no site in waiting is due later
 
 	unsureReady siteHeap // placeReady, the sites that are not quick, by rank
@@ -316,9 +317,10 @@ func anyFirst(*site, *site) bool { return false }
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
 // headFirst orders sites that are due. Sites that also need a turn of another site come first,
-// because the other site might otherwise be out each time. All other sites are ordered by the
-// rank of their next entry. If the ranks are equal, promising sites (see site.promising) come
-// first, so that they soon become quick. Then the site comes first that was due first.
+// because the other site might otherwise be out each time that they are picked. All other sites
+// are ordered by the rank of their next entry. If the ranks are equal, promising sites (see
+// site.promising) come first, so that they soon become quick. Then the site comes first that
+// was due first.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first

@@ -66,8 +66,8 @@ func (f *Frontier) upNext(now time.Time) *site {
 	return nil
 }
 
-// count records in r how much s needs of the turns that are kept back: need, as needs returns
-// it.
+// count records in r how much s needs of the turns that are kept back. The parameter need is
+// the result of s.needs, or 0 if s has no entry to request.
 func (r *reserve) count(s *site, need uint16) {
 	r.need += int(need) - int(s.need)
 	if s.need > 0 {

@@ -96,7 +96,7 @@ func (f *Frontier) takeUnsearched() *site {
 
 // search searches the backlog of s, which takeUnsearched has returned, and frees s.
 func (f *Frontier) search(s *site) {
-	f.readRequisites(s) // its error ends the frontier
+	f.readRequisites(s) // ignore the error, because it has ended the run
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.submitEnds(s) // while a site is out, Done leaves the ends to the goroutine that has it

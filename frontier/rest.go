@@ -2,8 +2,8 @@ package frontier
 
 import "time"
 
-// motion counts what is under way. Only begun, submitted and settled start something, and each
-// of them increases activity.
+// motion counts what is under way. Only begun and submitted start something. These two and
+// settled increase activity.
 type motion struct {
 	out      int    // turns handed out by Next and not finished
 	pages    int    // those turns of out whose entry may become a page that counts for the limits (site.page)
@@ -11,7 +11,7 @@ type motion struct {
 	closing  int    // sites whose place is placeOut for a Done or a search, without a turn
 	pending  int    // calls of Submit that have not settled yet; see Growth.Settled
 	reading  int64  // bytes of the answers of turns that are out, counted by Received
-	activity uint64 // number of starts; it never decreases
+	activity uint64 // how often something has started or settled; it never decreases
 }
 
 // begun adds one to a counter of m, to which kind points.

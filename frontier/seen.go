@@ -8,9 +8,10 @@ import (
 
 // A seenSet is the exact set of the keys of all entries that a Memory has seen. Most links of a
 // page are known, and their keys are at random places of the set, so a lookup mostly waits for
-// memory. For each key the set has a slot of eight bytes, which says where the key's text is.
-// The texts are stored back to back. So several keys are fetched from memory at once (see
-// look), and the garbage collector has no pointers to follow. The zero value is empty.
+// memory. Therefore several keys are looked up at once (see look). For each key the set has a
+// slot of eight bytes, which says where the key's text is. The texts are stored back to back,
+// and a slot is not a pointer, so the garbage collector need not follow the slots. The zero
+// value is empty.
 type seenSet struct {
 	seed  maphash.Seed // random and secret, so that a page cannot choose links whose keys have equal hashes
 	parts []seenPart   // the index is the first byte of the hash; nil: no key was added yet
@@ -22,8 +23,8 @@ const seenParts = 256
 
 // A seenPart is a hash table with linear probing, in which at least a quarter of the slots is
 // free. A slot is 0 if it is free. Otherwise its low bits are the place of a text, and its high
-// bits are part of the hash of this text. All keys with the same first slot are between that
-// slot and the next free slot.
+// bits are part of the hash of this text. The low bits of a key's hash select its first slot.
+// The key is in this slot, or in a later one before the next free slot.
 type seenPart struct {
 	slots []uint64 // their number is a power of two
 	n     int

@@ -9,15 +9,16 @@ import (
 // Each crawl calls Reserve before a request, except for requests to this machine itself. The
 // methods are quick and safe for concurrent use.
 type Shared interface {
-	// Reserve makes a lease of key, which is a reservation for one request, from the time now
-	// to the time until. ok is true if it made the lease. If key is already reserved, Reserve
-	// makes no lease, and returns the existing reservation and false. A key names a site, a
-	// host, an address or a domain.
+	// Reserve makes a lease of key, which is a reservation for one request. The lease lasts
+	// from the time in now to the time in until. ok is true if it made the lease. If key is
+	// already reserved, Reserve makes no lease, and returns the existing reservation and false.
+	// A key names a site, a host, an address or a domain.
 	Reserve(key string, now, until time.Time) (taken Taken, ok bool)
-	// Renew extends the lease of key, which this process has reserved, to the time until.
+	// Renew makes the lease of key, which this process has reserved, end only at the time in
+	// until.
 	Renew(key string, until time.Time)
-	// Release ends the lease of key, which this process has reserved, because the
-	// request has ended. The key stays reserved, as a pause, up to the time until.
+	// Release ends the lease of key, which this process has reserved, because the request has
+	// ended. The key stays reserved, as a pause, up to the time in until.
 	Release(key string, until time.Time)
 }
 
@@ -98,9 +99,9 @@ func (t *Turn) renew(now time.Time) {
 	}
 }
 
-// release ends the leases of t. The host or site stays reserved until it is due again, and
-// the domain for Options.DomainDelay. It requires that mu is held, and that the clocks of
-// the site have moved.
+// release ends the leases of t. The host or site stays reserved until it is due again, and the
+// domain for Options.DomainDelay. It requires that mu is held, and that the clocks of the site
+// already include the request.
 func (t *Turn) release(now time.Time) {
 	for i, name := range t.reserved {
 		until := t.released()
@@ -115,8 +116,8 @@ func (t *Turn) release(now time.Time) {
 // refuse is called when another process has reserved what s needs. It sets when the reservation
 // is tried again, and returns this time in a *NotYet. A lease ends when the other process has
 // its answer, so the end is not known, and the reservation is tried again after each usual
-// pause of s. When this has lasted as long as the patience, s becomes due later than the
-// patience, so that the run does not wait for s.
+// pause of s. When the attempts have lasted longer than the patience (Limits.Patience), s
+// becomes due only after another patience, so that the run does not wait for s.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine
 	if r.since.IsZero() {

@@ -128,7 +128,8 @@ func parseHost(host string) (string, error) {
 		}
 		host = toASCII(host)
 	}
-	// A final dot stands for the DNS root. The name with it is the same host.
+	// A final dot stands for the DNS root. A name with the dot is the same host as the name
+	// without it.
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 || !resolvable(host) {
 		return "", errHost

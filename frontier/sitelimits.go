@@ -7,8 +7,9 @@ import (
 
 // The limits of a single site come from Options.Site. This function is the caller's code and
 // may be slow or wrong, so it is called without holding mu, while the place of the site is
-// placeOut. Until the call returns, the site has the least pause of all sites. It has no budget
-// yet, because its own budget may be larger than Options.MaxSite.
+// placeOut. Until the call returns, the site has the least pause that all sites have
+// (Options.Delay). It has no budget yet, because its own budget may be larger than
+// Options.MaxSite.
 
 // SiteLimits are the limits of one site. A site with the zero value has those of Options.
 type SiteLimits struct {

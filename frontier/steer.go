@@ -94,10 +94,10 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer applies a change by Slow or Exclude to those of its sites that are in memory, and
-// queues them again. The parameter of is that of Slow or Exclude. For sites that come into
-// memory later, learn applies the change. steer requires that f.mu is held. If there are many
-// sites, it unlocks and locks f.mu several times.
+// steer applies a change by Slow or Exclude to those sites that the change concerns and that
+// are in memory, and queues them again. The parameter of is that of Slow or Exclude. For sites
+// that come into memory later, learn applies the change. steer requires that f.mu is held. If
+// there are many sites, it unlocks and locks f.mu several times.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
@@ -142,8 +142,8 @@ func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }
 
-// slow moves the due time of s to a later time, if s was slowed by Slow after its last request.
-// It requires that f.mu is held, and that no turn has the site.
+// slow moves the due time of s to a later time, if Slow has set a pause for s that has not
+// ended yet. It requires that f.mu is held, and that no turn has the site.
 func (f *Frontier) slow(s *site) {
 	if ended := s.lastAsked(); f.slowedTo(s.name) > 0 && !ended.IsZero() {
 		s.raise(ended.Add(f.delay(s)), OwnClock)

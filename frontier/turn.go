@@ -22,11 +22,11 @@ const (
 	SilenceTrouble         // a connection, but no answer before the time limit
 )
 
-// MaxTries is the number of tries of an entry. If the site may be the cause of the failures,
-// maxRests is the number.
+// MaxTries is the largest number of tries of an entry. If the site may be the cause of the last
+// failure, the largest number is maxRests instead.
 const MaxTries = 3
 
-// maxRests is the number of tries of an entry whose last try ended with SiteTrouble or
+// maxRests is the largest number of tries of an entry whose last try ended with SiteTrouble or
 // ConnectTrouble, because the site may be the cause of these.
 const maxRests = 6
 
@@ -66,7 +66,7 @@ type Pause struct {
 
 // An Outcome says how a turn went. The caller gives it to Finish.
 type Outcome struct {
-	Request *Request // the request to the turn's site; nil moves no clock
+	Request *Request // the request to the turn's site; nil: there was none, so no clock moves for it
 	Trouble Trouble  // how Request failed
 	// RetryAfter is the time in the Retry-After of the answer: there is no request before it.
 	// It is at most a year from now.
@@ -80,12 +80,12 @@ type Outcome struct {
 	RobotsFailures int       // with Again: attempts at robots.txt that failed in a row
 	Gone           bool      // with Again: no request is possible, because the site's name does not exist or is not public
 
-	// Without Again, the Fate with which the entry ends. With a Trouble, it ends with Fate only
-	// after its last try.
+	// Without Again, the Fate with which the entry ends. With a Trouble, the entry ends with
+	// Fate only after its last try.
 	Fate Fate
-	// Revisit is when the entry becomes due to be fetched again, after it has ended. At most
-	// ten years from now are used. Revisit is ignored if the Code of the fate is one of
-	// Code.Aside, or without Options.Revisits.
+	// Revisit is when the entry becomes due to be fetched again, after it has ended. A later
+	// time than ten years from now counts as ten years from now. Revisit is ignored if the Code
+	// of the fate is one of Code.Aside, or without Options.Revisits.
 	Revisit time.Time
 	Body    Place   // with Revisit: where the answer is archived with its body
 	Changed bool    // with Revisit: the page differs from the one that was fetched last
@@ -189,7 +189,6 @@ func (t *Turn) First() time.Time { return t.first }
 // delay is at least PublicFloor. If only a proxy knows the address, addr is the zero Addr,
 // which has no clock. Bind returns a *NotYet if one of these clocks, the clock of the
 // registrable domain, or another crawl of Options.Shared does not permit the request yet.
-// by the clock of the registrable domain, or by another crawl of Options.Shared.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -213,13 +212,12 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// Pace sets the gap of the robots.txt in force, which is the pause that it asks for between two
-// requests. It is called before the request of the turn. If another crawl, or a killed run, has
-// fetched the robots.txt, gap may be longer than the gap that was known when the turn was
-// handed out. Then the site rests for the longer gap after its last answer. It also rests for
-// this gap after a restart from a crash, because the last requests before the crash are not
-// known. If the rest has not ended, Pace returns a *NotYet. A gap that is not longer changes
-// nothing.
+// Pace sets the gap: the pause between two requests for which the robots.txt in force asks. It
+// is called before the request of the turn. If another crawl, or a killed run, has fetched the
+// robots.txt, gap may be longer than the gap that was known when the turn was handed out. Then
+// the site rests for the longer gap after its last answer. It also rests for this gap after a
+// restart from a crash, because the last requests before the crash are not known. If the rest
+// has not ended, Pace returns a *NotYet. A gap that is not longer changes nothing.
 func (t *Turn) Pace(gap Gap) error {
 	f := t.frontier
 	f.mu.Lock()
@@ -240,10 +238,11 @@ func (t *Turn) Pace(gap Gap) error {
 	return nil
 }
 
-// Hop returns a turn for the site to, to which the robots.txt of the turn's site redirects. If
-// the site to has another turn or is not due, Hop returns a *NotYet. If the site to is
+// Hop returns a turn for another site, to which the robots.txt of the turn's site redirects. If
+// the other site has a turn already, or is not due, Hop returns a *NotYet. If the other site is
 // excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
-// other would wait for ever. The new turn has no entry, and needs its own Finish.
+// other would wait for each other for ever. The new turn has no entry, and needs its own
+// Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
 	f := t.frontier
 	o, err := t.reach(to)
@@ -286,8 +285,8 @@ func (t *Turn) Forgo() {
 	}
 }
 
-// reach returns the site to with its place set to placeOut, if it has no other turn and is due.
-// Otherwise it returns a *NotYet, ErrExcluded, errFinished or an error of the backlog.
+// reach returns another site with its place set to placeOut, if that site has no turn and is
+// due. Otherwise it returns a *NotYet, ErrExcluded, errFinished or an error of the backlog.
 func (t *Turn) reach(to Site) (*site, error) {
 	f := t.frontier
 	f.mu.Lock()

@@ -239,8 +239,8 @@ func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	return URL{to.join(string(site), target), len(site)}, nil
 }
 
-// target returns the target with the given path and query, in which everything is escaped
-// already.
+// target returns the request target with the given path and query. It escapes the path; the
+// query must be escaped already.
 func target(path, query string, hasQuery bool) string {
 	if strings.IndexByte(path, '\\') >= 0 {
 		path = strings.ReplaceAll(path, `\`, "/")

@@ -6,7 +6,7 @@ import "time"
 // turn, that wait for another turn, or whose entries wait for a retry or to be fetched again.
 // All other sites have no work, to save memory.
 type work struct {
-	retry      time.Time // the earliest Due of the entries that wait for it
+	retry      time.Time // the earliest Due of the entries that wait for their Due
 	kept       time.Time // retry as the backlog has stored it
 	requisites requisites
 

@@ -4,9 +4,10 @@
 // The clocks are a table in a file that every process maps into its memory. The hash of a name
 // (of a site, host, address or domain) is the index of its place in the table. A place holds a
 // time, in one number. The lowest bit of the number is set if the time is the end of a lease,
-// which means that a request is under way. A process takes a place with one atomic
-// compare-and-swap, so no process waits for another. If two names have the same place, they can
-// only delay each other. A process that is killed leaves only times, which expire.
+// which means that a request is under way. A process reserves a place with one atomic
+// compare-and-swap, so no process waits for another one's access to the table. If two names
+// have the same place, they can only delay each other. A process that is killed leaves nothing
+// in the table but times, which expire.
 package machine
 
 import (
@@ -42,7 +43,7 @@ type Table struct {
 	// mem, because other processes do not have this lock. The places are changed by atomic
 	// operations.
 	mu       sync.Mutex
-	reserved map[string]int64 // what this table has written to the places of the names
+	reserved map[string]int64 // the number that this table has written to the place of each name
 }
 
 // Open opens the table in the file at path, or creates the file. It may return an error of the
@@ -125,15 +126,15 @@ func (t *Table) Renew(key string, until time.Time) {
 	t.set(key, until, leased)
 }
 
-// Release implements frontier.Shared. If until is more than a day from now, it uses about a
-// day from now instead. It changes nothing if another process has reserved key after this
-// table did.
+// Release implements frontier.Shared. If until is later than about a day from now, Release uses
+// a time about a day from now instead. It changes nothing if another process has reserved key
+// after this table did.
 func (t *Table) Release(key string, until time.Time) {
 	t.set(key, until, 0)
 }
 
-// set writes until to the place of key, if this table has reserved key. mark is leased to renew
-// the lease, or 0 to end it.
+// set writes until to the place of key, if this table has reserved key. mark is the lowest bit
+// of the new number: leased to renew the lease, or 0 to end it.
 func (t *Table) set(key string, until time.Time, mark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,7 +30,7 @@ func (d Disk) Sync(f *os.File) error {
 	return f.Sync()
 }
 
-// SyncData is like Sync, but without the metadata that is not needed to read f again.
+// SyncData is like Sync, but leaves out metadata that is not needed to read f again.
 func (d Disk) SyncData(f *os.File) error {
 	if err := d.ask(f.Name()); err != nil {
 		return err
@@ -49,5 +49,5 @@ func (d Disk) SyncDir(path string) error {
 // Full reports whether err says that there is no more room: on the disk, within the quota
 // of the user, or within the size that a file may have.
 func Full(err error) bool {
-	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // bbolt does not wrap the error of the system in this one
+	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // an error of bbolt that does not wrap the error of the system
 }

@@ -211,8 +211,7 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// A revisitState is the part of a queued entry that decides whether the entry counts as
-// "to be fetched again" (siteRecord.Again).
+// A revisitState is what decides whether a queued entry counts for siteRecord.Again.
 type revisitState struct {
 	visited bool // it has visits
 	again   bool // it waits to be fetched again
@@ -266,9 +265,8 @@ func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []fronti
 }
 
 func (db *DB) readBy(r *reader) (int, error) {
-	// acknowledge waits for this lock. While this transaction may still read an entry that has
-	// ended as queued, the entry stays out.
-	// queued, the entry stays out.
+	// acknowledge waits for this lock. So as long as this transaction may still read an ended
+	// entry as queued, the entry stays out.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
 	err := db.file.view(func(tx *bbolt.Tx) error {

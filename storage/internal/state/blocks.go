@@ -10,9 +10,8 @@ import (
 )
 
 // A block holds the fingerprints (hashes) of some of a site's URLs, sorted, each with the
-// number of its entry. The key of each block has the first fingerprint of the block, except
-// that the key of the first block of a site has 0. So the keys say in which block a fingerprint
-// is.
+// number of its entry. The key of a block has the first fingerprint of the block. But the key
+// of a site's first block has 0 instead. So the keys say in which block a fingerprint is.
 type block []byte
 
 const fingerSize = 8 + 4
@@ -55,8 +54,8 @@ func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, ne
 		} else {
 			key, value = c.Prev()
 		}
-		// Prev returns nothing if this transaction has deleted all rows of the leaf before.
-		// Seek and Next skip such leaves.
+		// Prev returns nothing if this transaction has deleted all rows of the leaf before the
+		// current one. Seek and Next skip such leaves.
 		if key == nil {
 			for k, v := c.Seek(seenKey(n, 0)); bytes.HasPrefix(k, prefix) && bytes.Compare(k, want) < 0; k, v = c.Next() {
 				key, value = k, v
@@ -106,8 +105,8 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 }
 
 // insert adds the fingerprints news to the blocks of a site. They must be sorted, and in no
-// block yet. No block gets more than most fingerprints; most must be at least 2. rows is a
-// cursor of bucket; memory for the blocks comes from a.
+// block yet. The parameter most is the largest number of fingerprints in a block; it must be at
+// least 2. rows is a cursor of bucket; memory for the blocks comes from a.
 func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(rows, n, news[i].fp)
@@ -139,8 +138,8 @@ func insertSorted(b block, news []numbered) []byte {
 	return append(out, b[at:]...)
 }
 
-// putBlocks writes b under the key with the fingerprint first. If b has more than most
-// fingerprints, it splits b into several blocks.
+// putBlocks writes b under the key that has the fingerprint in first. If b has more
+// fingerprints than a block may have (most), putBlocks splits b into several blocks.
 func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
 	parts := (b.len() + most - 1) / most
 	if parts > 1 {

@@ -32,7 +32,8 @@ func (c *knownCache) known(fp uint64) bool {
 }
 
 // note adds fp. It must be called only after the completion with this link is in the queue.
-// Otherwise another page could omit the link as known and be committed first.
+// Otherwise a completion with the same link could leave the link out as known, and be committed
+// first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
@@ -45,9 +46,10 @@ func (c *knownCache) note(fp uint64) {
 	}
 }
 
-// grow doubles the number of places, unless they were replaced after the caller loaded now. It
-// may lose fingerprints that other goroutines add meanwhile; their links are then looked up
-// again. Only one goroutine may grow the cache at a time, because growing allocates megabytes.
+// grow doubles the number of places, unless they are no longer those that the caller has
+// loaded. It may lose fingerprints that other goroutines add meanwhile; their links are then
+// looked up again. Only one goroutine may grow the cache at a time, because growing allocates
+// megabytes.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
 	if c.places.Load() != now {
 		return

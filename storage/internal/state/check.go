@@ -19,7 +19,7 @@ import (
 // A Check reads a whole state file and checks that its parts agree with each other.
 type Check struct {
 	Problem func(error)                       // called with each thing that is not as it was written; the error names state.db
-	Fate    func(frontier.URL, frontier.Fate) // called with each URL, and a second time if the journal has the URL, too
+	Fate    func(frontier.URL, frontier.Fate) // called with the URL of each entry; again if the journal has the URL, too, or if the entry has a last visit
 	Payload func(Payload)                     // called with each archived answer in bucketPayloads or the journal of payloads
 }
 
@@ -222,7 +222,7 @@ func (v *checker) sites(tx *bbolt.Tx) {
 
 func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	queued := make([]uint64, r.Entries) // fingerprints of the entries, by number - 1
-	seen := make([]uint64, r.Entries)   // the same, as the blocks have them
+	seen := make([]uint64, r.Entries)   // fingerprints of the entries in the blocks, also by number - 1
 	counts, again := map[byte]int{}, 0
 	note := func(to []uint64, what string, num uint32, fp uint64) {
 		switch {

@@ -22,8 +22,9 @@ func (db *DB) clock() time.Time {
 }
 
 // turnBack makes the due times of waiting entries earlier, if the wall clock was ahead when
-// they were set. Each entry then waits as much longer as it had to wait at the last commit.
-// turnBack does not change the clocks of sites, because the frontier corrects these.
+// they were set. Each entry then waits for the time that it still had to wait at the last
+// commit. turnBack does not change the clocks of sites, because the frontier corrects those
+// itself.
 func (db *DB) turnBack() error {
 	ahead := time.Until(db.begun.Committed)
 	if ahead < muchAhead {
@@ -58,7 +59,8 @@ func (db *DB) turnBack() error {
 	})
 }
 
-// sooner makes the due times of the waiting entries of a site earlier by the duration by.
+// sooner makes the due times of the waiting entries of a site earlier by the given duration,
+// but not earlier than now.
 func (c *change) sooner(n siteNum, by time.Duration) error {
 	var keys, values [][]byte // collected first, because changes invalidate a cursor
 	prefix := n.prefix(kindWaiting)

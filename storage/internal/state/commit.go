@@ -257,8 +257,8 @@ func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	return c, err
 }
 
-// again opens the file again, after an error that does not say whether the group is on disk. If
-// the group is not on disk, again commits it once more.
+// again opens the file anew, after an error that does not say whether the group is on disk. If
+// the group is not on disk, again commits it a second time.
 func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
@@ -314,9 +314,9 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 }
 
-// Pending returns put, the number of operations that are not committed, and kept, the number of
+// Pending returns two numbers: put counts the operations that are not committed, and kept the
 // links and completions that are committed and not merged. Read does not return the entries of
-// these operations, links and completions yet.
+// any of these yet.
 func (db *DB) Pending() (put, kept int) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -1,6 +1,6 @@
 // Package state is the state file of a crawl: queue, seen set, fates, clocks and robots.txt
-// snapshots, in bbolt. It also keeps the marks of the files beside it, the outputs (see
-// [Outputs]).
+// snapshots, in bbolt. It also keeps the marks (lengths and checksums) of the files beside it,
+// which are called the outputs (see [Outputs]).
 //
 // # Groups
 //
@@ -10,15 +10,16 @@
 //
 // # Journal and merge
 //
-// A completion changes rows all over the file: those of the entry that ended, and those of
-// the links that were found, on its site and on others. If each commit wrote all these rows,
-// it would write some twenty pages of the file for each page of the web. So a commit appends
-// completions to a journal, with the links that the submitter did not find in the file. It
-// keeps their places in the journal in memory: these completions and links are pending.
-// When enough is pending, or there is no other work, a pass merges the pending changes into
-// the other buckets. A pass goes through the sites in the order of the file, and merges some
-// of them with each commit. A site that has no other entries to read is merged at once, and
-// so is everything if little is pending.
+// A completion changes rows all over the file: those of the entry that ended, and those of the
+// links that were found, on its site and on others. If each commit wrote all these rows, it
+// would write some twenty pages of the file for each page of the web. So a commit only appends
+// the completions to a journal, with those links that the submitter did not find in the file.
+// Completions and links in the journal are called pending until they are merged; their places
+// in the journal are kept in memory. When enough is pending, or there is no other work, a pass
+// merges the pending changes into the other buckets. A pass goes through the sites in the order
+// of the file, and merges some of them with each commit. If Read can return no further entry of
+// a site, what is pending for the site is merged at once. If little is pending, everything is
+// merged at once.
 //
 // An entry is out from the time when Read returns it until its end is merged. The file still
 // has it as queued, but Read does not return it again.

@@ -53,8 +53,8 @@ func (e *VersionError) Error() string {
 
 // damaged returns err as a *DamagedError of the file at path. It returns err itself if err is
 // an error of the file system, an *InUseError, a *VersionError or a *DamagedError. If a
-// callback has returned err, it returns the error of the callback. If panicked is not nil,
-// panicked is the cause.
+// callback has returned err, it returns the error of the callback. If panicked, the value of a
+// panic, is not nil, it replaces err.
 func damaged(path string, err error, panicked any) error {
 	if err == nil && panicked == nil {
 		return nil

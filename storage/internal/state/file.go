@@ -86,8 +86,8 @@ func (f *file) close() error {
 }
 
 // guarded calls do and returns its error. If do panics, guarded returns a *DamagedError,
-// because a damaged page may make bbolt panic. Errors of do that mean damage also become a
-// *DamagedError. writes says that do may write to the file.
+// because a damaged page may make bbolt panic. An error of do that means damage also becomes a
+// *DamagedError (see damaged). writes says that do may write to the file.
 func (f *file) guarded(writes bool, do func() error) (err error) {
 	defer func() {
 		panicked := recover()

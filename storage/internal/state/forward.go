@@ -14,9 +14,9 @@ import (
 // A list of page changes (frontier.Changes) brings entries forward, which means that they
 // become due earlier. When the list is submitted, the goroutine of the caller looks up the
 // pages in it. The journal has the result: the entries, with their old and new due times. If an
-// entry no longer has the old due time when the row of the journal is merged, it was fetched or
-// brought forward meanwhile, and its due time is not changed. So the effect of a row does not
-// depend on how much was merged when the row was written.
+// entry no longer has the old due time when the row of the journal is merged, the entry was
+// fetched or brought forward meanwhile. Then the merge does not change its due time. So the
+// effect of a row does not depend on how much was merged when the row was written.
 
 // A forward is an entry that waits to be fetched again, with a new, earlier due time.
 type forward struct {

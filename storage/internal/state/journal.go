@@ -12,15 +12,16 @@ import (
 // length and consists of:
 //
 //   - flags (1), which say which of the next parts there are
-//   - ofSite: the site; its clocks; what was spent; the fate with which it was given up, or 0
+//   - ofSite: the site; its clocks; what was spent; the fate with which the site was given up,
+//     or 0
 //   - common clocks: their number; name and due time of each
 //   - ofEntry: the entry that ended: its fingerprint; its rank, or its due time in Unix
 //     milliseconds if it was waiting; its tries; its fate; if it will be fetched again, its
 //     visits (appendVisits)
-//   - ofBack: entries that were put aside and are queued again: their site; their number; the
-//     fingerprint of each
-//   - links: their number (4); for each a zero byte or its site, its fingerprint, and the
-//     entry after its length
+//   - ofBack: entries that were put aside and are queued again: their site; how many there are;
+//     the fingerprint of each
+//   - links: their number (4); for each a zero byte or its site, its fingerprint, the length of
+//     the encoded entry, and the encoded entry
 //   - ofForward: entries that are brought forward: their number; for each a zero byte or its
 //     site, its fingerprint, and its old and new due time in Unix milliseconds
 //
@@ -187,7 +188,7 @@ type journaled struct {
 	given  frontier.Fate
 	common []frontier.CommonClock
 	entry  uint64 // fingerprint of the entry that ended; 0: no entry ended
-	due    int64  // due time in its old row, in Unix milliseconds; 0: that row had kindReady, and the rank
+	due    int64  // due time in its old row, in Unix milliseconds; 0: that row had kindReady, with rank in its key
 	rank   uint8
 	tries  int
 	byGet  bool

@@ -321,8 +321,8 @@ type waitingRow struct {
 	due int64
 }
 
-// rowsAfter returns the rows of those entries whose numbers are greater than after: all of
-// them, or at least the first keptAtOnce.
+// rowsAfter returns the rows of the entries with numbers above a given one: all of them, or at
+// least the first keptAtOnce.
 func (s *keptSite) rowsAfter(after uint32) *rows {
 	r := &rows{entries: s.entries, n: s.n}
 	if s.n == 0 {
@@ -430,7 +430,7 @@ func (db *DB) Names() iter.Seq2[frontier.Site, error] {
 	}
 }
 
-// namesAfter returns the next sites in byte order that come after the site after.
+// namesAfter returns the next sites, in byte order, that come after a given one.
 func (db *DB) namesAfter(after frontier.Site) (some []frontier.Site, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

@@ -46,8 +46,9 @@ func rowsOf(view func(func(*bbolt.Tx) error) error, site frontier.Site, kinds ..
 	}
 }
 
-// someRows returns the next entries of a site whose rows are of the given kind and have a key
-// greater than after. last is the key of the last of these rows.
+// someRows returns the next entries of a site whose rows are of the given kind. It begins after
+// the row with the key in after, or with the first row if after is nil. last is the key of the
+// last row that was read.
 func someRows(view func(func(*bbolt.Tx) error) error, site frontier.Site, kind byte, after []byte) (some []frontier.Entry, last []byte, err error) {
 	err = view(func(tx *bbolt.Tx) error {
 		n, err := siteNumber(tx.Bucket(bucketNames), site)

@@ -33,8 +33,9 @@ func (m Mark) Of(o Mark) Mark {
 // Marks are the marks of files, by the paths of the files in the directory of the crawl.
 type Marks map[string]Mark
 
-// Expect records in m whether the run that begins writes the file name. It sets Mark.Part if
-// this run or an earlier one does not write the file. first says whether the run is the first.
+// Expect records in m whether the run that begins writes a file. It sets Mark.Part of the file
+// if this run does not write it, or an earlier run did not. first says whether this run is the
+// first.
 func (m Marks) Expect(name string, written, first bool) {
 	known, ok := m[name]
 	known.Part = known.Part || !written || !ok && !first
@@ -53,8 +54,8 @@ func (m Mark) Plus(p []byte) Mark {
 // Same reports whether two marks have the same length and CRC-32C.
 func (m Mark) Same(o Mark) bool { return m.Length == o.Length && m.Sum == o.Sum }
 
-// IndexMarks are the marks of index.cdxj, and of index.part when index.cdxj was made from its
-// lines.
+// IndexMarks are the mark of index.cdxj, and the mark that index.part had when index.cdxj was
+// made from its lines.
 type IndexMarks struct {
 	Part  Mark `json:"part"`
 	Index Mark `json:"index"`
@@ -154,7 +155,7 @@ func (o *Outline) Put(key string, value any) error {
 	})
 }
 
-// Get reads the value that was Put under key into value. If there is no such value, Get leaves
+// Get reads into value what was stored under key by Put. If there is no such value, Get leaves
 // value unchanged and returns nil.
 func (o *Outline) Get(key string, value any) error {
 	err := o.bolt.View(func(tx *bbolt.Tx) error {

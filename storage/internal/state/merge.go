@@ -66,7 +66,7 @@ type changedSite struct {
 type mergedSite struct {
 	*pendingSite
 	num   siteNum
-	count int // number of links that were merged: the first count of them
+	count int // how many links of the site, from the first on, were merged
 }
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
@@ -85,7 +85,8 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	return c
 }
 
-// How long merging a site and ending an entry take, as the number of links that take as long.
+// How long it takes to merge a site, besides its links and ends, and to merge the end of an
+// entry: the number of links whose merge takes as long.
 const (
 	siteCost = 4
 	endCost  = 4
@@ -104,7 +105,7 @@ func (c *change) whole(s *pendingSite) bool {
 	return len(s.links) <= c.db.limits.MaxSlice
 }
 
-// cost returns how long merge takes for s, as the number of links that take as long.
+// cost returns how long merge takes for s: the number of links whose merge takes as long.
 func (c *change) cost(s *pendingSite) int {
 	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
@@ -209,7 +210,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// A list of page changes, put before the entry ended, has made its due time earlier.
+		// A list of page changes, submitted before the entry ended, has made the due time of
+		// the entry earlier.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -265,8 +267,9 @@ func (c *change) waiting(n siteNum, num uint32) (key, value []byte) {
 	return nil, nil
 }
 
-// unseen returns the indexes of those links that are not known to the site n, sorted. If
-// several have the same URL, it returns only one. The result is valid until the next call.
+// unseen returns the indexes of those links that the site n does not have yet, sorted. If
+// several links have the same URL, it returns only the index of the first. The result is valid
+// until the next call.
 func (c *change) unseen(n siteNum, links []pendingLink) ([]int32, error) {
 	if len(links) == 0 {
 		return nil, nil
@@ -540,7 +543,7 @@ func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32
 		if passed == 0 {
 			st.Waiting = due
 		}
-		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // without a check of the checksum, which is checked when the entry is read
+		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // the checksum is not checked here, but when the entry is read
 			st.NextAgain = due
 			return
 		}

@@ -73,8 +73,8 @@ func (h *handedOut) begin(n siteNum, key []byte) []byte {
 	return key
 }
 
-// read records a read of a site: how many entries the frontier got, whether no more are
-// left, and the new outEntries.upTo; if upTo is nil, the old value stays.
+// read records a read of a site: how many entries the frontier got, whether no more are left,
+// and the new outEntries.upTo. If upTo is nil, the old value stays.
 func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 
 // give records that the entry of a completion has ended, or is held. It returns true if the
 // frontier has no other entry of the site, and the file had none left at the last read. Then
-// entries that can be fetched may be only in the journal.
+// further entries of the site that can be fetched may be in the journal.
 func (h *handedOut) give(e *encoded) (starves bool) {
 	if !e.leaves {
 		return false

@@ -7,10 +7,11 @@ import (
 )
 
 // These constants decide when the journal is merged into the other buckets. Merging more at
-// once touches fewer pages of the file. Merging less at once makes new sites known sooner.
+// once touches fewer pages of the file. Merging less at once makes new sites known sooner. The
+// two ages count from the time when pending was last empty, or when the last pass ended.
 const (
-	someAge    = time.Second           // after this time, merge if at most SomeMerge is pending
-	fullAge    = 30 * time.Second      // after this time, merge in any case
+	someAge    = time.Second           // at this age, merge if at most SomeMerge is pending
+	fullAge    = 30 * time.Second      // at this age, merge in any case
 	idle       = 20 * time.Millisecond // after this time without new work, merge
 	siteWeight = 2                     // a pending site takes as much memory as this many links
 )
@@ -56,7 +57,7 @@ var Usual = Limits{
 	QueueBytes: 4 << 20,
 }
 
-// with returns l with the fields of b that are not 0.
+// with returns l, with its bounds of the queue replaced by those fields of b that are not 0.
 func (l Limits) with(b Bounds) Limits {
 	l.Queue = cmp.Or(b.Queue, l.Queue)
 	l.QueueLinks = cmp.Or(b.Links, l.QueueLinks)
@@ -159,7 +160,7 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 		if err != nil {
 			return nil, err
 		}
-		if !done[s] { // for a site that this commit has merged, the number may be one that this commit assigns
+		if !done[s] { // if this commit has merged the site, the number may be a new one that is not committed yet
 			s.num = n
 		}
 		if n == 0 {

@@ -157,8 +157,8 @@ func (s *pendingSite) complete(e *encoded) {
 	}
 }
 
-// first returns the place of the first link that is pending for s, or that of the last
-// completion if no link is.
+// first returns the place of the first link that is pending for s, or the place of the last
+// completion if no link is pending.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -190,8 +190,9 @@ func (p *pending) merged(m mergedSite) {
 	}
 }
 
-// settled removes the groups whose rows are merged, if all rows up to row are. It returns the
-// number of calls of Submit in these groups.
+// settled removes the groups that have settled. The parameter row says that all rows of the
+// journal up to this number are merged. settled returns the number of calls of Submit in the
+// removed groups.
 func (p *pending) settled(row uint64) (n int) {
 	for len(p.groups) > 0 && p.groups[0].row <= row {
 		n += p.groups[0].submits

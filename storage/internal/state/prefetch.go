@@ -104,8 +104,8 @@ type pageRun struct {
 	count int
 }
 
-// runs groups sorted pages into ranges, which include gaps smaller than nearPages. No range
-// has more than most pages.
+// runs groups sorted pages into ranges, which include gaps smaller than nearPages. The
+// parameter most is the largest number of pages of a range.
 func runs(pages []uint64, most int) (all []pageRun) {
 	for _, n := range pages {
 		if last := len(all) - 1; last >= 0 {

@@ -63,8 +63,8 @@ func StartAgain(dir string) error {
 // preflight looks for damage that would end the process when bbolt reads the file, because
 // recover cannot catch it. Such damage is a file that is shorter than its header says, pages
 // that refer to each other in a cycle, or a list of free pages without an end. preflight does
-// not check the leaves of the buckets, because they are a hundred times as many pages. An empty
-// or missing file is valid.
+// not check the leaves of the buckets, because there are a hundred times as many leaves as
+// other pages. An empty or missing file is valid.
 func preflight(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -112,7 +112,7 @@ func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, k
 }
 
 // PurgePayloads deletes the payloads for whose URL purged returns true, so that no later answer
-// refers to these. It returns the number of deleted payloads.
+// refers to the answers with these URLs. It returns the number of deleted payloads.
 func (o *Outline) PurgePayloads(purged func(url string) bool, problem func(error)) (n int, err error) {
 	return o.sweep(bucketPayloads, problem, func(_ *bbolt.Tx, key, value []byte) (*purgeRow, error) {
 		p, err := getPayload(key, value)

@@ -31,7 +31,7 @@ type queue struct {
 
 	// mu guards the fields below. A goroutine that waits on room releases mu meanwhile.
 	mu        sync.Mutex
-	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds end
+	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds no longer apply
 	ops       []op                               // what was put; nothing is added after last is set
 	journal   rowsBuilder                        // has the completions in ops
 	bytes     int                                // size of the completions in ops
@@ -84,8 +84,8 @@ func (db *DB) enqueue(o op) error {
 	return nil
 }
 
-// count adds a completion to journal and its size to bytes and links, or adds the op to
-// snapshots or payloads. The caller holds mu.
+// count adds a completion to journal, and its size to bytes and links. It adds a snapshot to
+// snapshots, and a payload to payloads. The caller holds mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
@@ -126,8 +126,8 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// A batch is what the committer takes from the queue at once. If an op makes a site hungry
-// (queue.hungry), the site is in the batch that has the op, or in a later batch.
+// A batch is what the committer takes from the queue at once. If an op adds a site to
+// queue.hungry, the site is taken with the batch of the op, or with a later batch.
 type batch struct {
 	ops    []op
 	rows   [][]byte // the new rows of the journal, with the completions in ops

@@ -116,8 +116,8 @@ func (db *DB) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, error] {
 	}
 }
 
-// nextSnapshot returns the first snapshot of a site whose key is greater than after, and the
-// key of this snapshot. It returns nil if there is no such snapshot.
+// nextSnapshot returns the next snapshot of a site, and its key. It begins after the key in
+// after, or with the first snapshot if after is nil. It returns no snapshot after the last one.
 func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snapshot, []byte, error) {
 	prefix := lastPutKey(site)
 	c := tx.Bucket(bucketSnapshots).Cursor()

@@ -11,18 +11,18 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below. Files with layouts from oldestLayout on can
-// be read, too. For what an old layout cannot say, the meaning is what it was in that layout. A
-// run that continues a crawl of an old layout changes the file to schemaVersion.
+// be read, too. A value that an old layout cannot store is taken to be what it always was in
+// that layout. A run that continues a crawl of an old layout changes the file to schemaVersion.
 const (
 	oldestLayout  = 10
 	schemaVersion = 10
 )
 
-// The buckets. Numbers in keys are big-endian, so that bytewise order is
-// numeric order. A site is named by a number given when it is first seen, an
-// entry by a number within its site; both start from 1. All values but those of
-// "version" and "seed" begin with a checksum of key and value (codec.go);
-// those marked * are JSON, the others are laid out in records.go and journal.go.
+// The buckets. Numbers in keys are big-endian, so that bytewise order is numeric order. A site
+// is named by a number given when it is first seen, an entry by a number within its site. Both
+// kinds of numbers start from 1. All values begin with a checksum of key and value (codec.go),
+// except those of "version" and "seed" and those of bucketBodies. Values marked * are JSON; the
+// others are laid out in records.go and journal.go.
 var (
 	// "version" -> schemaVersion (8)
 	// "seed" -> key of the fingerprints (8)

@@ -9,9 +9,10 @@ import (
 )
 
 // mayBeNew returns the links of a completion that may be new: those that neither the cache nor
-// the state file has. Nine of ten links are known, and need not be written to the journal and
-// merged. mayBeNew runs on the goroutines of the submitters in parallel, so that the committer,
-// which is a single goroutine, has less work. The result is valid until the draft is reused.
+// the state file has. Nine of ten links are known, so they need neither be written to the
+// journal nor merged. mayBeNew runs on the goroutines of the submitters in parallel, so that
+// the committer, which is a single goroutine, has less work. The result is valid until the
+// draft is reused.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	all := draft.news[:0]
 	for i := range c.Links {

@@ -16,7 +16,8 @@ import (
 )
 
 // maxRulesBody is the length of the longest robots.txt that is stored and read, in bytes. It is
-// many times the limit of fetching. It limits the memory that reading damaged data needs.
+// many times the limit of fetching. This length bounds the memory that reading damaged data
+// needs.
 const maxRulesBody = 16 << 20
 
 // A snapshotRecord is the stored form of a snapshot. The body is stored separately, once for
@@ -96,7 +97,8 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf returns what error messages call the document in a snapshot of the site or URL of.
+// copyOf returns what error messages call the document in a snapshot. The parameter of is the
+// site, or the URL of the license document.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)

@@ -124,7 +124,7 @@ type DB struct {
 	growths frontier.Growths
 	outputs Outputs // set by Begin
 	closing chan struct{}
-	ended   chan struct{} // closed by the committer when it ends; after that book may be read without merging
+	ended   chan struct{} // closed by the committer when it ends; after that book may be read without holding merging
 
 	merging   sync.Mutex
 	reading   sync.RWMutex
@@ -295,9 +295,9 @@ func (db *DB) Begun() Begun { return db.begun }
 // commit changes them: before Begin, after Close, and by the methods of Outputs.
 func (db *DB) Marks() Marks { return maps.Clone(db.book.marks) }
 
-// Begin records that this process holds the crawl, and the marks of its outputs. If the process
-// is killed after that, or the power fails, the next Open finds that the crawl was not closed.
-// Then Begin starts the committer.
+// Begin stores in the file that this process holds the crawl, and the marks of its outputs.
+// Then it starts the committer. If the process is killed after Begin, or the power fails, the
+// next Open finds that the crawl was not closed.
 func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.outputs = outputs
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)

@@ -25,9 +25,9 @@ func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: key, value: raw})
 }
 
-// Each calls f for every key that was Put and committed and begins with prefix. The parameter
-// rest of f is the part of the key after prefix. If f returns an error, Each stops and returns
-// it.
+// Each calls f for every key of a committed Put that begins with prefix. The parameter rest of
+// f is the part of the key after prefix. If f returns an error, Each stops and returns this
+// error.
 func (db *DB) Each(prefix string, f func(rest string) error) error {
 	return db.file.view(func(tx *bbolt.Tx) error {
 		p := []byte(valuePrefix + prefix)
@@ -45,8 +45,8 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 	})
 }
 
-// Get reads the value that was Put under key and committed into value. If there is no such
-// value, ok is false.
+// Get reads into value what Put has stored under key. If nothing is stored and committed under
+// key, ok is false.
 func (db *DB) Get(key string, value any) (ok bool, err error) {
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		k := []byte(valuePrefix + key)
