@@ -49,8 +49,9 @@ func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.U
 
 func (e *ArchiveError) Unwrap() error { return e.Err }
 
-// encode appends the records of x to b. If x cannot be encoded, encode appends the response
-// without the head as the server sent it. If that fails, too, encode returns the first error.
+// encode appends the records of x to b. If x cannot be encoded, encode appends only the
+// response, with a head made from its header instead of the head as the server sent it. If that
+// fails, too, encode returns the first error.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {
@@ -74,9 +75,9 @@ const maxScratch = 1 << 20
 // it is stored again, even if it is known.
 const smallPayload = 64
 
-// repeats makes x a revisit if the same payload is in this archive, or in v.Before, the capture
-// of an earlier crawl. It then returns "". Otherwise it returns the digest under which the
-// payload must be recorded, or "" if the payload must not be recorded.
+// repeats makes x a revisit if the payload of x is already in this archive, or in v.Before, the
+// capture of an earlier crawl. It then returns "". Otherwise it returns the digest under which
+// the payload must be recorded in the state, or "" if the payload must not be recorded.
 func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
@@ -123,7 +124,7 @@ type archive struct {
 	disk    disk.Disk
 
 	// outputs.moment guards the next three fields. Only the goroutine that commits removes
-	// files.
+	// elements of files.
 	serial int
 	files  []*namedOutput // unfinished files: the last one is being written, the others are full
 	began  bool           // a file was created since the directory was last synced
@@ -256,8 +257,8 @@ func (a *archive) finish(full []*namedOutput) error {
 	return errors.Join(append(errs, a.disk.SyncDir(a.dir))...)
 }
 
-// close truncates the unfinished files to the lengths in committed and renames them, so that
-// the archive can be read even if the run has failed.
+// close truncates the unfinished files to their committed lengths and renames them to their
+// final names, so that the archive can be read even if the run has failed.
 func (a *archive) close(committed state.Marks) error {
 	var errs []error
 	for _, f := range a.files {
@@ -284,9 +285,10 @@ func (a *archive) abandon() {
 	}
 }
 
-// recoverArchive truncates the files that an earlier run has not finished to the lengths in
-// known, and renames them. It returns a *DamagedError if a file that has a mark in known is
-// missing or is not as long as it was written.
+// recoverArchive finishes the WARC files that an earlier run has left unfinished: it truncates
+// them to their lengths in known, the marks of the last commit, and renames them to their final
+// names. It returns a *DamagedError if a file that has a mark in known is missing or is not as
+// long as it was written.
 func recoverArchive(dir string, known state.Marks, d disk.Disk) error {
 	for key, m := range known {
 		name, ok := strings.CutPrefix(key, ArchiveDir+"/")

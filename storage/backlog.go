@@ -37,7 +37,7 @@ func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error { return db.s
 
 // Requeue queues again those entries that were put aside (frontier.Code.Aside) and for which
 // wanted returns true. It returns their number. It does not consider an entry whose end was
-// submitted but is not yet in its final place in the state file.
+// submitted, until that end is in its final place in the state file.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	return db.state.Requeue(wanted)
 }

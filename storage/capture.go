@@ -23,9 +23,9 @@ type Capture struct {
 	URL  string
 	Date time.Time // when its request began
 
-	// Status and Header are those of the answer. If the answer is 304 (not modified), they
-	// are those of the earlier answer that it confirms, with the header updated (RFC 9111,
-	// section 3.2). Header has the content coding of the body.
+	// Status and Header are those of the answer. If the answer is 304 (not modified), they are
+	// those of the earlier answer that it confirms, with the header updated (RFC 9111, section
+	// 3.2). The Content-Encoding in Header is that of the body in the archive.
 	Status int
 	Header http.Header
 
@@ -49,9 +49,10 @@ type Capture struct {
 }
 
 // Capture returns an answer to u from the archive of this crawl. answer is the place of the
-// answer's record, and body is the place of the record with its body, as PutVisit has returned
-// them. Capture returns nil if the record is not an HTTP response or was purged. It fails with
-// the same errors as Past.Capture.
+// answer's record, as PutVisit has set it in Visit.Place. body is the place of the record that
+// has the answer's body: the same record, or the one that it repeats. Capture returns nil if
+// the record is not an HTTP response or was purged. It fails with the same errors as
+// Past.Capture.
 func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
 	in := func(p frontier.Place) place {
 		return place{path: filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), offset: p.Offset}

@@ -13,21 +13,21 @@
 //
 // # Acknowledged
 //
-// A [DB] accepts work without waiting for the disk. One goroutine, the committer, works in
-// groups: it flushes the outputs of a group and syncs them, then commits the group to
-// state.db, then acknowledges it. The commit also stores the mark of each output: its length
-// and a checksum. Work that was acknowledged survives a kill and a power cut. Other work is
-// discarded when the crawl is opened again, because Open truncates the outputs to the
-// lengths in their marks.
+// A [DB] accepts work without waiting for the disk. One goroutine, the committer, takes this
+// work in groups. It writes the outputs of a group to their files and syncs the files, then
+// commits the group to state.db, then acknowledges it. The commit also stores the mark of each
+// output: its length and a checksum. Work that was acknowledged survives a kill and a power
+// cut. Other work is discarded when the crawl is opened again, because Open truncates the
+// outputs to the lengths in their marks.
 //
 // # Systems
 //
-// The package works on Linux, macOS, the BSDs and Windows. The differences are in sys_*.go
-// of internal/disk and internal/state. On Linux a commit syncs only the data of files; on
-// other systems it syncs data and metadata (on macOS with F_FULLFSYNC, which is slower, and
-// survives a power cut). On Windows directories are not synced, because NTFS keeps file
-// names in its journal; the state file is as long as its mapping; and the mapping grows only
-// after all readers have ended.
+// The package works on Linux, macOS, the BSDs and Windows. The differences are in sys_*.go of
+// internal/disk and internal/state. On Linux a commit syncs only the data of files; on other
+// systems it syncs data and metadata (on macOS with F_FULLFSYNC, which is slower, and survives
+// a power cut). On Windows directories are not synced, because NTFS keeps file names in its
+// journal. The state file there is as long as the part of memory to which it is mapped, and
+// this part grows only after all transactions that read the file have ended.
 //
 // # Reading the source
 //

@@ -9,8 +9,8 @@ import (
 )
 
 // olderThan returns the other crawls in which the bodies of revisit records of the crawl in dir
-// may be. First come the crawls beside dir that have an index, the last by name first. Then
-// come the previous crawl of dir, the previous crawl of that crawl, and so on.
+// may be. First come the crawls beside dir that have an index, in the reverse order of their
+// names. Then come the previous crawl of dir, the previous crawl of that crawl, and so on.
 func olderThan(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -96,8 +96,9 @@ func Previous(dir string) string {
 }
 
 // Behind returns the crawls that depend on the crawl in dir: the crawls beside it that have dir
-// as their previous crawl, or as the previous crawl of that crawl, and so on. They may have
-// revisit records whose bodies are only in dir. Crawls that are running are not included.
+// as their previous crawl, or as the previous crawl of their previous crawl, and so on. They
+// may have revisit records whose bodies are only in dir. Crawls that are running are not
+// included.
 func Behind(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

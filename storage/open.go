@@ -204,10 +204,10 @@ func (db *DB) Hasten() { db.state.Hasten() }
 func (db *DB) Close() error { return db.state.Close() }
 
 // begun reports whether a run has begun the crawl in dir, or another process holds it. The
-// result is false if the state file is missing, was not written completely, or has no bucket: a
-// run was then killed, or found the disk full, before its first request. If there are outputs
-// beside such a file the result is true: these outputs belong to a state file that was lost,
-// and Open reports the damage.
+// result is false if the state file is missing, was not written completely, or has no bucket of
+// bbolt yet: a run was then killed, or found the disk full, before its first request. But if
+// outputs are there without a usable state file, the result is true: these outputs belong to a
+// state file that was lost, and Open reports the damage.
 func begun(dir string) bool {
 	if _, held := state.Holder(dir); held {
 		return true

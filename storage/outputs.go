@@ -26,8 +26,8 @@ type outputs struct {
 
 	// moment is held while everything that one visit writes is appended, and while the marks of
 	// all files are read. So a commit has all of a visit or nothing, and pages have the same
-	// order in all files. Flush does not hold moment while it waits for the disk; put may hold
-	// it then, if a buffer is full.
+	// order in all files. Flush does not hold moment while it waits for the disk. put may hold
+	// moment while it waits for the disk, because it writes a full buffer.
 	moment sync.Mutex
 
 	lines   []*namedOutput // those of pages, links and indexed that are not nil

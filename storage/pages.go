@@ -18,19 +18,19 @@ type PageRecord struct {
 	Charset    string        `json:"charset,omitempty"`     // from which Body was decoded
 	Size       int64         `json:"size"`                  // number of bytes of the decoded body
 	Digest     string        `json:"digest,omitempty"`      // "sha1:" and base 32, of the decoded body
-	Change     string        `json:"change,omitempty"`      // since the crawl before: new, modified, same-text or not-modified
+	Change     string        `json:"change,omitempty"`      // compared with the crawl before: new, modified, same-text or not-modified
 	TextDigest string        `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
 	Truncated  string        `json:"truncated,omitempty"`   // why the body is incomplete, as in WARC-Truncated
 	Title      string        `json:"title,omitempty"`       // of an HTML page
 	Location   string        `json:"location,omitempty"`    // target of a redirect
 	Links      int           `json:"links"`                 // number of links on the page, in scope or not
 	LinksCut   bool          `json:"linkscut,omitempty"`    // the page has more links than the limit
-	Depth      int           `json:"depth"`                 // links from the seed
+	Depth      int           `json:"depth"`                 // number of links from the seed to the page
 	Hops       string        `json:"hops,omitempty"`        // path from the seed in Heritrix's letters
 	Via        string        `json:"via,omitempty"`         // the page it was found on
 	Tag        string        `json:"tag,omitempty"`         // the tag that the user gave to the seed
 	Robots     time.Time     `json:"robots,omitzero"`       // when the robots.txt in force was fetched
-	Rule       string        `json:"rule,omitempty"`        // the rule that allows it, with its line, if there is one
+	Rule       string        `json:"rule,omitempty"`        // the rule of robots.txt that allows the page, with its line, if there is such a rule
 	NoIndex    bool          `json:"noindex,omitempty"`     // the page asks not to be indexed
 	NoArchive  bool          `json:"noarchive,omitempty"`   // the page asks not to be shown from an archive
 	Usage      []UsageRecord `json:"usage,omitempty"`       // statements about the use of the page, by use

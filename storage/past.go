@@ -21,8 +21,8 @@ import (
 // nothing, and holds no file open between two calls. Its methods are safe for concurrent use.
 //
 // A revisit record has no body: it refers to an earlier record. Past looks for that record in
-// the same crawl, then in the other crawls beside its directory, the last by name first, then
-// in its previous crawl, in the previous crawl of that crawl, and so on.
+// the same crawl, then in the other crawls beside its directory, in the reverse order of their
+// names, then in its previous crawl, in the previous crawl of that crawl, and so on.
 type Past struct {
 	dir   string
 	older func() []string // returns the other directories that may have bodies of revisit records
@@ -150,11 +150,10 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 }
 
 // answerOf looks in the index of a crawl for the answer that url gave at the time at. The index
-// has times to the second, so several lines may have that time. answerOf skips records
-// whose exact time differs. A record that cannot be read may be the right one, so it is not
-// skipped. answerOf returns the answer, or the error, of the last record that remains. If there
-// is no such record, answerOf returns nil and the error of
-// reading the index, if there was one.
+// has times to the second, so several lines may have that time. answerOf skips records whose
+// exact time differs. A record that cannot be read may be the right one, so it is not skipped.
+// answerOf returns the answer, or the error, of the last record that remains. If no record
+// remains, answerOf returns nil and the error of reading the index, if there was one.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {
 	var of *cdxj.Entry
 	second := at.UTC().Truncate(time.Second)

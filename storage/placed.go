@@ -19,8 +19,8 @@ type place struct {
 	length int64 // of the record as it is stored, in bytes; 0: not known
 }
 
-// An excerpt is a place and the first bytes at that place. A short record that is opened
-// several times is so read from the disk only once.
+// An excerpt is a place and the first bytes at that place. So a short record that is opened
+// several times is read from the disk only once.
 type excerpt struct {
 	place
 	bytes []byte

@@ -15,16 +15,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
-// A Purge removes the captures of some URLs from a crawl: records of the WARC files, lines
-// of pages.jsonl and of the index, and lines of links.jsonl about links that were found on
-// these pages. Each removed record is replaced by a record of the same length that says so;
-// so all other records keep their offsets. The fate of these URLs becomes frontier.OptedOut.
+// A Purge removes the captures of some URLs from a crawl: records of the WARC files, lines of
+// pages.jsonl and of the index, and lines of links.jsonl about links that were found on these
+// pages. Each removed record is replaced by a record of the same length, which says that a
+// record was removed here. So all other records keep their offsets. The fate of these URLs
+// becomes frontier.OptedOut.
 //
 // crawl.log and the copies of robots.txt stay, because they prove how the crawler behaved.
 // The URLs themselves stay in the state, and in the links of other pages.
 type Purge struct {
-	// Places are the rules that Why applies. They are stored so that an interrupted purge can
-	// be finished.
+	// Places say from which hosts or URLs captures are removed, in a form that the caller
+	// chooses. A Purge only stores them, so that the caller can make the same Why again and
+	// finish an interrupted purge.
 	Places []string
 	Why    func(url string) string // returns why the captures of url are removed; "" to keep them
 	Time   time.Time               // recorded as the time of the purge

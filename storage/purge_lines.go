@@ -84,8 +84,9 @@ func lineURL(name string, start []byte) (url, file string, err error) {
 	return url, "", err
 }
 
-// firstMember returns the value of the first member of a JSON object with this name. In the
-// lines that this package writes, this member comes before all others.
+// firstMember returns the value of the member called name in the JSON object whose beginning is
+// start. If several members have this name, it is the first of them. In the lines that this
+// package writes, this member comes before all others.
 func firstMember(start []byte, name string) (string, error) {
 	in := json.NewDecoder(bytes.NewReader(start))
 	if t, err := in.Token(); err != nil || t != json.Delim('{') {

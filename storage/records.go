@@ -82,14 +82,14 @@ func (r *Records) Names() iter.Seq2[frontier.Site, error] { return r.from.Names(
 const MostAhead = state.MostAhead
 
 // Ahead returns how many entries of the same site are fetched before k, or MostAhead if there
-// are more. k must be queued and due. Entries that are not yet in their final place in the
-// state file are not counted.
+// are more. The fate of k must be frontier.Undecided: k is queued, and does not wait for
+// another try. Entries that are not yet in their final place in the state file are not counted.
 func (r *Records) Ahead(k Kept) (int, error) { return r.from.Ahead(k) }
 
 // Queued iterates over the entries of site that have not ended, including those handed out and
-// those to be fetched again (frontier.Entry.Again). First come the entries that are due, by
-// rank, then those that wait. Entries that were submitted and are not yet in their final place
-// in the state file are left out.
+// those to be fetched again (frontier.Entry.Again). First come the entries that wait for no
+// time, by frontier.Entry.Rank, then those that wait for their Due. Entries that were submitted
+// and are not yet in their final place in the state file are left out.
 func (r *Records) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.from.Queued(site)
 }

@@ -19,9 +19,9 @@ import (
 
 // File names of a repair in the directory of a crawl.
 const (
-	repairStage = "repair.new"    // directory of the new files while they are made; until then the crawl is not changed
+	repairStage = "repair.new"    // directory of the new files while they are made; so far the crawl is not changed
 	repairReady = "repair"        // name of repairStage after it is complete; an interrupted repair continues from this directory
-	repairPlan  = "repair.json"   // name of the file in this directory that has the repairSwap
+	repairPlan  = "repair.json"   // name of the file in these directories that has the repairSwap
 	damagedDir  = "damaged-"      // followed by a time: the directory with the old files
 	damagedForm = "20060102T1504" // format of that time
 )
@@ -33,8 +33,9 @@ type RepairOptions struct {
 	Moved bool
 	Temp  string    // directory for temporary files, see Check.Temp
 	Time  time.Time // recorded as the time of the repair; zero: now
-	// Writer returns a function that rebuilds lost lines, by the values of the crawl. If Writer
-	// is nil, pages whose line is lost are fetched again. An example is crawler.ArchiveWriter.
+	// Writer returns a function that rebuilds lost lines of pages.jsonl and links.jsonl as a
+	// run with the settings in Values has written them. If Writer is nil, pages whose line is
+	// lost are fetched again. An example is crawler.ArchiveWriter.
 	Writer func(Values) (Writer, error)
 	// Beside has the names of files that were made from the crawl. They are put aside, unless
 	// all files of the crawl are restored.
@@ -45,8 +46,8 @@ type RepairOptions struct {
 // crawl is changed before Commit. While the Repair is open, no process can run the crawl.
 type Repair struct {
 	Sound bool // nothing of the crawl is damaged, so there is nothing to do
-	// Restored says that all files get the contents that the crawl has written, so the files
-	// Beside stay valid.
+	// Restored says that all files get the contents that the crawl has written, so the files in
+	// RepairOptions.Beside stay valid.
 	Restored bool
 	Problems int      // number of problems that Verify has found
 	Mended   []string // one sentence for each file or part that was restored

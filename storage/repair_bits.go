@@ -10,7 +10,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A aFlip is one bit of a file that differs from what was written.
+// An aFlip is one bit of a file that differs from what was written.
 type aFlip struct {
 	at  int64 // offset of the byte
 	bit byte  // the bit, as a mask of the byte

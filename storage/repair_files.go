@@ -166,7 +166,8 @@ func (r *Repair) restored() (bool, error) {
 	return fits && err == nil, err
 }
 
-// sameMarks reports whether is and was have the same marks, except those of the index.
+// sameMarks reports whether two sets of marks, of now and of before the repair, are the same,
+// except for the marks of the index.
 func sameMarks(is, was state.Marks) bool {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was))) {
 		if a := is[name]; !a.Same(was[name]) && !a.Lost {
@@ -244,7 +245,8 @@ func (r *Repair) older(unclean bool) error {
 }
 
 // olderError returns the error about a state that is, or may be, older than pages.jsonl. The
-// parameter is has the verb, and more is the number of pages that the state does not know.
+// first parameter is the verb of the sentence, such as "is". more is the number of pages that
+// the state does not know.
 func (r *Repair) olderError(is string, more int64) error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it %s older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", is, PagesFile, more, StateFile)}
 }

@@ -81,7 +81,7 @@ func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 			return err
 		}
 	}
-	if len(f.links) > 0 { // links.jsonl now lacks links, so it does not cover the whole crawl any more
+	if len(f.links) > 0 { // links of some pages are missing in links.jsonl, so it does not cover the whole crawl any more
 		m := r.marks.Growing[LinksFile]
 		m.Part = true
 		r.marks.Growing[LinksFile] = m

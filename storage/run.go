@@ -6,7 +6,6 @@ import "github.com/permesso-crawler/permesso/storage/internal/state"
 // and the path of its control socket, Control, if the socket is not in the directory of the
 // crawl. If the process has ended without closing the crawl, Full says whether the disk was
 // full.
-// without closing the crawl, Full says whether the disk was full.
 type Run = state.Run
 
 // ReadRun returns the process that holds the crawl in dir, or that held it when it was

@@ -23,7 +23,7 @@ import (
 type fact struct {
 	key   string
 	from  source
-	at    int64 // position in that file: line number, or byte offset
+	at    int64 // position in the file of from: line number, or byte offset
 	value string
 }
 
@@ -152,7 +152,7 @@ func revisitFact(url string, date time.Time, name string) string {
 	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
 }
 
-// repeats returns what the value of a fact contains that revisitFact has made.
+// repeats parses the value of a fact that revisitFact has made.
 func repeats(f fact) (url string, date time.Time, name string) {
 	name, url, _ = strings.Cut(afterWord(f.value), " ")
 	return url, time.UnixMicro(firstNumber(f.value)), name

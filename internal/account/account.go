@@ -156,9 +156,9 @@ type held struct {
 // not apply to requisites.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy returns the code of the queued entries of a site. The state of the site comes
-// first, then that of the crawl. If shown is true, the entries are requisites of pages, to
-// which limits of pages do not apply.
+// heldBy returns the code of the queued entries of a site. What stops the site counts first,
+// then what stops the whole crawl, and last the time for which the site waits. If shown is
+// true, the entries are requisites of pages, to which limits of pages do not apply.
 func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
 	h := held{code: frontier.Queued, now: a.now}
 	cost := st.Spent
@@ -190,8 +190,8 @@ func CodeOf(f frontier.Fate) frontier.Code {
 	return f.Code
 }
 
-// listed returns the code of an entry. by is the code of the entry's site for its queued
-// entries.
+// listed returns the code of an entry. The second argument is the code of the queued entries of
+// its site.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {

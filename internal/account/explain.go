@@ -30,7 +30,7 @@ type Explanation struct {
 	SameAt  time.Time        // time of that answer
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
 	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
-	Untold  []crawler.Change // settings that are not stored, because the program made their values
+	Untold  []crawler.Change // settings that are not stored, because the program made their values, such as a scope that is a function
 
 	// If the URL has not entered the crawl:
 
@@ -42,7 +42,7 @@ type Explanation struct {
 // A Step is one URL on the path from a seed.
 type Step struct {
 	URL   string
-	Hop   frontier.Hop // type of the link to the next step; 0 for a seed
+	Hop   frontier.Hop // type of the link by which the URL was found; 0 for a seed
 	Hops  string       // kinds of all links from the seed to here, one letter each
 	Tag   string
 	Depth int

@@ -118,7 +118,8 @@ func (x *Explanation) refuse(r crawler.Refusal) {
 	}
 }
 
-// judge sets in l why the link l to the URL to was not followed.
+// judge sets in l why this link was not followed. The last argument is the URL to which the
+// link leads.
 func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	o := &a.stored.Options
 	from, err := frontier.ParseURL(l.From)

@@ -70,7 +70,7 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 }
 
 // nearest returns the rule that shares the longest prefix with target. The prefix must be
-// longer than the first slash, and the rule must not be equal to but.
+// longer than the first slash, and the rule must be on another line than the second argument.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

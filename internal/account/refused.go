@@ -22,7 +22,7 @@ var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 // Bounds of the memory of linked URLs.
 const (
 	maxRefused = 1 << 20 // refused URLs
-	maxLinked  = 1 << 20 // URLs in the text form of links.jsonl. Most lines have a URL of an earlier line
+	maxLinked  = 1 << 20 // URLs in the text form of links.jsonl, remembered because most lines have a URL of an earlier line
 )
 
 // A linkMemory remembers the URLs of links.

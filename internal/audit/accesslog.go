@@ -32,7 +32,7 @@ func (v *visit) robots() bool {
 	return path == rulesTarget
 }
 
-// hostname returns the host without the scheme and port of a crawl.log.
+// hostname returns the host without the scheme and the port, which it has in a crawl.log.
 func (v *visit) hostname() string {
 	if _, rest, ok := strings.Cut(v.host, "://"); ok {
 		return hostOf(rest)

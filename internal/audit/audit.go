@@ -295,8 +295,8 @@ func (a *auditor) judge() error {
 	return errors.Join(err, end())
 }
 
-// follow counts the redirects of a robots.txt on any sites. Redirects of a tdmrep.json or of a
-// license do not count.
+// follow counts the redirects of a robots.txt, also those to other sites. Redirects of a
+// tdmrep.json or of a license do not count.
 func (a *auditor) follow(r *request) error {
 	if !r.robots || r.use {
 		return nil

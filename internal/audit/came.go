@@ -63,9 +63,9 @@ const (
 	unknown               // no line has fetched it
 )
 
-// settle finds the origin of each new copy of a site that was fetched before the time by, or
-// of all new copies if by is zero. The lines that may have fetched these copies have already
-// been read.
+// settle finds the origin of each new copy of a site that was fetched before the given time, or
+// of all new copies if that time is zero. The lines that may have fetched these copies have
+// already been read.
 func (a *auditor) settle(s *site, by time.Time) error {
 	for len(s.copies.fresh) > 0 && (by.IsZero() || s.copies.fresh[0].Fetched.Before(by)) {
 		if err := a.came(s, s.copies.fresh[0]); err != nil {

@@ -54,7 +54,7 @@ type ask struct {
 	clock     frontier.Clock
 	code      Code
 	rule      string // the text of the rule; if it is empty, ruleOf makes the text
-	forOthers bool   // it also counts for requests because of another site's robots.txt, and for other sites of the host
+	forOthers bool   // the pause also counts for requests that the robots.txt of another site has led to, and for other sites of the host
 }
 
 func (a *auditor) newHost(name string) *host {

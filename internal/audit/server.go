@@ -155,7 +155,7 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	return nil
 }
 
-// unpaired reports the lines that at the time until have waited too long. If until is zero,
+// unpaired reports the lines that have waited too long at the given time. If that time is zero,
 // the logs have ended, and it reports all lines that still wait.
 func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	for len(p.waiting) > 0 && (until.IsZero() || p.waiting[0].end.Before(until)) {

@@ -12,9 +12,9 @@ const atAddress = 2
 
 // jitter is how much later than decided a request may begin, because the operating system may
 // delay it. The pause of the next request counts from the decision, and not from the delayed
-// start. A line of crawl.log has the time of the start only. So the pause between two starts at an
-// address is known only to this precision. The pause that a line demands (asked:) is checked to
-// the microsecond.
+// start. A line of crawl.log has the time of the start only. So the pause between two starts at
+// an address is known only to this precision. The pause that a line demands (asked:) is checked
+// to the microsecond.
 const jitter = 50 * time.Millisecond
 
 // A common is what is known about an address or a registrable domain that several sites share.

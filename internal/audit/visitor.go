@@ -225,7 +225,7 @@ func named(agent, token string) bool {
 // isToken reports whether a product token may contain c (RFC 9309, section 2.2.1).
 func isToken(c byte) bool { return 'a' <= c && c <= 'z' || c == '_' || c == '-' }
 
-// visits are the lines of crawl.log that have not been compared yet, the earliest first.
+// visits is a heap of the requests in a log that wait to be judged, the earliest first.
 type visits []*visit
 
 func (v visits) Len() int { return len(v) }

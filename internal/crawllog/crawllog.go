@@ -55,16 +55,20 @@
 // A line without a request and with queued:N says that a whole site was given up (status
 // -61 or -2), and how many URLs are left in its queue.
 //
-// Some lines are about the crawl: their URL is permesso:run. With begin:clean or begin:unclean
-// a run begins; after begin:unclean lines may be missing, and committed:TIME says when the
-// state was last committed before the unclean end. With records:2 the lines of the run have the
-// digest of each robots.txt, and retry-after; lines of earlier programs have neither. With
-// lost:BYTES that many bytes of the log were removed since the run before. With order:WORD the
-// run received an order while it ran: pause, resume, slow, exclude, add or limit; or it begins
-// by revoking the order of an earlier run: lift. A line with site:SITE says that the site has
-// settings of its own in this run from there on: own:SETTING=VALUE for each, or
-// allows:SETTING=VALUE if it is less strict than for other sites; reason:TEXT says why. If a
-// line has none of own, allows and reason, the site has no settings of its own any more.
+// Some lines are about the crawl itself: their URL is permesso:run. With begin:clean or
+// begin:unclean a run begins. After begin:unclean lines may be missing, and committed:TIME says
+// when the state was last committed before the unclean end. With records:2 the lines of the run
+// have the digest of each robots.txt, and retry-after; lines of earlier programs have neither.
+// lost:BYTES says how many bytes of the log were removed since the run before.
+//
+// A line with site:SITE says that from there on the site has settings of its own in this run:
+// own:SETTING=VALUE for each, or allows:SETTING=VALUE if the value is less strict than for
+// other sites. reason:TEXT says why. If the line has none of own, allows and reason, the site
+// has no settings of its own any more.
+//
+// A line with order:WORD is about an order. With pause, resume, slow, exclude, add or limit the
+// run received this order while it ran. With lift the run begins by revoking the order of an
+// earlier run. Further annotations of such a line:
 //
 //	of:PLACE      the site or host that the order is about; absent for all
 //	what:TEXT     the pause; the seeds; the old and new limits; the order that is
@@ -244,9 +248,9 @@ type Writer struct {
 // last line.
 func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
-// OpenAt is like Open, for a log that was open before. At its last close the log had from
-// bytes, with the CRC-32C sum. OpenAt does not read these bytes again, unless the log is
-// shorter now.
+// OpenAt is like Open, for a log that was open before. The arguments from and sum are its
+// length in bytes and its CRC-32C at the last close. OpenAt does not read these bytes again,
+// unless the log is shorter now.
 //
 // sha is the state of the SHA-256 of these bytes, as Sum returned it. If it is not known,
 // sha is empty, and the SHA-256 of the longer log is not known either.

@@ -81,7 +81,7 @@ func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 }
 
 // appeared returns the kind of a URL that has an answer without an error in the later crawl
-// only. was is its stage in the earlier crawl.
+// only. The argument is its stage in the earlier crawl.
 func appeared(was stage) Kind {
 	switch was {
 	case refused:
@@ -93,7 +93,7 @@ func appeared(was stage) Kind {
 }
 
 // disappeared returns the kind of a URL that has an answer without an error in the earlier
-// crawl only. is is its stage in the later crawl.
+// crawl only. The argument is its stage in the later crawl.
 func disappeared(is stage) Kind {
 	switch is {
 	case absent:

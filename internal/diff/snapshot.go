@@ -40,9 +40,9 @@ func openSnapshot(dir string) (*snapshot, error) {
 }
 
 // Before returns the directory of the previous crawl of the crawl in r
-// (crawler.Options.Previous). If both crawls were moved, that is the directory of the same name
-// beside the directory of r. If the crawl in r has no previous crawl, Before returns "". The
-// directory may not exist.
+// (crawler.Options.Previous). If both crawls were moved, that is the directory beside the
+// directory of r that has the name of the previous crawl. If the crawl in r has no previous
+// crawl, Before returns "". The directory may not exist.
 func Before(r *storage.Reader) (string, error) {
 	_, settings, err := crawler.LastRun(r)
 	if errors.Is(err, storage.ErrNoCrawl) {

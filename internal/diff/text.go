@@ -32,8 +32,9 @@ func textState(same bool) TextState {
 	return TextDiffers
 }
 
-// texts compares the texts of two answers, was to the URL a in the earlier crawl, and is to the
-// URL b in the later crawl. It uses the digests in pages.jsonl, or else the archives.
+// texts compares the texts of two answers: that of the first URL in the earlier crawl, and that
+// of the second URL in the later crawl. It uses the digests in pages.jsonl, or else the
+// archives.
 func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) (TextState, error) {
 	first, err := c.text(c.was, a, was)
 	if err != nil || first == "" {

@@ -222,8 +222,8 @@ func (r *Row) use(u storage.UsageRecord) {
 	}
 }
 
-// listed returns list, whose elements are separated by separator, with one as a further
-// element.
+// listed returns list, whose elements are separated by separator, with the last argument as a
+// further element.
 func listed(list, separator, one string) string {
 	if list == "" {
 		return one

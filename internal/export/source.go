@@ -35,7 +35,7 @@ var (
 // concurrently.
 type Source struct {
 	Pages string   // path of a pages.jsonl; "" if there is none
-	WARCs []string // paths of WARC files; their last elements must differ
+	WARCs []string // paths of WARC files; the names of the files must differ
 
 	Temp   string // directory for temporary files; "" means the system's
 	Memory int    // bytes of rows in memory during sorting; 0 means DefaultMemory

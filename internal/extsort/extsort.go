@@ -1,9 +1,10 @@
 // Package extsort sorts more records than fit in memory.
 //
-// Records that do not fit are written to temporary files in sorted runs, which are written
-// and read sequentially. As soon as there are fanIn runs of one level, they are merged into
-// one run of the next level. So each record is written once per level, and a hundred
-// million records need at most some hundred open files.
+// Records that do not fit are written to temporary files in sorted runs, which are written and
+// read sequentially. The level of a run is how many times its records were merged. As soon as
+// there are fanIn runs of one level, they are merged into one run of the next level. So each
+// record is written once per level, and a hundred million records need at most some hundred
+// open files.
 package extsort
 
 import (
@@ -61,12 +62,12 @@ type run struct {
 	level int   // how many times its records were merged
 }
 
-// New returns a Sorter with temporary files in dir; "" means the system's directory. The
-// Sorter holds at most memory bytes of records, of which each counts 32 bytes more than it
-// has, but always at least one record. While the buffer for the records grows, it takes as
-// much memory again. Merging takes 64 KiB for each of 64 runs, and writing a run takes 256
-// KiB. The files take the bytes of the records and a few more for each record. While the
-// largest runs are merged, they take twice as much.
+// New returns a Sorter with temporary files in dir; "" means the system's directory. The Sorter
+// holds at most memory bytes of records, of which each counts 32 bytes more than it has, but
+// always at least one record. While the buffer for the records grows, it takes as much memory
+// again. Merging takes 64 KiB for each of 64 runs, and writing a run takes 256 KiB. The files
+// take the bytes of the records and a few more for each record. While the largest runs are
+// merged, the files take twice as much.
 //
 // Close must be called.
 func New(dir string, memory int) *Sorter {
@@ -93,8 +94,8 @@ func (s *Sorter) Add(key, value []byte) error {
 	return nil
 }
 
-// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond
-// memory, except for a single larger record.
+// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond s.memory,
+// except for a single larger record.
 func (s *Sorter) grow(n int) {
 	if need := len(s.buf) + n; need > cap(s.buf) {
 		size := max(need, min(2*cap(s.buf), s.memory))

@@ -87,8 +87,8 @@ func unreachable(host string) string {
 	return ""
 }
 
-// CheckReach returns which contact of id site owners cannot reach, such as one of an example,
-// or nil.
+// CheckReach returns which contact of id site owners cannot reach, such as one at example.com,
+// or nil if they can reach all.
 func (id Identity) CheckReach() *Error {
 	for _, c := range []struct{ field, contact string }{{"Contact", id.Contact}, {"Mail", id.Mail}} {
 		text, ok := contactURL(c.contact)

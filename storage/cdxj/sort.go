@@ -27,8 +27,9 @@ type Sorter struct {
 }
 
 // NewSorter returns a Sorter with temporary files in dir, or in the system's directory if dir
-// is "". It holds at most memory bytes of lines in memory, and counts 32 bytes more for each
-// line. If memory is 0, it is defaultMemory. The caller must call Close.
+// is "". The parameter memory limits the bytes of lines that are held in memory, where each
+// line counts 32 bytes more than its length. If it is 0, the limit is defaultMemory. The caller
+// must call Close.
 func NewSorter(dir string, memory int) *Sorter {
 	if memory <= 0 {
 		memory = defaultMemory

@@ -18,8 +18,9 @@ import (
 //	version 2: URL IP-address date content-type status checksum location offset filename length
 //
 // One file may contain both versions, and URLs with spaces were written unescaped: a line is
-// parsed from its end. A URL has no control characters, so that the bytes before a gzip
-// member that stores its line uncompressed are not taken for a part of the URL.
+// parsed from its end. A line whose URL has control characters is not taken for a line of ARC.
+// It may belong to a gzip member that stores it uncompressed; the URL would then begin with
+// bytes of the gzip header.
 
 // arcDate is the form of the date in an ARC record.
 const arcDate = "20060102150405"

@@ -110,9 +110,9 @@ type File struct {
 	Body []byte
 }
 
-// An Exchange is one request with its answer. Fields that are nil are not written, but a
-// request, an answer or metadata must be set. A request without an answer has a Request and
-// perhaps Metadata.
+// An Exchange is one request with its answer. Fields that are nil are not written, but at least
+// one of Request, Metadata and the answer (Response or File) must be set. A request without an
+// answer has a Request and perhaps Metadata.
 type Exchange struct {
 	URL      string     // WARC-Target-URI: absolute, escaped, without white space
 	Date     time.Time  // WARC-Date of every record: the start of the request (section 5.4)

@@ -124,7 +124,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 	return m.finish(b, changed), nil
 }
 
-// appendRaw appends Head. The fields that removed returns are renamed.
+// appendRaw appends Head. It renames the fields that the method removed returns.
 func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	end := headEnd(m.Head)
 	if end != len(m.Head) {

@@ -369,8 +369,8 @@ func (rec *Record) Close() (int64, error) {
 	return rec.length, nil
 }
 
-// drain copies in to out. Writes to out cannot fail. All records of r share the buffer for
-// this.
+// drain reads in to its end and writes the bytes to out. Writes to out cannot fail. All records
+// of r share the buffer for this.
 func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	if r.scratch == nil {
 		r.scratch = make([]byte, 16<<10)
@@ -387,8 +387,8 @@ func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	}
 }
 
-// end reads the end of a record. It leaves other bytes for Skip, because the next record may
-// begin there.
+// end reads the end of a record. If other bytes are there, it leaves them for Skip, because the
+// next record may begin there.
 func (r *Reader) end() error {
 	b, err := r.source().Peek(len(recordEnd))
 	if err != nil {

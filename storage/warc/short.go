@@ -54,7 +54,7 @@ type huffman struct {
 	n    uint8
 }
 
-// then returns h followed by n more bits, which are those of more.
+// then returns h followed by the n bits of more.
 func (h huffman) then(more uint32, n int) huffman {
 	return huffman{h.code | more<<h.n, h.n + uint8(n)}
 }
@@ -105,9 +105,10 @@ func newShortCode() *shortCode {
 }
 
 // spread returns the symbol of v, the extra bits after it, and their number. v is the length of
-// a match less 3, or a distance less 1. For lengths of is 3: eight symbols have no extra bits,
-// and then four symbols have each number of extra bits. For distances of is 2: four symbols
-// have no extra bits, and then two symbols have each number (RFC 1951, section 3.2.5).
+// a match less 3, or a distance less 1. The parameter of is 3 for lengths: eight symbols have
+// no extra bits, then four symbols have one, four have two, and so on. It is 2 for distances:
+// four symbols have no extra bits, then two symbols have one, two have two, and so on (RFC
+// 1951, section 3.2.5).
 func spread(v uint32, of int) (symbol int, more uint32, extra int) {
 	extra = max(0, bits.Len32(v)-of)
 	return extra<<(of-1) + int(v>>extra), v & (1<<extra - 1), extra
@@ -140,8 +141,8 @@ func beginning(symbols, distances []uint8) []huffman {
 	return all
 }
 
-// appendRun appends codes which say that the next n symbols have codes of the length of, in
-// bits.
+// appendRun appends the part of the header which says that the next n symbols have codes of one
+// length. The parameter of is this length in bits; codes has the codes for code lengths.
 func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times, 0 3 to 10 times, 0 11 to 138 times
 	if of > 0 {

@@ -123,8 +123,8 @@ type Options struct {
 const DefaultGroupRows = 64 << 10
 
 // Write writes a file, compressed with Snappy, and returns the number of rows. The rows must
-// have the order of Source.Rows or, if Options.Snapshots is set, in the order of Series.Rows,
-// because the file declares this order.
+// have the order of Source.Rows or, if Options.Snapshots is set, that of Series.Rows, because
+// the file declares this order.
 //
 // If a record begins beyond 2 GiB in its WARC file, the error names the record, because Common
 // Crawl's column for the offset has 32-bit integers.
@@ -143,7 +143,8 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
 }
 
-// write writes rows of the type T, each made by the function of from a row of package export.
+// write writes rows of the type T. The last argument makes each of them from a row of package
+// export.
 func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
 	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
