@@ -57,7 +57,8 @@ func (u Unit) Dir() (string, error) {
 	return filepath.Join(dir, "systemd", "user"), err
 }
 
-// beginning returns the sections of the service, up to the settings that start it again.
+// beginning returns the text of the unit up to the settings that make systemd start the service
+// again.
 func (u Unit) beginning(description string, args, dirs []string) string {
 	var b strings.Builder
 	b.WriteString(Made + "[Unit]\nDescription=" + unitText(description) + "\nDocumentation=man:crawl-schedule(1)\n")
