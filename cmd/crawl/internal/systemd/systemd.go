@@ -166,8 +166,8 @@ func owner() (name, home string, err error) {
 	return caller.Username, caller.HomeDir, nil
 }
 
-// writes returns the directories outside of the series in dir to which its job writes, and
-// whether the job runs a command of the user.
+// writes returns the directories, besides dir, to which the job of the series in dir writes.
+// command is true if the job runs a command of the user.
 func writes(dir string) (more []string, command bool) {
 	f := settings.Usual()
 	f.Job = filepath.Join(dir, series.JobFile)
