@@ -203,7 +203,7 @@ func (p *program) certify(f *auditFlags, dir string, r *audit.Report) (string, e
 	return path, output.Error("--out", path, err)
 }
 
-// hostOf returns the host name in the value of a flag, which may be a URL.
+// hostOf returns the host name that a user has given to a flag, alone or in a URL.
 func hostOf(flag, text string) (string, error) {
 	raw := text
 	if !strings.Contains(raw, "://") {
@@ -216,8 +216,9 @@ func hostOf(flag, text string) (string, error) {
 	return u.Host(), nil
 }
 
-// auditDirs audits the crawls in directories. It audits one crawl, perhaps with the log of
-// a server, or several crawls of one machine, each by itself and then all together.
+// auditDirs audits the crawls in directories. If there is one directory, it audits that crawl,
+// perhaps with the log of a server. Several crawls must be of one machine: it audits each by
+// itself, and then all together.
 func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	if f.out != "" && f.out != "none" {
 		if err := output.Check("--out", f.out); err != nil {
@@ -379,8 +380,8 @@ func (p *program) visitor(f *auditFlags) (audit.Visitor, error) {
 	return v, nil
 }
 
-// tokenOf returns the longest product token that a name begins with, such as "MJ" of
-// "MJ12bot". A name in a robots.txt is read in the same way.
+// tokenOf returns the longest product token that a name begins with, such as "MJ" of "MJ12bot".
+// The names of crawlers in a robots.txt are cut in the same way.
 func tokenOf(name string, d robots.Dialect) string {
 	for len(name) > 0 && d.CheckToken(name) != nil {
 		name = name[:len(name)-1]

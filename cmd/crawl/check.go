@@ -91,7 +91,8 @@ type plan struct {
 
 	LeastForSeeds float64 `json:"seeds_least_seconds"`
 
-	// The following two are for a crawl that fetches HostPages pages, the limit for one site.
+	// HostPages is the limit for the pages of one site, if there is one. LeastForPages is the
+	// shortest time in which so many pages of SlowestSite can be fetched.
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"host_pages_least_seconds,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
@@ -316,9 +317,9 @@ func (s *planSite) lines() []string {
 	return lines
 }
 
-// least returns a sentence with the shortest time that the crawl needs for its seeds. If there is
-// a limit on the pages of a site, the sentence also has the time for so many pages of the
-// slowest site.
+// least returns a sentence with the shortest time that the crawl needs for its seeds. If there
+// is a limit on the pages of a site, the sentence also has the shortest time for that number of
+// pages of the slowest site.
 func (plan *plan) least() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "least time: %s for the seeds", say.InSeconds(plan.LeastForSeeds))

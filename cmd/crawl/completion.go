@@ -72,8 +72,9 @@ var (
 	flagInUse  = regexp.MustCompile(`--[a-z-]+ [A-Za-z.]+`)
 )
 
-// setCompletion completes the arguments and flags of cmd, and of all commands below it, by
-// their usage and type: DIR is completed to the directory of a crawl.
+// setCompletion makes the shell complete the arguments and flags of cmd, and of all commands
+// below it. The usage line says what the arguments are: DIR, for example, is the directory of a
+// crawl. The type of a flag says what its value is.
 func setCompletion(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		setCompletion(c)

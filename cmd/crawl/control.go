@@ -110,9 +110,8 @@ func tooMany(command string, rest []string) error {
 	return exit.Usagef("crawl %s takes no more arguments, got %s", command, fmt.Sprintf("%q", rest))
 }
 
-// A query prints something about the URLs of a crawl. If no process runs the crawl, it
-// reads the directory in its own process; otherwise it runs in the process that runs the
-// crawl.
+// A query prints something about the URLs of a crawl. While a process runs the crawl, the query
+// runs in that process. Otherwise the process of the command reads the directory of the crawl.
 type query interface {
 	name() string
 	// print prints the answer, which it reads from the account a. live is true if the crawl is
@@ -182,8 +181,8 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	return q.print(p, a, false)
 }
 
-// looked returns the error of the command after a running crawl has answered its query
-// with err.
+// looked returns the error of the command whose query was sent to a running crawl. err is what
+// control.Print returned.
 func (p *program) looked(dir string, err error) error {
 	var ended *control.QueryError
 	switch {

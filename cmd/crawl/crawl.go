@@ -220,8 +220,8 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	}
 }
 
-// change describes a flag that differs from the last run, and says whether the new value is
-// tighter or wider for sites.
+// change describes a setting that differs from that of the last run, and says whether the new
+// value is tighter or wider for sites.
 func change(c crawler.Change) string {
 	text := c.String()
 	for _, s := range new(crawler.Options).Settings() {

@@ -146,8 +146,8 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 	return was, is, nil
 }
 
-// beforeThat returns the directory of the crawl that the crawl in dir has recorded as the one
-// before it. If nothing is recorded, the error says what to do.
+// The crawl in dir may have recorded which crawl came before it. beforeThat returns the
+// directory of that earlier crawl. If none is recorded, the error says what to do.
 func beforeThat(dir string) (was string, err error) {
 	r, _, err := crawldir.Open(dir)
 	if err != nil {
@@ -160,8 +160,8 @@ func beforeThat(dir string) (was string, err error) {
 	return was, err
 }
 
-// ofSeries returns the two snapshots to compare of a series of crawls. A snapshot is one crawl
-// of the series.
+// ofSeries returns the directories of the two snapshots to compare. A snapshot is one crawl of
+// the series in dir.
 func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error) {
 	s, err := series.Open(dir)
 	if errors.Is(err, series.ErrNoSeries) {
@@ -199,8 +199,8 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf returns the snapshots that are over, which no run continues, and the snapshots that
-// cannot be read. It prints the names of those that cannot be read.
+// endedOf returns the snapshots that are over, so that no run continues them. It also returns
+// the snapshots that cannot be read, and prints their names.
 func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
 		switch state, err := s.State(); {

@@ -162,6 +162,6 @@ func (p *program) note(format string, args ...any) {
 	fmt.Fprintln(p.err, say.OneLine(fmt.Sprintf(format, args...)))
 }
 
-// object prints a line of JSON. Characters that could control a terminal are escaped;
-// programs read the same texts.
+// object prints a line of JSON. Characters that could control a terminal are escaped. A program
+// that reads the JSON gets the unchanged texts.
 func (p *program) object(v any) error { return say.Object(p.out, v) }

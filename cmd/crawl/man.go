@@ -121,7 +121,7 @@ func (r *roff) text(text string) {
 	for line := range strings.Lines(text) {
 		line = escapeRoff(strings.TrimRight(line, "\n"))
 		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
-			line = `\&` + line // so that it is not a request
+			line = `\&` + line // so that roff does not take it for a request
 		}
 		r.b.WriteString(line + "\n")
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // meanwhile calls f. If f takes long, meanwhile prints the result of far now and then, unless
-// it is "". The argument of far is how long f has run so far.
+// the result is empty. The argument of far is how long f has run so far.
 func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	begin := time.Now()

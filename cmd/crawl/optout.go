@@ -312,7 +312,7 @@ type purgedLine struct {
 	URLs     int              `json:"urls"` // URLs that count as opted out now; 0 with --dry-run
 	Moved    map[string]int64 `json:"moved,omitempty"`
 	Bodiless int64            `json:"bodiless"`                   // records that stay but lose their body
-	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // Bodiless by the host of the URL
+	By       map[string]int64 `json:"bodiless_by_host,omitempty"` // the number in Bodiless, by the host of the URL
 	Others   []string         `json:"others,omitempty"`
 	Behind   []string         `json:"behind,omitempty"` // directories of crawls that may refer to what is removed
 	Problems int              `json:"problems"`
@@ -423,7 +423,8 @@ func takenInWords(t storage.Taken) string {
 		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
 
-// derived returns files in the directory of a crawl that look as if they were made from it.
+// derived returns the files in the directory of a crawl that look as if somebody had made them
+// from the data of the crawl, such as exports.
 func derived(dir string) (paths []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -212,8 +212,8 @@ func (p *program) toldVerified(dir string, v *provenance.Verified, c provenance.
 	return w.Err
 }
 
-// A recorder says whether a run, when it ends, writes provenance.json and the other files that
-// say where the data of the crawl come from, and with which key it signs.
+// A recorder says whether a run writes its provenance at its end: provenance.json and the other
+// files that say where the data of the crawl come from. It has the key to sign with.
 type recorder struct {
 	wanted bool
 	key    ed25519.PrivateKey

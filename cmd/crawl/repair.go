@@ -141,7 +141,7 @@ type repairedLine struct {
 	Problems int      `json:"problems"`
 	Mended   []string `json:"mended"`
 	Lost     []string `json:"lost"`
-	Again    int      `json:"again"` // URLs that are fetched again
+	Again    int      `json:"again"` // URLs that will be fetched again
 	Examples []string `json:"examples"`
 	Left     []string `json:"left"` // problems that remain
 	Changed  []string `json:"changed"`

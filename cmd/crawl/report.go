@@ -108,8 +108,8 @@ func (p *program) report(f *reportFlags, dir string) error {
 	return p.writeReport(f, dir, r)
 }
 
-// sinceOther returns the command that compares with another crawl, or "" if that would
-// not help.
+// sinceOther returns a colon and the command that compares with a crawl that the user names. It
+// returns "" if naming another crawl would not help.
 func sinceOther(n *report.NotCompared, dir string) string {
 	if !strings.Contains(n.Mend, "another one") {
 		return ""

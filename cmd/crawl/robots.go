@@ -56,8 +56,8 @@ func (f *readFlags) policy() (robots.Policy, error) {
 	return robots.Policy{Dialect: dialect, Token: f.agent, Aliases: f.as.Aliases}, nil
 }
 
-// overrides returns a function that returns a policy after replacing the parts of it for which
-// a flag of fs was given.
+// overrides returns a function that changes a policy. The function replaces those parts of the
+// policy for which the user has given a flag of fs.
 func (f *readFlags) overrides(fs *pflag.FlagSet) func(robots.Policy) (robots.Policy, error) {
 	return func(of robots.Policy) (robots.Policy, error) {
 		given, err := f.policy()

@@ -111,7 +111,7 @@ func (f *keptFlags) register(fs *pflag.FlagSet) {
 // A keptCopy is one of the copies of a robots.txt that a crawl has kept.
 type keptCopy struct {
 	*robots.Snapshot
-	number, of int       // in the order of their times, from 1
+	number, of int       // which of all copies it is (1 is the oldest), and how many there are
 	next       time.Time // when the next copy was fetched; zero for the last
 }
 
@@ -259,8 +259,8 @@ func (f *siteFlags) register(fs *pflag.FlagSet) {
 	settings.Borrow(fs, &f.way, "with --site: ", "allow-private", "connect-to")
 }
 
-// snapshot fetches the robots.txt of a site as a crawl would, with the same client, clocks
-// and checks. The result may be unreachable.
+// snapshot fetches the robots.txt of a site as a crawl would, with the same client, pauses and
+// checks. If no answer came, the result says that the robots.txt is unreachable.
 func (p *program) snapshot(ctx context.Context, f *siteFlags) (*robots.Snapshot, error) {
 	id, err := p.identity(f.name, f.contact)
 	if err != nil {

@@ -245,8 +245,8 @@ func (u undos) all() (err error) {
 }
 
 // sharedClocks opens the table through which all crawls of this user on this machine keep the
-// pauses between requests together. If that fails, it returns nil. Then each crawl keeps only
-// its own pauses.
+// pauses between requests together. If the table cannot be opened, it returns nil. Then each
+// crawl keeps only its own pauses.
 func sharedClocks(log *slog.Logger) *machine.Table {
 	path, err := machine.DefaultPath()
 	if err == nil {

@@ -71,8 +71,8 @@ func (p *program) steerCommand(s steering) *cobra.Command {
 	return cmd
 }
 
-// tell sends ask to the process that runs a crawl. If no process runs the crawl, the text
-// of the error includes next.
+// tell sends the command do, with the request ask, to the process that runs the crawl in dir.
+// If no process runs the crawl, the text of the error ends with next.
 func tell(ctx context.Context, dir, do string, ask control.Ask, next string) error {
 	err := control.Tell(ctx, dir, do, ask)
 	var refused *control.RefusedError

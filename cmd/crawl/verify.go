@@ -130,13 +130,13 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 	return childEnded(dir, ended.ProcessState, said.b, p.err)
 }
 
-// exitPipe is the exit code, in the form of shells, of a process that SIGPIPE has ended
-// because the reader of its output has gone.
+// exitPipe is the exit code by which shells report that SIGPIPE has ended a process. The signal
+// comes if the reader of the output has gone.
 const exitPipe = 141
 
-// childEnded returns the error of a child process that read the crawl in dir and ended with
-// an exit code or a signal, after it wrote said to its standard error. Only a crash of the
-// child means damage, because any other signal came from outside.
+// childEnded returns the error of the command if the child process that reads the crawl in dir
+// has failed, by an exit code or a signal. said is what the child wrote to its standard error.
+// Only a crash of the child means damage, because any other signal came from outside.
 func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Writer) error {
 	status, ok := ended.Sys().(syscall.WaitStatus)
 	signaled := ok && status.Signaled()
@@ -170,7 +170,7 @@ func (l *limited) Write(p []byte) (int, error) {
 }
 
 func (p *program) verify(dir string, f verifyFlags) error {
-	debug.SetMaxStack(64 << 20) // an endless tree of pages reaches this soon
+	debug.SetMaxStack(64 << 20) // a reader that recurses through an endless tree of pages, which damage can make, reaches this soon
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
 	var purge *storage.PurgeError

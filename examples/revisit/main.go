@@ -1,5 +1,5 @@
-// Command revisit prints changes in the news. It does not end: front pages are fetched every
-// half hour, articles as often as they are found changed.
+// Command revisit prints changes in the news. It does not end. Front pages are fetched every
+// half hour, articles more often if they were found changed.
 //
 //	go run ./examples/revisit news.crawl https://example.org/ https://example.com/
 //
@@ -36,7 +36,8 @@ func main() {
 	}
 }
 
-// article fetches an article sooner if it was found changed: between an hour and a month.
+// article says when an article is fetched again: sooner if it was found changed, but not within
+// an hour, and after a month at the latest.
 var article = revisit.Rate{Mean: 24 * time.Hour, Least: time.Hour, Most: 30 * 24 * time.Hour}
 
 // policy distinguishes front pages, which are the seeds, from the articles they link to.

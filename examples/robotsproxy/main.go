@@ -51,8 +51,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the User-Agent must begin with "+p.policy.Token, http.StatusForbidden)
 		return
 	}
-	// The rules are compared with the path and query as the client wrote them, because they are
-	// sent to the server in the same form.
+	// The rules are compared with the path and query as the client wrote them, because the path
+	// and query are sent to the server in this form.
 	switch v := p.group(r.Context(), at).MatchURL(r.URL.String()); v.Access {
 	case robots.Allow:
 		p.forward.ServeHTTP(w, r)

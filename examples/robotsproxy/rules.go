@@ -17,7 +17,8 @@ type rules struct {
 	last *robots.Snapshot
 }
 
-// group returns the group of rules that the robots.txt at the URL at has for this client now.
+// group returns the rules for this client from the robots.txt that is in force now. at is the
+// URL of the robots.txt.
 func (p *proxy) group(ctx context.Context, at string) *robots.Group {
 	site, _ := p.sites.LoadOrStore(at, &rules{})
 	r := site.(*rules)

@@ -27,7 +27,7 @@ type Crawl interface {
 
 // An Ask is the body of a request that steers the crawl.
 type Ask struct {
-	Of     string            `json:"of,omitempty"`     // slow, exclude: a site or a host; slow: empty means all
+	Of     string            `json:"of,omitempty"`     // slow, exclude: a site or a host; with slow, empty means all sites
 	Delay  string            `json:"delay,omitempty"`  // slow: a duration such as 10s
 	Seeds  []string          `json:"seeds,omitempty"`  // add
 	Limits map[string]string `json:"limits,omitempty"` // limit: values by names of settings

@@ -29,7 +29,7 @@ const longest = len(syscall.RawSockaddrUnix{}.Path) - 1
 type place struct {
 	path string
 	is   fs.FileInfo // of the socket, to recognise it later
-	dir  string      // directory made for the socket; empty if it lies in that of the crawl
+	dir  string      // directory made for the socket; empty if the socket lies in the directory of the crawl
 }
 
 // listen makes the socket of the crawl in dir, whose lock this process holds. It replaces the
@@ -87,7 +87,8 @@ func listenIn(dir string) (net.Listener, *place, error) {
 	}
 	made, first := filepath.Join(dir, private), filepath.Join(dir, private, "s")
 	if runtime.GOOS == "windows" {
-		// On Windows the permissions of the directory count, and a socket keeps its name.
+		// On Windows the permissions of the directory decide who may connect, and the socket is
+		// made under its final name.
 		made, first = "", path
 		_ = os.Remove(path)
 	} else {

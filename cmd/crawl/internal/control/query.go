@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Query answers a question of another process about a crawl. It runs in the process that
-// runs the crawl. ask comes from the other process, which copies what is written to out and
-// errs to its own outputs. The query must call quit now and then, and must end if quit
-// returns an error. code is the exit code with which the other process ends, and err is the
-// error that it prints, or nil.
+// A Query answers a question of another process about a crawl. It runs in the process that runs
+// the crawl. The other process sends ask. It also copies what the query writes to out and errs
+// to its own outputs. The query must call quit now and then, and must end if quit returns an
+// error. code is the exit code with which the other process ends, and err is the error that it
+// prints, or nil.
 type Query func(ask json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error)
 
 // A QueryError is returned by Print if the query ended with an error or a nonzero exit
@@ -46,9 +46,10 @@ type queryEnd struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Bounds of queries. At most maxQueries run at once. A client may read nothing for
-// maxStall. A frame has about frameSize bytes. After each step a query rests as long as the
-// step took, at most maxRest, so it uses about half of a processor.
+// Bounds of queries. At most maxQueries run at once. A query whose client reads nothing for
+// maxStall ends. A frame has about frameSize bytes. Each call of quit rests as long as the
+// query has worked since the call before, but at most maxRest. So a query uses about half of a
+// processor.
 const (
 	maxQueries = 4
 	maxStall   = 10 * time.Minute
@@ -135,7 +136,8 @@ func (f *framer) flush() {
 	f.waiting.Out, f.waiting.Errs = f.waiting.Out[:0], f.waiting.Errs[:0]
 }
 
-// to returns a writer that appends to one field of the waiting frame. of returns the field.
+// to returns a writer that appends to one field of the waiting frame. The argument is a
+// function that returns this field of a frame.
 func (f *framer) to(of func(*frame) *[]byte) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		for rest := p; len(rest) > 0 && f.err == nil; {

@@ -29,7 +29,7 @@ func (e *Error) Unwrap() error { return e.err }
 
 // Mend returns how a user of the command can fix an error of the library. The library does not
 // say this, because it does not know the flags. The flags that Mend names are those of crawl
-// run.
+// run. crawls says whether the user has called crawl run.
 func Mend(err error, crawls bool) string {
 	var identity *crawler.IdentityError
 	var inUse *storage.InUseError
@@ -156,8 +156,8 @@ type runsError struct {
 
 func (e *runsError) Unwrap() error { return e.error }
 
-// Meanwhile adds, to an error that says that a crawl is in use, which commands can read the
-// crawl while it runs.
+// If err says that the crawl in dir is in use, Meanwhile returns an error for which Mend names
+// commands that can read the crawl while it runs. Otherwise it returns err.
 func Meanwhile(dir string, err error) error {
 	var inUse *storage.InUseError
 	if errors.As(err, &inUse) {

@@ -67,9 +67,9 @@ var notInJob = map[string]string{
 	"contact": "it belongs in identity: {contact: https://example.org/mybot}",
 }
 
-// Read reads the job file that f names, and sets its settings in f, except those that are
-// given on the command line. Mistakes in it are in File.Err, which is complete after OpenSeeds
-// and Settle.
+// Read reads the job file that f names, and sets its settings in f, except those that are given
+// on the command line. Mistakes in the job file are in File.Err, which is complete after
+// OpenSeeds and Settle.
 func Read(f *settings.Flags, given func(flag string) bool) (*File, error) {
 	j := &File{name: f.Job, flags: f, aside: settings.Usual(), given: given}
 	root, raw, err := parseJob(f.Job)
@@ -127,7 +127,7 @@ func syntaxError(name string, err error) error {
 	return exit.Usagef("%s: this is not YAML: %s", name, text)
 }
 
-// wrong adds a problem at the place of the node at.
+// wrong adds a problem whose place in the file is that of a node.
 func (j *File) wrong(at *yaml.Node, format string, args ...any) {
 	j.problems = append(j.problems, problem{at.Line, at.Column, fmt.Sprintf(format, args...)})
 }
@@ -227,8 +227,8 @@ func (j *File) identity(n *yaml.Node) {
 	})
 }
 
-// readSeeds stores the seeds with their places in the file. Whether a seed is wrong is known
-// only when it is opened.
+// readSeeds stores the seeds with their places in the file. A seed may be the name of a file,
+// so whether it is wrong is known only when OpenSeeds opens it.
 func (j *File) readSeeds(n *yaml.Node) {
 	for _, item := range j.texts(keySeeds, n) {
 		if item.Value == "-" {

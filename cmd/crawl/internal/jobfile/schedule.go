@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scheduleFields are the fields of a schedule. scheduleFrom are settings whose values are
-// written in the same way.
+// scheduleFields are the fields of a schedule. The values of some fields are written like those
+// of a setting of crawl run: scheduleFrom has the name of the setting.
 var (
 	scheduleFields = []string{"every", "zone", "jitter", "overlap", "catch-up", "keep"}
 	scheduleFrom   = map[string]string{"jitter": "max-time", "keep": "limit"}
@@ -63,7 +63,8 @@ func (j *File) readSchedule(key, n *yaml.Node) {
 	}
 }
 
-// meantField guesses which policy was meant.
+// meantField guesses which value of overlap or catch-up was meant by an invalid one. For other
+// fields it returns "".
 func meantField(field string, spec schedule.Spec) string {
 	switch field {
 	case "overlap":
@@ -74,8 +75,8 @@ func meantField(field string, spec schedule.Spec) string {
 	return ""
 }
 
-// without returns a schedule without a field that is wrong, so that the other fields can
-// be checked, too.
+// without returns a schedule in which a valid value replaces that of the wrong field, so that
+// the other fields can be checked, too.
 func without(spec schedule.Spec, field string) schedule.Spec {
 	switch field {
 	case "every":

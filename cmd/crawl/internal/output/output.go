@@ -58,8 +58,8 @@ func keeps(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() || block
 }
 
-// Error returns err as the error of the output file path, which flag names. It returns nil if
-// err is nil.
+// Error returns the error of the command if the file path cannot be written because of err.
+// flag is the flag that names the file. If err is nil, Error returns nil.
 func Error(flag, path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EISDIR):
@@ -74,8 +74,8 @@ func Error(flag, path string, err error) error {
 	return err
 }
 
-// Check returns the error that the output file path, which flag names, will have, if this is
-// known before anything is written.
+// Check returns the error that writing the file path will have, if that is known before
+// anything is written. flag is the flag that names the file.
 func Check(flag, path string) error {
 	_, _, err := outfile.Resolve(path)
 	return Error(flag, path, err)
@@ -88,8 +88,8 @@ func (t *Target) Write(b []byte) (int, error) {
 }
 
 // Check reads the file that was written, and fails if it does not have n units, such as rows.
-// count counts the units in a file; if count is nil, the file is a WACZ. unit is the noun for
-// errors.
+// count counts the units in a file. If count is nil, the file is a WACZ, which is verified
+// instead. unit is the noun for one unit in an error.
 func (t *Target) Check(n int64, unit string, count func(*os.File) (int64, error)) error {
 	m, err := n, error(nil)
 	if count == nil {

@@ -245,7 +245,8 @@ func againInWords(n int, next, now time.Time) string {
 	return text + ", the next is due"
 }
 
-// urlsOf returns the number of queued URLs of a site, and of those to be fetched again.
+// urlsOf returns, in words, how many URLs of a site are queued, and how many are to be fetched
+// again.
 func urlsOf(queued, again int) string {
 	switch {
 	case again == 0:

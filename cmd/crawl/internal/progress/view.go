@@ -103,8 +103,8 @@ func (v *View) kept() string {
 // leastWait is the shortest wait that is shown.
 const leastWait = time.Second
 
-// wait returns the site that the crawl waits for, for how long, and why. It returns "" if a
-// request is under way and no site has to wait.
+// wait returns which site the crawl waits for, for how long, and why. It returns "" if no site
+// has to wait for at least leastWait.
 func (v *View) wait() string {
 	f := v.Stats.Frontier
 	if wait := f.NextDue.Sub(v.Now); f.Out == 0 && !f.NextDue.IsZero() && wait >= leastWait {
@@ -119,8 +119,8 @@ func (v *View) wait() string {
 // longAsked is the shortest time of a request that is shown. Most answers come sooner.
 const longAsked = 2 * time.Second
 
-// oldest returns the site whose request has been under way the longest, and its time, or ""
-// if that time is short.
+// oldest returns the host whose request has been under way the longest, and for how long. It
+// returns "" if that is shorter than longAsked.
 func (v *View) oldest() string {
 	if v.old == "" || v.asked < longAsked {
 		return ""
@@ -195,8 +195,8 @@ type Looker struct {
 	slow    *frontier.SiteStatus
 }
 
-// The time between two samples of the rate, how many samples are kept, and the time between
-// two searches for the slowest site, which go through all sites.
+// The time between two samples of the rate, the number of samples that are kept, and the time
+// between two searches for the slowest site. Each search goes through all sites.
 const (
 	sampleEvery = time.Second
 	samples     = 16

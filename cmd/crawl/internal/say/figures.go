@@ -25,7 +25,7 @@ func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // Day returns the day of a time, in UTC.
 func Day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// InList returns counts in words, with commas between them. The function in is that of
+// InList returns counts in words, with commas between them. The second argument is that of
 // Count.Words.
 func InList(counts []Count, in func(string) string) string {
 	var parts []string
@@ -41,9 +41,9 @@ type Count struct {
 	N  int
 }
 
-// Words returns a count in words: the number, followed by the words that the function in
-// returns for c.Of. The first of these words is a noun in the plural. If the number is one,
-// Words makes the noun singular.
+// Words returns a count in words: the number, followed by the words that the argument, a
+// function, returns for c.Of. The first of these words is a noun in the plural. If the number
+// is one, Words makes the noun singular.
 func (c Count) Words(in func(string) string) string {
 	words := in(c.Of)
 	if c.N == 1 {

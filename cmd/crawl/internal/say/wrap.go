@@ -88,7 +88,8 @@ func (b Block) Wrapped(width int) string {
 	return Wrapped(strings.Join(b.Lines, " "), 0, width)
 }
 
-// Wrapped returns the lines of wrap, without trailing blanks.
+// Wrapped is like Wrap, but removes the blanks at the end of each line, and also puts a line
+// end after the last line.
 func Wrapped(line string, indent, width int) string {
 	var text strings.Builder
 	for part := range strings.Lines(Wrap(line, indent, width)) {

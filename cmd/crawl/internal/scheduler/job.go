@@ -41,8 +41,9 @@ type job struct {
 	idle idle // the last plan, if there was nothing to do
 }
 
-// An idle is a plan with nothing to do. It is valid between its two times, as long as ran
-// and of are unchanged. So the plan need not be made again each minute.
+// An idle is a plan with nothing to do. It is valid between its two times, as long as neither
+// what has run (ran) nor the schedule (of) has changed. So the plan need not be made again each
+// minute.
 type idle struct {
 	ran      schedule.Ran
 	of       *schedule.Schedule
@@ -125,9 +126,9 @@ func (s *Scheduler) lookAt(ctx context.Context, j *job, now time.Time) (wake tim
 }
 
 // plan returns what the schedule of j says to do now, and records the runs that were missed.
-// last is the nominal time of the last run that was started or, if that is later, of the last
-// run recorded as missed. A run is not late if it only waits because AtOnce children already
-// run.
+// last is the nominal time of the last run that was started or was recorded as missed,
+// whichever is later. A run does not count as late if it only waits because AtOnce children
+// already run.
 func (s *Scheduler) plan(j *job, ran schedule.Ran, now time.Time) (p schedule.Plan, last time.Time, err error) {
 	if i := j.idle; i.of == j.schedule && i.ran == ran && !now.Before(i.from) && now.Before(i.to) {
 		return i.plan, ran.Last, nil

@@ -42,10 +42,10 @@ type Child interface {
 
 // A Series is what the scheduler reads and writes of a series.
 type Series interface {
-	// Ran returns what has run so far. busy is not nil if another process works on the
-	// series. If child is true, a child of this process is at work, so Ran reads no state
-	// that the child may be about to open. The first call for a new series records now as
-	// its beginning.
+	// Ran returns what has run so far. busy is not nil if another process works on the series.
+	// If child is true, a child of this process is at work, so Ran reads no state that the
+	// child may be about to open. The first call for a new series records that the series
+	// begins at the time now.
 	Ran(now time.Time, child bool) (ran schedule.Ran, busy error, err error)
 	NoteMissed(...series.Missed) error
 	// Dead returns why the newest snapshot cannot be continued, as the last call of Ran
@@ -68,7 +68,7 @@ type Options struct {
 type Command int
 
 const (
-	Stop   Command = iota // ask the children to end, or with the second Stop end them at once; then Run returns
+	Stop   Command = iota // ask the children to end; a second Stop ends them at once; Run returns when all have ended
 	Reload                // read the job files again
 )
 

@@ -35,10 +35,10 @@ type Check struct {
 	broken  string                  // why provenance.json says nothing about the crawl; empty if it can be used
 }
 
-// Run calls Problem for each file that differs from provenance.json and is not in Named. If a
-// run, a purge or crawl index has changed the crawl after provenance.json was written, Run
-// compares only the files that runs, purges and crawl index leave as they are, and returns the
-// time when provenance.json was written. Otherwise it returns the zero time.
+// Run calls Problem for each file that differs from provenance.json and is not in Named. If the
+// crawl was changed after provenance.json was written, by a run, a purge or the command crawl
+// index, Run compares only the files that none of these three changes. In this case it returns
+// the time when provenance.json was written. Otherwise it returns the zero time.
 func (s *Check) Run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // nothing was ever written there
@@ -84,9 +84,9 @@ func (s *Check) Run() (before time.Time, err error) {
 	return before, nil
 }
 
-// rewritten reports whether a sound state file differs from the state file that
-// provenance.json describes. A purge and crawl index write the state file anew, but keep the
-// time of the last commit. They never make the file shorter.
+// rewritten reports whether a sound state file differs from the state file that provenance.json
+// describes. A purge and the command crawl index write the state file anew, but keep the time
+// of the last commit. They never make the file shorter.
 func (s *Check) rewritten(of *provenance.Verified) bool {
 	if s.Named[storage.StateFile] {
 		return false
@@ -143,8 +143,8 @@ func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool
 	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
 		return false
 	}
-	// A run continues a file that a kill has left open, and cuts it. A purge changes records,
-	// but not the lengths of files.
+	// If a kill has left a WARC file open, the next run cuts and continues it. A purge changes
+	// records in WARC files, but not the lengths of the files.
 	killed := len(p.Runs.List) == 0 || p.Runs.List[len(p.Runs.List)-1].How == provenance.HowKilled
 	return !killed && !s.Purged && slices.ContainsFunc(p.Outputs, func(o provenance.Output) bool { return o.Name == d.File })
 }

@@ -106,7 +106,7 @@ func seedIn(row []string, at int) (string, error) {
 		return "", fmt.Errorf("it has %s, and no column %d", say.Plural(len(row), "column"), at+1)
 	}
 	value := strings.TrimSpace(row[at])
-	if strings.ContainsAny(value, "\t\r\n") { // a tag follows a tab
+	if strings.ContainsAny(value, "\t\r\n") { // ReadSeeds would take what follows a tab for a tag
 		return "", errors.New("there is a tab or a line end in the URL")
 	}
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(value), "")

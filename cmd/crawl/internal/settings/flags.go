@@ -17,9 +17,9 @@ func Choose(fs *pflag.FlagSet, to *string, name, short, help string, known ...st
 	fs.VarP(Value{setting.Setting{Name: name, Help: help, Value: word{to, "", known}}}, name, short, help)
 }
 
-// EachOf returns an error if one of the words given for a flag is not in known. In the
-// error, what is the noun for such a word. EachOf removes blanks around the given words
-// and makes them lower case.
+// EachOf returns an error if one of the words given for a flag is not in known. The second
+// argument is the noun for such a word in the error. EachOf removes blanks around the given
+// words and makes them lower case.
 func EachOf(flag, what string, given, known []string) error {
 	for i, word := range given {
 		given[i] = strings.ToLower(strings.TrimSpace(word))
@@ -107,7 +107,8 @@ func addFlag(fs *pflag.FlagSet, s setting.Setting) *pflag.Flag {
 	return flag
 }
 
-// A Value is a setting as a flag; pflag requires the type bool for booleans.
+// A Value is a setting as the value of a flag. Its type for booleans is bool, which pflag
+// requires.
 type Value struct{ setting.Setting }
 
 func (v Value) Type() string {

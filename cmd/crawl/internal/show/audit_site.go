@@ -22,7 +22,7 @@ type siteAnswer struct {
 	Bytes      int64     `json:"bytes"`
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
-	Pauses     int       `json:"pauses"` // between two requests to one scheme, host and port, in seconds:
+	Pauses     int       `json:"pauses"` // between two requests to one scheme, host and port; the next three are about these pauses
 	Least      float64   `json:"least_pause_seconds"`
 	Median     float64   `json:"median_pause_seconds"`
 	Most       float64   `json:"most_pause_seconds"`

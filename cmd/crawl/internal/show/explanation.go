@@ -161,7 +161,8 @@ func unknownInWords(x *account.Explanation) string {
 	return "no setting of the last run keeps its address out: either no page links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
 }
 
-// hopWords describes how a URL was found. The next step of the path follows these words.
+// hopWords describes how a URL was found. After these words comes the URL of the next step back
+// to the seed, such as the page with the link.
 var hopWords = map[frontier.Hop]string{
 	frontier.HopLink:         "a link on",
 	frontier.HopEmbed:        "what is shown with",
@@ -192,8 +193,9 @@ func foundLines(l *say.Lines, x *account.Explanation) {
 	}
 }
 
-// hopOf returns how a step was found, in words that the next step of the path follows.
-// The next step may be a sitemap, which names the URL, or a page that names a sitemap.
+// hopOf returns how the URL of steps[i] was found, in words after which the URL of the next
+// step is printed. If a sitemap names the URL, the next step is that sitemap or the page that
+// names the sitemap.
 func hopOf(steps []account.Step, i int) string {
 	s, on := steps[i], steps[i+1]
 	if s.Hop == frontier.HopManifest && on.Hop != frontier.HopManifest && on.Hop != frontier.HopPrerequisite {

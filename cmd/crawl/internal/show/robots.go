@@ -34,8 +34,8 @@ type Robots struct {
 	Body       string    `json:"body,omitempty"`
 }
 
-// RobotsOf returns what is printed about a snapshot that is read by a policy, and the
-// verdict on "/".
+// RobotsOf returns what is printed about a snapshot of robots.txt that is read by policy. It
+// also returns the verdict on the path "/".
 func RobotsOf(s *robots.Snapshot, policy robots.Policy) (Robots, robots.Verdict) {
 	g := s.Group(policy, s.Fetched)
 	v := g.Match("/")
@@ -61,7 +61,8 @@ func RobotsOf(s *robots.Snapshot, policy robots.Policy) (Robots, robots.Verdict)
 	return out, v
 }
 
-// WriteRobots prints out for people. v is the verdict on "/", from s read by policy.
+// WriteRobots prints for people what RobotsOf returns for s and policy: out, and v, the verdict
+// on "/".
 func WriteRobots(w *say.Lines, out *Robots, v robots.Verdict, s *robots.Snapshot, policy robots.Policy) error {
 	robotsLines(w, out, v, s, policy, "crawl robots lint --site")
 	fileLines(w, out.Body)
@@ -123,7 +124,7 @@ type Kept struct {
 	InForce time.Time `json:"in_force_until,omitzero"` // when the crawl fetched the site's robots.txt again
 }
 
-// WriteKept prints out for people. v is the verdict on "/", from s read by policy.
+// WriteKept is like WriteRobots, for a robots.txt that a crawl has kept.
 func WriteKept(w *say.Lines, out *Kept, v robots.Verdict, s *robots.Snapshot, policy robots.Policy) error {
 	keptLines(w, out)
 	robotsLines(w, &out.Robots, v, s, policy, "with --raw, piped into crawl robots lint -, it")
@@ -131,7 +132,7 @@ func WriteKept(w *say.Lines, out *Kept, v robots.Verdict, s *robots.Snapshot, po
 	return w.Err
 }
 
-// keptLines prints which of the kept robots.txt of the site this is.
+// keptLines prints which of the copies of the site's robots.txt this is.
 func keptLines(w *say.Lines, out *Kept) {
 	until := "the last one"
 	if !out.InForce.IsZero() {

@@ -57,7 +57,8 @@ func (u Unit) Dir() (string, error) {
 	return filepath.Join(dir, "systemd", "user"), err
 }
 
-// beginning returns the sections of the service, up to the settings that start it again.
+// beginning returns the text of the unit up to the settings that make systemd start the service
+// again.
 func (u Unit) beginning(description string, args, dirs []string) string {
 	var b strings.Builder
 	b.WriteString(Made + "[Unit]\nDescription=" + unitText(description) + "\nDocumentation=man:crawl-schedule(1)\n")
@@ -165,8 +166,8 @@ func owner() (name, home string, err error) {
 	return caller.Username, caller.HomeDir, nil
 }
 
-// writes returns the directories outside of the series in dir to which its job writes, and
-// whether the job runs a command of the user.
+// writes returns the directories, besides dir, to which the job of the series in dir writes.
+// command is true if the job runs a command of the user.
 func writes(dir string) (more []string, command bool) {
 	f := settings.Usual()
 	f.Job = filepath.Join(dir, series.JobFile)

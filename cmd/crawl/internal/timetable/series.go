@@ -104,7 +104,7 @@ type Listing struct {
 	Snapshots int      `json:"snapshots"`
 	Last      *Last    `json:"last,omitempty"`
 	Missed    []Miss   `json:"missed,omitempty"`
-	Older     []string `json:"older_than_keep,omitempty"` // snapshots older than those that keep, a field of the schedule, says to keep
+	Older     []string `json:"older_than_keep,omitempty"` // snapshots older than the newest ones, of which the schedule says how many to keep
 	Needed    []Needs  `json:"needed,omitempty"`
 }
 
@@ -124,8 +124,8 @@ type Miss struct {
 	Why string    `json:"why"`
 }
 
-// A Needs is a snapshot that is to be kept, and that refers to bodies in snapshots older than
-// those to be kept.
+// A Needs is one of the snapshots to be kept. It refers to bodies in snapshots that are older
+// than all of these.
 type Needs struct {
 	Dir   string `json:"dir"`
 	Error string `json:"error,omitempty"` // why this could not be found out
@@ -190,8 +190,8 @@ func lastOf(n series.Snapshot, busy error) *Last {
 	return last
 }
 
-// older adds to l the snapshots in old, which are older than those to be kept, and which of the
-// snapshots in kept need them.
+// older adds to l the snapshots in old, which are older than those to be kept. It also adds the
+// snapshots in kept that refer to bodies in older snapshots.
 func (l *Listing) older(old, kept []series.Snapshot) {
 	for _, n := range old {
 		l.Older = append(l.Older, n.Dir)

@@ -7,7 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Asks returns, in words, what demands the pause of the clock by.
+// Asks returns, in words, what demands the pause that a clock measures: a flag, or a line of
+// robots.txt.
 func Asks(by frontier.Clock) string {
 	if by == frontier.OwnClock {
 		return "--delay"

@@ -10,7 +10,8 @@ import (
 )
 
 // Permits returns a phrase with the flag that permits requests to a site without a public
-// address, or "" if detail, the text of an error, does not say that this is the problem.
+// address. detail is the text of an error. If it does not say that there is no public address,
+// Permits returns "".
 func Permits(detail string) string {
 	if strings.Contains(detail, "no public address") || strings.Contains(detail, "not a public address") {
 		return "; --allow-private permits it"
@@ -23,8 +24,8 @@ var Changes = map[crawler.ChangeClass]string{
 	crawler.ChangeNew: "new", crawler.ChangeModified: "modified", crawler.ChangeSameText: "with the same text", crawler.ChangeNotModified: "not modified",
 }
 
-// linkWords replace the usual words for some reasons why a link was refused, to name the flag
-// of crawl run.
+// linkWords has other words than usual for some reasons why a link was refused, for example to
+// name the flag of crawl run.
 var linkWords = map[frontier.Code]string{
 	frontier.TooDeep:  "beyond --depth",
 	frontier.Filtered: "excluded by --include, --exclude or --exclude-from",
