@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/period"
 )
 
 // Parse parses the text form of a policy:
@@ -15,12 +15,12 @@ import (
 //	rate:7d             by how often it changes: once in 7 days if it changes so often
 //	hints:7d            like rate, and by the hints of servers
 //
-// Times have the form of schedule.ParsePeriod.
+// Times have the form of period.Parse.
 func Parse(text string) (Policy, error) {
 	name, value, _ := strings.Cut(text, ":")
 	switch name {
 	case "fixed", "rate", "hints":
-		every, err := schedule.ParsePeriod(value)
+		every, err := period.Parse(value)
 		if err == nil && every > Longest {
 			err = fmt.Errorf("%s is more than ten years", value)
 		}
@@ -36,8 +36,8 @@ func Parse(text string) (Policy, error) {
 		return Hinted{Else: Rate{Mean: every}, Least: every / 10, Most: min(10*every, Longest)}, nil
 	case "adaptive":
 		from, to, _ := strings.Cut(value, "-")
-		least, err := schedule.ParsePeriod(from)
-		most, err2 := schedule.ParsePeriod(to)
+		least, err := period.Parse(from)
+		most, err2 := period.Parse(to)
 		if err := errors.Join(err, err2); err != nil || least > most || most > Longest {
 			return nil, fmt.Errorf("%q: give the shortest and the longest time between two visits, as adaptive:1h-30d", text)
 		}

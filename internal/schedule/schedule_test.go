@@ -133,25 +133,6 @@ func TestTheJitterIsComparedWithTheGapsOfFourHundredRuns(t *testing.T) {
 	}
 }
 
-func TestParsePeriod(t *testing.T) {
-	const year = 365 * 24 * time.Hour
-	for text, want := range map[string]time.Duration{
-		"1m": time.Minute, "60h": 60 * time.Hour, "3w2d5h7m": (3*7*24+2*24+5)*time.Hour + 7*time.Minute, "36500d": 100 * year, "36499d24h": 100 * year,
-	} {
-		if got, err := schedule.ParsePeriod(text); got != want || err != nil {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
-	}
-	for text, want := range map[string]string{
-		"": "is not a time", "1": "is not a time", "1d1w": "is not a time", "0m": "less than 1m", "36500d1m": "more than a hundred years", "5215w": "more than a hundred years",
-		"9999w99999d999999h9999999m": "more than a hundred years", "99999999999999999999m": "more than a hundred years",
-	} {
-		if got, err := schedule.ParsePeriod(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
-		}
-	}
-}
-
 // fits parses a cron field independently of the package. It returns the numbers that match, and
 // whether the field begins with *.
 func fits(t rapid.TB, field string, least, most int) (in map[int]bool, star bool) {

@@ -3,15 +3,12 @@ package schedule
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/adhocore/gronx"
+	periods "github.com/permesso-crawler/permesso/internal/period"
 )
-
-// leastPeriod is the shortest time between two runs, as in cron.
-const leastPeriod = time.Minute
 
 var names = map[string]string{
 	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
@@ -39,34 +36,8 @@ func (p period) next(after time.Time) (time.Time, bool) {
 	return after.Add(time.Duration(p)), true
 }
 
-// mostPeriod is the longest period of a schedule.
-const mostPeriod = 100 * 365 * 24 * time.Hour
-
-var periodParts = regexp.MustCompile(`^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?$`)
-
-// ParsePeriod parses a length of time in weeks, days of 24 hours, hours and minutes, such as
-// 2w, 7d, 36h or 1d12h. It must be at least a minute and at most a hundred years of 365 days.
-func ParsePeriod(text string) (time.Duration, error) {
-	m := periodParts.FindStringSubmatch(text)
-	if m == nil || text == "" {
-		return 0, fmt.Errorf("%q is not a time: give weeks, days, hours or minutes, as 7d or 1d12h", text)
-	}
-	var d time.Duration
-	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
-		n, _ := strconv.Atoi(m[i+1]) // m[i+1] has only digits or is empty; for too many digits, Atoi returns the largest int
-		if time.Duration(n) > (mostPeriod-d)/unit {
-			return 0, fmt.Errorf("%s is more than a hundred years", text)
-		}
-		d += time.Duration(n) * unit
-	}
-	if d < leastPeriod {
-		return 0, fmt.Errorf("%s is less than %v", text, leastPeriod)
-	}
-	return d, nil
-}
-
 func periodOf(text string) (times, error) {
-	d, err := ParsePeriod(text)
+	d, err := periods.Parse(text)
 	if err != nil {
 		return nil, &FieldError{"every", fmt.Sprintf(`%v; or five fields of cron ("0 3 * * MON"), or a name as @daily`, err)}
 	}
