@@ -2,8 +2,10 @@ package crawler_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -149,5 +151,26 @@ func TestAReferenceIsResolvedAsALink(t *testing.T) {
 	}
 	if len(p.Followed()) > 0 {
 		t.Errorf("%v", p.Followed())
+	}
+}
+
+// References that are no valid URL are named; those of other schemes are valid.
+func TestBrokenReferencesAreNamed(t *testing.T) {
+	t.Parallel()
+	p := crawltest.Page(t, "http://a.example/x/", `<a href="http://">1</a><a href=" https://[::1">2</a><img src="//b.example:99999/">
+		<a href="/fine"></a><a href=""></a><a href="#x"></a><a href="mailto:x@a.example"><a href="javascript:1"><a href="data:,x"><a href="tel:1"><a href="x y:z">`)
+	var got []string
+	for _, bad := range p.Broken() {
+		got = append(got, fmt.Sprintf("%q: %v", bad.Raw, bad.Err))
+	}
+	want := []string{`"http://": host is not valid`, `" https://[::1": host is not valid`, `"//b.example:99999/": port is not a number from 1 to 65535`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if p := crawltest.Page(t, "http://a.example/", strings.Repeat(`<a href="http://">`, 2000)); len(p.Broken()) != 1000 {
+		t.Errorf("%d broken references", len(p.Broken()))
+	}
+	if p := crawltest.Answer(t, "http://a.example/", 404, nil, `<a href="http://">`); p.Broken() != nil {
+		t.Errorf("%v", p.Broken())
 	}
 }

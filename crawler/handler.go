@@ -33,7 +33,7 @@ var (
 )
 
 // A PanicError is a panic of a function of the caller. In a handler it is an error of that
-// page; in a Scope, Links, Rewrite, OptOut, Site, OnVisit, OnSkip, OnStart or OnError it
+// page; in a Scope, Links, Rewrite, OptOut, Site, MaxBody, OnVisit, OnSkip, OnStart or OnError it
 // ends the crawl.
 type PanicError struct {
 	Where string // "handler", or the option

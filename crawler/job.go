@@ -32,14 +32,15 @@ type Job struct {
 	memory     *remembered    // looks up what was stored about pages that were fetched before
 	fetcher    *fetch.Fetcher // requires that a site has at most one visit at a time, as turns ensure
 
-	counts      counts       // every visit adds to them
-	repeats     repeats      // counts equal bodies of pages: every visit with a page adds to it
-	traps       traps        // endless spaces of URLs that links lead into: every visit adds to it
-	listSlots   listSlots    // limits how many sitemaps are read at once: the visit of a sitemap waits for a free slot
-	queuedLists queuedLists  // the sitemaps that were queued: every visit adds those of its robots.txt
-	sitemaps    sitemapTally // the figures of sitemaps: every visit of one adds to them
-	unreadUse   atomic.Int64 // number of tdmrep.json files and licenses that could not be read
-	slots       slots        // the worker slots of the running visits
+	counts      counts                // every visit adds to them
+	repeats     repeats               // counts equal bodies of pages: every visit with a page adds to it
+	traps       traps                 // endless spaces of URLs that links lead into: every visit adds to it
+	listSlots   listSlots             // limits how many sitemaps are read at once: the visit of a sitemap waits for a free slot
+	queuedLists queuedLists           // the sitemaps that were queued: every visit adds those of its robots.txt
+	sitemaps    sitemapTally          // the figures of sitemaps: every visit of one adds to them
+	panicked    atomic.Pointer[error] // the panic of Options.MaxBody, which ends the crawl
+	unreadUse   atomic.Int64          // number of tdmrep.json files and licenses that could not be read
+	slots       slots                 // the worker slots of the running visits
 }
 
 // JobDeps are the dependencies that a Job borrows, because they outlive it or are shared. A Job
@@ -97,6 +98,9 @@ func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},
+	}
+	if o.MaxBody != nil {
+		wire.MaxBody = j.maxBody
 	}
 	if j.sites.any() {
 		wire.Site = j.siteWire

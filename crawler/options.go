@@ -175,6 +175,13 @@ type Hooks struct {
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
 	OnSkip  func(Skip)         // called for each URL that is not fetched; at the end of a run also for queued URLs, except those that only wait for their turn; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
+
+	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status are
+	// read, at most MaxSize: 0 for pages of which only the header matters. It is called with the URL,
+	// the status and the header of the answer, before its body is read. A page whose body is
+	// longer is kept, archived and passed to the handler with the part that was read, and with
+	// Page.Truncated. It must be quick and safe for concurrent use. nil: MaxSize.
+	MaxBody func(*fetch.Exchange) int64
 }
 
 // bounds limit what the storage, the fetcher and the frontier keep in memory. 0 means the

@@ -186,6 +186,17 @@ func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 // (The Open Graph protocol), or zero.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
+// Broken returns the references of an HTML page that was fetched with a 2xx status and that are no
+// valid URL, such as href="http://": at most 1,000, in the order of the page. A reference with a
+// scheme that is not crawled, such as mailto, is not broken. Each call parses the page.
+func (p *Page) Broken() []*frontier.URLError {
+	if !p.read {
+		return nil
+	}
+	d, _ := p.document(extract.Options{Embeds: true, Broken: true})
+	return d.Broken
+}
+
 // Links returns the links of an HTML page that was fetched with a 2xx status, including those
 // that are not followed, and at most extract.MaxLinks. It includes requisites (images, scripts
 // and the like), with frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link

@@ -40,6 +40,9 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	before := j.recall(slot.db, e)
 	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
 	defer res.Release()
+	if panicked := j.panicked.Load(); panicked != nil {
+		err = errors.Join(err, *panicked)
+	}
 	j.lookAtUse(&res)
 	var answer *fetch.Exchange
 	if err == nil && res.Page != nil {
@@ -67,6 +70,14 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(err, ferr)
 	}
 	return j.visitPage(ctx, turn, slot, &res, answer, &before)
+}
+
+// maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.
+func (j *Job) maxBody(x *fetch.Exchange) (most int64) {
+	if err := safely("MaxBody", func() { most = j.opts.MaxBody(x) }); err != nil {
+		j.panicked.Store(&err)
+	}
+	return most
 }
 
 // settleAnswer returns the answer from which a page is made. It is the server's answer, or,

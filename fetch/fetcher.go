@@ -76,6 +76,12 @@ type Options struct {
 type Bodies struct {
 	MaxSize int64 // bytes of a decoded body; 0: DefaultMaxSize
 
+	// MaxBody returns how many decoded bytes of the body of a page are read, at most MaxSize. It
+	// is called before the body of an HTTP answer with a 2xx status, with the exchange as far as it is
+	// known: the URL, Status and Header. A body that is longer is cut, see Exchange.Truncated, and
+	// the connection is closed. MaxBody must be quick, and safe for concurrent use. nil: MaxSize.
+	MaxBody func(*Exchange) int64
+
 	// KeepWire records each exchange as an archive stores it (WARC 1.1, sections 6.3 and 6.4):
 	// Exchange.RequestHead, ResponseHead and Wire. It costs a copy of the bodies that have a
 	// content coding.

@@ -388,7 +388,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 		h.drop()
 		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
 	}
-	b, err := h.read(w, a, resp)
+	b, err := h.read(w, a, x, resp)
 	h.only1 = h.only1 || c.h2 != nil && err != nil && wantsHTTP11(err)
 	c.used = time.Now()
 	if again := c.finish(); err != nil || b.cut || !keep || !again {
@@ -433,7 +433,7 @@ func (a *requestSpec) needless(resp *http.Response) bool {
 }
 
 // read reads the body of the answer resp.
-func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error) {
+func (h *host) read(w *watch, a requestSpec, x *Exchange, resp *http.Response) (*body, error) {
 	w.enter(phaseBody)
 	if a.head {
 		return bodiless(resp), nil
@@ -443,6 +443,9 @@ func (h *host) read(w *watch, a requestSpec, resp *http.Response) (*body, error)
 	}
 	defer resp.Body.Close()
 	limit := a.bodyLimit(resp.StatusCode)
+	if most := h.fetcher.opts.MaxBody; most != nil && !a.robots && resp.StatusCode/100 == 2 {
+		limit = min(limit, max(0, most(x)))
+	}
 	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error

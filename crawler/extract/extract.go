@@ -52,6 +52,7 @@
 package extract
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -109,6 +110,11 @@ type Document struct {
 	Changes    []Change          // from a sitemap or a feed, with Options.Changes
 	Every      time.Duration     // how often a feed says that it changes; 0 if it does not say
 
+	// Broken are the references of an HTML document that are no valid URL, such as "http://", in
+	// the order of the document, at most 1,000. References with schemes that are not crawled are
+	// not among them. Only with Options.Broken.
+	Broken []*frontier.URLError
+
 	disputed bool // several links with rel=canonical differ, so Canonical is zero
 	base     frontier.URL
 	encode   func(query string) string
@@ -124,6 +130,33 @@ type Change struct {
 // base element, and its query is in the document's encoding. The error is a *frontier.URLError.
 func (d *Document) Resolve(ref string) (frontier.URL, error) {
 	return d.base.ResolveQuery(ref, d.encode)
+}
+
+// maxBroken is the largest length of Document.Broken.
+const maxBroken = 1000
+
+// breaks adds the error of a reference to Broken.
+func (d *Document) breaks(err error) {
+	var bad *frontier.URLError
+	if errors.As(err, &bad) && len(d.Broken) < maxBroken && !otherScheme(bad.Raw) {
+		d.Broken = append(d.Broken, &frontier.URLError{Raw: strings.Clone(bad.Raw), Err: bad.Err})
+	}
+}
+
+// otherScheme reports whether a reference begins with a scheme (RFC 3986, section 3.1) that is not
+// crawled.
+func otherScheme(ref string) bool {
+	scheme, _, ok := strings.Cut(strings.TrimLeft(ref, blanks), ":")
+	if !ok || scheme == "" || strings.ContainsFunc(scheme, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '+' || r == '-' || r == '.')
+	}) {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "ftp":
+		return false
+	}
+	return true
 }
 
 // IsHTML reports whether HTML reads documents of a media type.
@@ -147,6 +180,7 @@ type Options struct {
 	Embeds  bool     // find images, scripts and style sheets, too, with HopEmbed
 	Forms   bool     // find the actions of forms that only send a query
 	Text    bool     // set Link.Text
+	Broken  bool     // set Document.Broken
 	// Changes sets Document.Changes.
 	Changes bool
 
@@ -302,6 +336,9 @@ func (s *scanner) document(u frontier.URL, encode func(string) string) Document 
 		}
 		target, err := targets.Resolve(s.text[r.raw.start:r.raw.end], in)
 		if err != nil {
+			if s.opts.Broken {
+				d.breaks(err)
+			}
 			continue
 		}
 		size += len(target.String())

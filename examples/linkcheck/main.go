@@ -81,6 +81,9 @@ func check(ctx context.Context, opts crawler.Options) (broken []link, err error)
 		if p.Status >= 400 {
 			note(link{p.Entry.Via, p.URL.String(), fmt.Sprint("status ", p.Status)})
 		}
+		for _, bad := range p.Broken() {
+			note(link{p.URL.String(), bad.Raw, bad.Err.Error()})
+		}
 		return nil
 	}))
 	if s := c.Summary(); err == nil && s.Fetched == 0 {

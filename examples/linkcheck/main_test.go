@@ -19,7 +19,7 @@ func TestBrokenLinksAreNamed(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("https://a.example").
 			Robots("User-agent: *\nDisallow: /private/\nCrawl-delay: 10").
-			Page("/", `<a href="/fine">1</a> <a href="/gone">2</a> <a href="/busy">3</a> <a href="/wrong">4</a> <a href="/private/x">5</a> <a href="/moved">6</a>`).
+			Page("/", `<a href="/fine">1</a> <a href="/gone">2</a> <a href="/busy">3</a> <a href="/wrong">4</a> <a href="/private/x">5</a> <a href="/moved">6</a> <a href="http://">7</a>`).
 			Page("/fine", `<a href="/gone">again</a> <a href="https://b.example/">elsewhere</a> <a href="https://b.example/lost">lost</a>
 				<a href="https://b.example/old">old</a> <a href="https://b.example/closed">closed</a> <a href="https://b.example/away">away</a>`).
 			Flaky("/busy", "", "120", 503, 503).
@@ -46,6 +46,7 @@ func TestBrokenLinksAreNamed(t *testing.T) {
 		}
 		slices.Sort(got)
 		want := []string{
+			"http:// on https://a.example/",
 			"https://a.example/gone on https://a.example/", "https://a.example/nowhere on https://a.example/moved",
 			"https://a.example/wrong on https://a.example/", "https://b.example/lost on https://a.example/fine",
 		}

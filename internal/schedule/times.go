@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/adhocore/gronx"
+
 	periods "github.com/permesso-crawler/permesso/internal/period"
 )
 
