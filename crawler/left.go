@@ -113,8 +113,8 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt is like held, for a run of which the state is given: now is the time at which it
-// ended, or the current time. end is its End, or "" if it has not ended.
+// heldAt is like held, for a run with the given end and patience. end is "" if the run has not
+// ended; now is the time at which it ended, or the current time.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
@@ -134,7 +134,8 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 }
 
 // skipLeft calls OnSkip for the URLs that are still queued at the end of the run. It leaves out
-// URLs for which nothing but their turn was missing when the run was stopped early.
+// those with the code frontier.Queued: they only waited for their turn when the run was stopped
+// early.
 func (c *Crawler) skipLeft() error {
 	if c.opts.OnSkip == nil {
 		return nil
