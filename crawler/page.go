@@ -37,7 +37,7 @@ type Page struct {
 	sha1       string           // SHA-1 of Body, see digest
 	payload    string           // SHA-1 of the body as it was sent, before its content coding was removed; empty if it was not needed
 	textDigest string           // result of TextDigest; empty until it is computed
-	below      int              // number of pages so far that have the body of this page and are deeper in the directory of the first page with that body
+	below      int              // number of pages so far, with this one, that have the same body and are deeper in the directory of the first page with that body
 	kept       *storage.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
 	change     ChangeClass
 	content

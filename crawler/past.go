@@ -115,8 +115,8 @@ func lastAnswer(v *frontier.Visits) frontier.Place {
 	return v.Last.Answer
 }
 
-// usable reports whether the capture, which is the archived answer, can be used for a
-// conditional request, and as the page if the server answers 304.
+// usable reports whether the capture, which is the archived answer, can be compared with the
+// page, or be used in its place if the server answers 304.
 func (r *recollection) usable() bool {
 	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
 }

@@ -91,8 +91,8 @@ func (b Build) Digest() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess sets a.Processes to those of earlier runs, which old has, with this process
-// added; a.Builds likewise. The parameter last is the stored status of the last run. All
+// withProcess sets a.Processes to those of earlier runs, which old has, and this process, and
+// a.Builds to the builds of these. The parameter last is the stored status of the last run. All
 // processes are stored as one value, because several values would need several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()

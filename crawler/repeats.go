@@ -58,8 +58,8 @@ func (j *Job) bodySum(p *Page) uint64 {
 
 // repeats counts the pages of a site that have the same body. It has the bodies that were seen
 // recently, in two generations: when the younger one is full, the older one is dropped and a
-// new one begins. Bodies that manyRepeats pages or more have are kept: they are moved to the
-// new generation, up to half of its size.
+// new one begins. Bodies that manyRepeats pages or more have are not forgotten: they are put
+// into the new generation, until it is half full.
 type repeats struct {
 	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body

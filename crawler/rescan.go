@@ -16,15 +16,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is the most pages that a rescan remembers because their body is in another WARC
-// record, which comes later in the archive.
+// maxRepeated is the most pages that a rescan remembers because their bodies are in other WARC
+// records, which it reads in the second pass over the archive.
 const maxRepeated = 100_000
 
 // A rescan reads the links of archived pages again.
 type rescan struct {
 	c      *Crawler
 	found  *findings
-	answer *archivedAnswer // the last answer that was read, as long as its metadata record was not read
+	answer *archivedAnswer // the last answer that was read, until its metadata record is read
 	bodies map[string][]frontier.Entry
 	second bool          // this is the second pass over the archive, which reads only the bodies that records refer to that were read in the first pass
 	lost   int           // number of pages that were skipped because of maxRepeated

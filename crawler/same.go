@@ -28,8 +28,8 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds is the most often that Together calls all functions. Without it functions that
-// undo each other's changes would be called for ever.
+// mostRounds is the most times that Together calls each function. Without this limit, functions
+// that undo each other's changes would be called for ever.
 const mostRounds = 16
 
 // SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.

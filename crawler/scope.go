@@ -44,7 +44,7 @@ func SeedsOnly() Scope { return newKeyed(listName, frontier.URL.Key) }
 
 const listName = "list"
 
-// isList reports whether s contains only the seeds.
+// isList reports whether s contains no URLs except seeds.
 func isList(s Scope) bool {
 	switch s := s.(type) {
 	case *keyed:
