@@ -61,8 +61,8 @@ func (p *Page) Signals() robots.Signals {
 }
 
 // usage returns the signals in the form for pages.jsonl and the archive. asked is when
-// robots.txt was last requested. If that request failed and an older robots.txt applies, its
-// statements are marked with the time when it was fetched.
+// robots.txt was last requested. If the robots.txt that applies was fetched at another time,
+// its statements are marked with that time.
 func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {

@@ -8,9 +8,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// SitemapCounts are the figures of the sitemaps of a run. Named may be larger than the sum of
-// Read and Failed: the other sitemaps were redirected, refused, out of scope or read by an
-// earlier run, or are still queued. With SitemapsNone nothing is counted.
+// SitemapCounts are the figures of the sitemaps of a run. A sitemap that counts in Named, but
+// neither in Read nor in Failed, was redirected, refused, out of scope or read by an earlier
+// run, or it is still queued. With SitemapsNone nothing is counted.
 type SitemapCounts struct {
 	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
 	Read   int // answers with a 2xx status, including those of seeds and pages that are sitemaps; a sitemap that is fetched again counts again
