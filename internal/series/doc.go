@@ -14,7 +14,7 @@
 // seeds.txt, job.yaml, and snapshot.json (Facts). They are written before the first request of
 // the snapshot. A run that continues the snapshot uses the seeds in seeds.txt. A snapshot that
 // is over (see State.Over) does not change any more. Only such snapshots are compared with
-// later ones, and only to their answers do later ones refer.
+// later ones, or referred to by later ones.
 //
 // All facts about a series are in its directory. So a copy of the directory, or one that was
 // restored from a backup, is a series, too.

@@ -28,7 +28,7 @@ func (s State) Ended() time.Time {
 }
 
 // overBy has the ends of a run after which a snapshot is over: nothing is left that can be
-// fetched now, or a limit of the job was reached. Each snapshot has the whole limit.
+// fetched now, or a limit of the job was reached. A limit counts for each snapshot separately.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
