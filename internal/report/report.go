@@ -38,7 +38,7 @@ type Report struct {
 	Again          int64 `json:"again,omitempty"` // URLs that wait to be fetched again; 0 if the crawl is running, because its queue is not known
 	URLs           int64 `json:"urls"`            // URLs that the log or the queue names, each once; robots.txt files are not counted
 	Sites          int64 `json:"sites"`
-	Hosts          int64 `json:"hosts"` // host names of the Sites
+	Hosts          int64 `json:"hosts"` // different hosts of these sites
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again is due; zero if unknown
 
@@ -167,7 +167,7 @@ type Delay struct {
 type Rate struct {
 	Every    float64 `json:"every_seconds"`
 	Requests int64   `json:"requests"`
-	Median   float64 `json:"median_seconds"` // time to the first byte; accurate to 1/12, as all medians and parts of ten here
+	Median   float64 `json:"median_seconds"` // time to the first byte; accurate to 1/12, like Ninety
 	Ninety   float64 `json:"p90_seconds"`    // nine of ten answers were no slower
 }
 

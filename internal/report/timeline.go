@@ -101,8 +101,8 @@ func (h *histogram) add(d time.Duration) {
 	h.n++
 }
 
-// quantile returns the length of time that a part of all counted lengths does not exceed. The
-// part is from 0 to 1: 0.5 gives the median. quantile returns 0 if nothing was counted.
+// quantile returns the shortest length of time that the given part of all counted lengths does
+// not exceed. The part 0.5 gives the median. quantile returns 0 if nothing was counted.
 func (h *histogram) quantile(part float64) float64 {
 	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
 	for i, n := range h.bins {
