@@ -30,8 +30,8 @@ func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 	case e.Redirects() > frontier.MaxRedirects:
 		return frontier.TooManyRedirects
 	case e.FromSeed():
-		// Redirects of a seed are followed to any host, unless Exclude matches the URL. For the
-		// site that a seed means is often on another host, to which the seed redirects.
+		// Redirects of a seed are followed to any host, unless Exclude matches the URL: a seed
+		// often redirects to another host, and that is the one that is meant.
 		if a.excluded(e) {
 			return frontier.Filtered
 		}

@@ -107,7 +107,7 @@ type batcher[T any] struct {
 	err  error // errors of pages that could not be marked as fetched
 
 	// mu guards the fields below: visits put rows and the loop takes them. It is not held
-	// during any wait. A wait for changed releases it.
+	// during a wait: waiting for changed releases it.
 	mu      sync.Mutex
 	changed sync.Cond     // signalled when there is room in rows, or closed is set
 	news    chan struct{} // has a value, with a buffer of one, when the loop should look: there are rows, or over or failed is set

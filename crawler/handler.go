@@ -8,7 +8,7 @@ import (
 )
 
 // A Handler is called with each page after the page is stored. It is called at least once for a
-// page. It may be called again for the same page after a kill, and is after ErrRetry. It gets
+// page. It is called again for the same page after ErrRetry, and may be after a kill. It gets
 // the pages of one site one after the other, and pages of several sites at the same time.
 // Handlers run in the visit: a slow one slows the crawl down, but pages do not accumulate.
 //

@@ -97,12 +97,12 @@ var trackers = []string{
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
-// StripTracking is an Options.Rewrite that removes the parameters of a query that say who a
-// visitor is or where the visitor came from, and nothing about the page. They are utm_source
-// and similar ones (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo
-// and of newsletters), and session ids (jsessionid, PHPSESSID, sid ...) of at least 12
-// characters without a slash. The rest of the query is unchanged and in order. It is safe for
-// concurrent use.
+// StripTracking is an Options.Rewrite that removes parameters that say who a visitor is or
+// where the visitor came from, and nothing about the page. They are utm_source and similar ones
+// (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
+// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters
+// without a slash. The rest of the query is unchanged and in order. It is safe for concurrent
+// use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)

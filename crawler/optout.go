@@ -41,7 +41,7 @@ type OptOutEntry struct {
 func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
 
 // Has reports whether a line of the list has exactly this host or URL, in the form of
-// OptOutEntry.Place. It returns false for hosts and URLs that only are below one in the list;
+// OptOutEntry.Place. It returns false for hosts and URLs that are only below one in the list.
 // Why finds these, too.
 func (l *OptOutList) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })

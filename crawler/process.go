@@ -91,9 +91,10 @@ func (b Build) Digest() (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess sets a.Processes to those of earlier runs, which old has, and this process, and
-// a.Builds to the builds of these. The parameter last is the stored status of the last run. All
-// processes are stored as one value, because several values would need several commits.
+// withProcess sets a.Processes to the processes of earlier runs, which old has, and this
+// process. It sets a.Builds to the builds of these processes. The parameter last is the stored
+// status of the last run. All processes are stored as one value, because several values would
+// need several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()

@@ -26,7 +26,7 @@ type rescan struct {
 	found  *findings
 	answer *archivedAnswer // the last answer that was read, until its metadata record is read
 	bodies map[string][]frontier.Entry
-	second bool          // this is the second pass over the archive, which reads only the bodies that records refer to that were read in the first pass
+	second bool          // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
 	lost   int           // number of pages that were skipped because of maxRepeated
 	past   *storage.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil if there is none
 }
@@ -39,9 +39,9 @@ type archivedAnswer struct {
 	exchange *fetch.Exchange
 }
 
-// rescan queues those URLs that pages in the archive link to, were never queued, and are not
-// refused by the crawl now. If the crawl is stopped, rescan returns early without an error.
-// After a stop or a kill the next run begins the rescan from the start.
+// rescan queues the URLs that pages in the archive link to. It leaves out URLs that were queued
+// before, and those that the crawl refuses now. If the crawl is stopped, rescan returns early
+// without an error. After a stop or a kill the next run begins the rescan from the start.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {

@@ -109,9 +109,9 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 //
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
 // the run has ended, the error is ErrEnded and nothing is queued. But if there are more than a
-// thousand seeds, the first of them may be queued even then. The error is an *OptionError, and
-// nothing is queued, for an invalid seed, and for a seed on the public Internet if the contact
-// of the Identity cannot be reached from there. Any other error ends the run.
+// thousand seeds, the first of them may be queued even then. If a seed is invalid, or if it is
+// on the public Internet and the contact of the Identity cannot be reached from there, the
+// error is an *OptionError and nothing is queued. Any other error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to sitemaps on any host
-// that the robots.txt of a site in scope names. It also applies to sitemaps that a sitemap
+// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to the sitemaps that the
+// robots.txt of a site in scope names, on any host. It also applies to sitemaps that a sitemap
 // index names, if they are on the host of the index. Sitemaps are requested like pages: the
 // robots.txt and the pauses of their site apply. They are archived, but do not count as pages
 // for limits, and are not passed to the handler. The URLs that they list are treated as links,

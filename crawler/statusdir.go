@@ -13,7 +13,8 @@ import (
 const keyStatus = "status"
 
 // A keptStatus is the status that a run stores at its end, with the start of that run. A run
-// that fails stores none, so the stored one is that of an earlier run; the start shows this.
+// that fails stores none. The stored status is then that of an earlier run, which the start
+// shows.
 type keptStatus struct {
 	Of time.Time `json:"of_run"` // asked.Began of the run
 	Status
@@ -27,7 +28,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 		return nil
 	}
 	s := c.Status()
-	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus reads the orders that apply by readOrders
+	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus calls readOrders for the orders that apply
 	return c.db.Put(keyStatus, keptStatus{c.run, s})
 }
 

@@ -15,8 +15,8 @@ import (
 // has changed. The methods can never make requests to a site more frequent, nor allow requests
 // that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits. Running visits are finished. The time of a pause counts for the
-// pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
+// Pause stops new visits. Running visits are finished. The time for which the run is paused
+// counts for the pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
 // Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError
 // for a reason that is too long, or an error of the disk.
 func (c *Crawler) Pause(reason string) error {
@@ -38,7 +38,7 @@ func (c *Crawler) Resume(reason string) error {
 // The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs
 // keep it, also after a kill, until Options.Lift revokes it. The error is a
 // *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid site
-// or pause, or an error as Pause returns it.
+// or pause, or one of the errors of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := whom(of)
 	if err != nil {
@@ -58,8 +58,8 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 // with frontier.Excluded and the reason, which must be given. Running visits are finished;
 // after that not even robots.txt is requested.
 //
-// The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for
-// an invalid site or an empty reason, or an error as Pause returns it.
+// The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for an
+// invalid site or an empty reason, or one of the errors of Pause.
 func (c *Crawler) Exclude(of, reason string) error {
 	of, err := whom(of)
 	switch {

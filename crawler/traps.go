@@ -18,7 +18,7 @@ import (
 // ordinary documents has.
 const (
 	maxSegments  = 32      // number of segments of a path
-	maxRounds    = 3       // number of times that one or more segments occur in a row in a path
+	maxRounds    = 3       // number of times that the same segment, or sequence of segments, occurs in a row in a path
 	maxPairs     = 4       // number of times that a query has the same name with the same value
 	maxShapes    = 128     // combinations of parameter names under one path of a site
 	maxSessions  = 8       // session ids under one path of a site

@@ -45,9 +45,9 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The lock shows that the file is in use, so that other processes do not remove it. A
-		// process that sweeps may have locked and removed the file before it was locked here;
-		// then another file is made.
+		// The lock shows that the file is in use, so that other processes do not remove it.
+		// Before it was locked here, a sweep of another process may have locked and removed it.
+		// Then another file is made.
 		if got, err := lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
 				_ = f.Chmod(old.Mode().Perm()) // so that the same users can read the new file, if the system allows it

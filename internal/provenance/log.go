@@ -225,7 +225,7 @@ func (w *writer) joinRuns(r *logReader) error {
 // each run. The parameter before is the number of runs before those processes. unclean is true
 // if the last run did not end by itself. A run may be in the state only, because its lines in
 // the log were removed. It may be in the log only, because it was killed before it recorded
-// itself, or because its version records nothing.
+// itself, or because the version of its program records none.
 func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
 	w.Builds = map[string]crawler.Build{}
 	i := 0

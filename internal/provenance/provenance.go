@@ -59,7 +59,7 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged after they were stored; absences.jsonl lists these URLs; nil: there are none
+	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged later; absences.jsonl lists these URLs; nil: there are none
 
 	Outputs []Output `json:"outputs"`
 
