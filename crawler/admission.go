@@ -22,7 +22,7 @@ func (a *admission) unwanted(e *frontier.Entry) frontier.Code {
 	return reason
 }
 
-// unwantedAnywhere is unwanted without the check of excluded sites.
+// unwantedAnywhere is like unwanted, but does not check whether the site is excluded.
 func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 	switch {
 	case a.opts.OptOut != nil && a.opts.OptOut(e.URL) != "":
@@ -30,8 +30,8 @@ func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 	case e.Redirects() > frontier.MaxRedirects:
 		return frontier.TooManyRedirects
 	case e.FromSeed():
-		// Redirects of a seed are followed to any host that is not excluded: the host of
-		// the seed is often not the one that is meant.
+		// Redirects of a seed are followed to any host, unless Exclude matches the URL: a seed
+		// often redirects to another host, and that is the one that is meant.
 		if a.excluded(e) {
 			return frontier.Filtered
 		}
@@ -88,9 +88,9 @@ func (r Refusal) String() string {
 	return r.Code.String() + ": " + r.Detail
 }
 
-// A Filter says whether URLs may enter a crawl, by the settings of its last run. A Filter has
-// no data that only a running crawl has: the number of links seen so far, and the results of
-// Options.Site. Its methods must not be called concurrently.
+// A Filter says whether URLs may enter a crawl, by the settings of the last run of the crawl.
+// It does not know two things that only a running crawl knows: which links were seen so far,
+// and the results of Options.Site. Its methods must not be called concurrently.
 type Filter struct {
 	opts   Options
 	admits admission
@@ -98,10 +98,11 @@ type Filter struct {
 	now    time.Time
 }
 
-// NewFilter returns the Filter of a crawl with the stored options; its scope has no roots (the
-// URLs that a scope is built from, see Scope.Admit) yet. A scope that is not stored contains
-// all URLs. optOut is as Options.OptOut; if it is nil, no URL is opted out. Dates in URLs are
-// compared with now.
+// NewFilter returns the Filter of a crawl with the stored options. Its scope has no roots yet,
+// which are the URLs that a scope is built from (see Scope.Admit). If the stored options lack
+// the scope, because a function decided it, the Filter uses a scope that contains all URLs.
+// optOut is as Options.OptOut; if it is nil, no URL is opted out. Dates in URLs are compared
+// with now, to find calendars without end.
 func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filter {
 	f := &Filter{opts: s.Options, now: now}
 	_ = f.opts.fill() // a run had these settings: they are valid
@@ -122,9 +123,9 @@ func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filte
 // EachRoot.
 func (f *Filter) Scope() Scope { return f.opts.Scope }
 
-// Refusal returns why the URL of e does not enter the crawl. on is the page on which the URL
-// was found; nil if the page is not known. The error is a *PanicError of the scope or of
-// optOut.
+// Refusal returns why the URL of e does not enter the crawl. The parameter on is the URL of the
+// page on which the URL of e was found; nil if that page is not known. The error is a
+// *PanicError of the scope or of optOut.
 func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
 	o := &f.opts
 	err = safely("OptOut or Scope", func() {

@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// again sets in res when an entry will be fetched again after this visit. p is the page that
-// the visit got, or nil; before is what earlier visits of the URL have stored. It fails with a
-// *PanicError of Options.Revisit.
+// again sets in res the time at which an entry will be fetched again after this visit. p is the
+// page that the visit got, or nil. The parameter before has what earlier visits of the URL have
+// stored. It fails with a *PanicError of Options.Revisit.
 func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
@@ -40,9 +40,9 @@ func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 	return err
 }
 
-// changed reports whether a page differs from the page that the last visit got, in its visible
-// text or its status. It returns false if too little is stored about the last visit to compare
-// the pages.
+// changed reports whether p, the page that this visit got, differs in its visible text or its
+// status from the page that the last visit got. It returns false if too little is stored about
+// the last visit to compare the pages.
 func (r *recollection) changed(p *Page) bool {
 	last := &r.visits.Last
 	switch {

@@ -45,17 +45,17 @@ func partOf(dir string) string {
 // store writes the result of a visit: the answers, including those for robots.txt, and the
 // page. p is nil if there is no page.
 //
-// db is the storage of the visit; if it is nil, nothing is written. before is what earlier
-// visits of e's URL have stored.
+// db is the storage of the visit; if it is nil, nothing is written. The parameter before has
+// what earlier visits of the URL of e have stored.
 func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
-	if before.capture != nil { // the page also refers to the capture, and the program may keep the page for long
+	if before.capture != nil { // so that its memory is freed even if the program keeps the page, which also refers to the capture
 		defer before.capture.Release()
 	}
 	if db == nil {
 		return nil
 	}
 	var v storage.Visit
-	if !before.plain { // otherwise the capture cannot be read
+	if !before.plain { // plain: the capture could not be used, so no record may refer to it
 		v.Before = before.capture
 	}
 	for _, x := range res.Exchanges {
@@ -96,8 +96,8 @@ func (j *Job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page
 	return err
 }
 
-// archived returns an exchange, a request with its answer, as the records that the archive
-// writes.
+// archived returns the records that the archive writes for an exchange, which is a request with
+// its answer.
 func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
 	w := &warc.Exchange{
 		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,

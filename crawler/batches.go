@@ -25,12 +25,12 @@ import (
 //		}
 //	}
 //
-// parse is called as a Handler is: in the visit, several at a time, pages of one site one after
-// the other; a page is valid until parse returns. Rows are kept only if parse returns nil or
-// ErrStop. ErrRetry has the same meaning as for a Handler. Any other error, or a panic, ends
-// the loop with that error; the page is not marked as fetched, and the next run fetches it
-// again. The body of the loop runs on the goroutine of the caller. It may call methods of c,
-// such as Add.
+// parse is called as a Handler is: during the visit of the page, for the pages of one site one
+// after the other, and for pages of several sites at the same time. A page is valid until parse
+// returns. Rows are kept only if parse returns nil or ErrStop. ErrRetry has the same meaning as
+// for a Handler. Any other error, or a panic, ends the loop with that error; the page is not
+// marked as fetched, and the next run fetches it again. The body of the loop runs on the
+// goroutine of the caller. It may call methods of c, such as Add.
 //
 // With Options.Dir no row is lost: each one is delivered at least once, whenever the process is
 // killed. After a page is parsed, its links are queued and its site continues. But the page is
@@ -40,12 +40,13 @@ import (
 // return or a panic, the current batch is not acknowledged, and the crawl stops as after
 // Crawler.Stop. So a body that does "return err" loses no row.
 //
-// A batch may have more rows than there are running visits, and the rows of a page may be in
-// several batches. A batch of less than n rows is delivered when its first row has waited for
-// the given time (0: a second, -1: not at all, frontier.Forever: without limit), when the crawl
-// has nothing else to do, and at the end of the crawl. While a full batch waits for the body,
-// visits wait, too. n = 0 means 1. The figures of a run count a page as fetched after parse,
-// whether its rows were delivered or not.
+// n may be larger than the number of visits at once, since a visit ends without waiting for its
+// rows to be delivered. The rows of a page may be in several batches. A batch of less than n
+// rows is delivered when its first row has waited for the given time (0: a second, -1: not at
+// all, frontier.Forever: without limit), when the crawl has nothing else to do, and at the end
+// of the crawl. While a full batch waits for the body, visits with rows wait, too. n = 0 means
+// 1. The figures of a run count a page as fetched as soon as parse has returned, even if its
+// rows are never delivered.
 //
 // If the crawl ends with an error, the last pair has that error and a nil batch. It is the
 // error that Run returns, such as ErrRan if c was run before. For a negative n or a nil
@@ -73,10 +74,11 @@ func Batches[T any](
 	}
 }
 
-// Pages runs c, and yields each page: a crawl as a loop. It behaves like Batches with one
-// page as a row; a page is valid until the body ends. URLs that the body follows are queued
-// when the body ends; after a kill all of them are queued, or none. The page's own links
-// are queued earlier, before the body gets the page, under the page's tag.
+// Pages runs c, and yields each page: a crawl as a loop. It behaves like Batches with batches
+// of one row, which is the page itself. A page is valid until the body of the loop ends. URLs
+// that the body follows are queued when the body ends; after a kill all of them are queued, or
+// none. The page's own links are queued earlier, before the body gets the page, with the tag of
+// the page.
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
@@ -105,10 +107,10 @@ type batcher[T any] struct {
 	err  error // errors of pages that could not be marked as fetched
 
 	// mu guards the fields below: visits put rows and the loop takes them. It is not held
-	// while waiting, except for changed, which releases it.
+	// during a wait: waiting for changed releases it.
 	mu      sync.Mutex
 	changed sync.Cond     // signalled when there is room in rows, or closed is set
-	news    chan struct{} // signals the loop, with a buffer of one, that there are rows, or that over is set
+	news    chan struct{} // has a value, with a buffer of one, when the loop should look: there are rows, or over or failed is set
 	rows    []T
 	pages   []parsed // pages of the rows, in order
 	failed  error    // error of parse: the loop ends with it
@@ -176,8 +178,9 @@ func (t *batcher[T]) put(p parsed, rows []T) {
 	t.tell()
 }
 
-// ended is called by the run when no visit is running any more. It returns when the loop
-// has taken all rows. If err is not nil, it drops the rows that are left.
+// ended is called by the run when no visit is running any more, with the error of the run. If
+// that is not nil, ended drops the rows that are left. It returns when the loop takes no more
+// rows.
 func (t *batcher[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -201,7 +204,7 @@ func (t *batcher[T]) tell() {
 // A batch is the result of batcher.next.
 type batch[T any] struct {
 	rows   []T      // empty: there are no more rows
-	pages  []parsed // the pages that are marked as fetched after rows are taken
+	pages  []parsed // the pages to mark as fetched after the rows are taken
 	failed error    // an error of parse
 	ran    bool     // the run ended before its first visit, with err
 	err    error
@@ -219,10 +222,10 @@ func (t *batcher[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	}
 }
 
-// hand runs the crawl and passes its batches to body, until body returns false.
+// hand runs the crawl and passes its batches to the function body, until body returns false.
 func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
-	// The goroutine of the run. It has ended when hand returns.
+	// The goroutine of the run. hand waits for its end before it returns.
 	go func() {
 		err := errGoexit
 		defer func() { ran <- err }() // also if a function of the options ends the goroutine
@@ -343,7 +346,7 @@ func (t *batcher[T]) take(pages []parsed) {
 	}
 }
 
-// close lets all visits continue that wait for the loop.
+// close says that the loop takes no more rows, and wakes up all visits that wait for it.
 func (t *batcher[T]) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

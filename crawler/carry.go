@@ -11,12 +11,13 @@ import (
 // carry copies from the previous crawl into a new one what the sites have asked of crawlers:
 // the last robots.txt of each site, with its fetch time, and the clocks (the time of the last
 // request, and the pause after it) of sites that still must not get a request or had failures.
-// It runs before the crawl stores its options: after a kill in between carry runs again; once
-// the options are stored no run calls it. It returns the number of copied robots.txt files.
+// A run calls carry only if no options of the new crawl are stored yet, and stores them
+// afterwards. So if carry is interrupted by a kill, the next run calls it again. It returns the
+// number of copied robots.txt files.
 //
 // If the state of the previous crawl is damaged, carry logs that and copies less: robots.txt is
-// then fetched again. It fails with a *storage.InUseError, a *storage.PurgeError, or an error
-// of the new crawl.
+// then fetched again. The error is a *storage.InUseError or a *storage.PurgeError of the
+// previous crawl, or an error of the new crawl.
 func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
 		return 0, nil
@@ -111,8 +112,8 @@ func (c *carrier) rules(before *storage.Reader) error {
 	return nil
 }
 
-// settle waits until the new crawl has stored the clocks: a frontier opened afterwards
-// reads them.
+// settle waits until the new crawl has stored the clocks, so that a frontier that is opened
+// afterwards reads them.
 func (c *carrier) settle() error {
 	for c.err == nil && c.submitted > 0 {
 		news := <-c.db.Grown()

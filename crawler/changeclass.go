@@ -6,10 +6,10 @@ import "github.com/permesso-crawler/permesso/crawler/extract"
 // or, with Options.Revisit, since the previous visit.
 type ChangeClass string
 
-// The classes. A page has no class if there is no previous crawl and pages are not fetched
-// again, if the earlier answer cannot be read or was cut, and if the page is not an answer to
-// GET with a 2xx status. If the body of the previous visit is not archived, only its digest is
-// known: a page with other bytes counts as modified.
+// The classes. Only an answer to GET with a 2xx status has a class, and only in a crawl that
+// has a previous crawl or fetches pages again. The page has no class if the earlier answer
+// cannot be read or was cut. If the body of the previous visit is not archived, only its digest
+// is known; then a page with other bytes counts as modified even if its text is the same.
 const (
 	ChangeNew         ChangeClass = "new"          // the page was not fetched before, or the last answer was not a page
 	ChangeModified    ChangeClass = "modified"     // the visible text differs

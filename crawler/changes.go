@@ -16,22 +16,23 @@ type asked struct {
 	Revisits bool      // some run had Options.Revisit: the queue has URLs that wait to be fetched again
 	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
 
-	Processes []Process        // processes of the runs of the crawl, including this run
+	Processes []Process        // one for each run of the crawl, including this run: when and on what clock it ran
 	Builds    map[string]Build // the programs of these runs, by Build.Digest
-	Forgotten int              // number of earlier runs that are not in Processes
+	Forgotten int              // number of earlier runs that were removed from Processes, which keeps only the last mostProcesses
 }
 
 // A Start describes the beginning of a run.
 type Start struct {
 	Resumed  bool     // an earlier run had begun the crawl
 	Changes  []Change // settings that differ from those of the last run
-	Rescan   bool     // this run continues a rescan of the archive (Options.Rescan) that an earlier run began and did not end
-	Requeued int      // number of URLs that an earlier run dropped from the queue because of a narrower scope, and that are queued again
+	Rescan   bool     // this run continues a rescan of the archive (Options.Rescan), which an earlier run began and did not end
+	Requeued int      // number of URLs that are queued again: an earlier run with a narrower scope had dropped them from the queue
 	Orders   []Order  // calls of Slow and Exclude in earlier runs that still apply
-	Carried  int      // number of sites whose robots.txt was copied from Options.Previous, if the crawl is new
+	Carried  int      // in the first run of a crawl, the number of sites whose robots.txt was copied from Options.Previous
 }
 
-// A Change is a setting that differs from the last run.
+// A Change is a setting whose value differs from that in the last run. Was and Is are the old
+// and the new value.
 type Change struct {
 	Setting, Was, Is string
 	Way              setting.Way    // "tighter", "wider" or "other"
@@ -59,8 +60,8 @@ func (c *Crawler) asked() asked {
 	return a
 }
 
-// changes returns the settings that differ in o. For a setting that did not exist yet in the
-// last run, the default is compared.
+// changes returns the settings whose values in o differ from those of the last run. If a
+// setting did not exist yet in the last run, its default counts as the value of that run.
 func (a asked) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {

@@ -12,12 +12,13 @@ const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocks
 
 // Results of adjtimex(2) for a clock that is not synchronised.
 const (
-	timeError = 5    // TIME_ERROR, its state
-	unsynced  = 0x40 // STA_UNSYNC, a flag of its status
+	timeError = 5    // TIME_ERROR, the state of such a clock
+	unsynced  = 0x40 // STA_UNSYNC, a flag in the status of such a clock
 )
 
-// machineClock returns the name of the hardware that the machine's clock is read from, or "" if
-// it is unknown, and whether the clock is synchronised, or nil if that is unknown.
+// machineClock describes the machine's clock. source is the name of the hardware that the clock
+// is read from, or "" if that is unknown. synchronised is nil if it is unknown whether the
+// clock is synchronised.
 func machineClock() (source string, synchronised *bool) {
 	if raw, err := os.ReadFile(clockSource); err == nil {
 		source = strings.TrimSpace(string(raw))

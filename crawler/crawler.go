@@ -20,9 +20,8 @@ const (
 	keyAsked = "job"   // the options of the last run
 )
 
-// A Crawler is one crawl on one machine: a Job, which fetches single URLs, with a frontier,
-// which decides what is fetched when, and with workers and a directory. Run can be called once
-// only.
+// A Crawler is one crawl on one machine. It has a Job, which fetches single URLs, a frontier,
+// which decides what is fetched when, workers, and a directory. Run can be called once only.
 type Crawler struct {
 	opts  Options // checked; never changed
 	seeds []frontier.Entry
@@ -35,7 +34,7 @@ type Crawler struct {
 	db       *storage.DB // nil without Options.Dir
 	rescans  *asked      // the stored options, with Rescan set; nil: there is no rescan
 	revisits bool        // the queue may have entries that wait to be fetched again
-	run      time.Time   // identifies the stored status of this run
+	run      time.Time   // the start of this run, which identifies its stored status
 
 	// gate is held for reading while seeds are added, so that the directory is not closed
 	// meanwhile. It is locked before mu.
@@ -47,7 +46,7 @@ type Crawler struct {
 	queue  queue // the frontier's backlog; nil after it is closed
 	ran    bool
 	early  []frontier.Entry // entries that Add got before seeded was set; begin queues them
-	seeded bool             // the seeds are queued: the frontier may be stopped, and added to
+	seeded bool             // the seeds are queued: from now on the frontier may be stopped, and Add may add entries to it
 	stop   bool             // the run stops, or has stopped
 	end    End              // the first reason to end
 	over   time.Time        // when the workers ended
@@ -115,9 +114,9 @@ func (c *Crawler) running() bool {
 // ErrRan is returned by a second call of Run.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until nothing is left, the next URL may not be requested within Options.Patience,
-// a limit is reached, or Stop is called. Then it returns nil, even if sites have failed: the
-// summary reports that. Summary says how the run ended, and Left what is not fetched. If ctx
+// Run crawls until the queue is empty, no URL may be requested within Options.Patience, a limit
+// is reached, or Stop is called. Then it returns nil, even if sites have failed: the summary
+// reports that. Summary says how the run ended, and Left which URLs were not fetched. If ctx
 // ends, running requests are cancelled and Run returns the cause. In every case queued URLs
 // stay queued in Options.Dir.
 //
@@ -216,8 +215,8 @@ func (c *Crawler) work(ctx context.Context) error {
 	return distinct(failed...)
 }
 
-// distinct joins errors without duplicates: when a disk is full every worker returns the
-// same error.
+// distinct joins errors and leaves out duplicates, because every worker returns the same error
+// when, for instance, the disk is full.
 func distinct(errs ...error) error {
 	var list []error
 	said := map[string]bool{}
@@ -274,7 +273,7 @@ func (c *Crawler) halt(end End) {
 	}
 }
 
-// stopped reports whether Stop was called, or the time is up.
+// stopped reports whether the run is to end, because Stop was called or Limits.Time is up.
 func (c *Crawler) stopped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -385,8 +384,8 @@ func (e *IdentityError) Error() string {
 		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
 }
 
-// admit refuses to resume a crawl of another identity, or a previous crawl that is running
-// or missing. It is called before anything is written.
+// admit returns an error if the crawl was begun under another identity, or if the previous
+// crawl (Options.Previous) is running or missing. It is called before anything is written.
 func (c *Crawler) admit(was storage.Values) error {
 	var old asked
 	known, err := was.Get(keyAsked, &old)
@@ -468,9 +467,9 @@ func (c *Crawler) resume() error {
 	return c.begun(start)
 }
 
-// widen adds the URLs at which redirects of seeds ended to the scope, and queues the entries
-// again that an earlier run did not fetch because they were out of its scope, and that are in
-// scope now. It returns the number of these entries.
+// widen adds to the scope the URLs at which redirects of seeds ended. It then queues entries
+// again that an earlier run had dropped because they were out of its scope, if they are in
+// scope now. It returns the number of entries that it queued.
 func (c *Crawler) widen() (requeued int, err error) {
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {
@@ -495,8 +494,8 @@ func (c *Crawler) widen() (requeued int, err error) {
 	return requeued, errors.Join(panicked, err)
 }
 
-// Records returns what the running crawl has committed: a visit appears a few hundredths of a
-// second after its end. It fails with ErrEnded if no run is active.
+// Records returns what the running crawl has committed to its directory. A visit is committed a
+// few hundredths of a second after its end. It fails with ErrEnded if no run is active.
 func (c *Crawler) Records() (*storage.Records, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

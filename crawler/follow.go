@@ -5,9 +5,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// FollowTag is like Follow, with another tag than that of the page: see Tags. The tag also
-// applies to a link of the page to the same URL. Of several tags for one URL the last is
-// used. A URL that the crawl has found before keeps its tag.
+// FollowTag is like Follow, but the URL gets the given tag instead of that of the page: see
+// Tags. The tag also applies if the page itself has a link to the URL. If a handler gives one
+// URL several tags, the last is used. A URL that the crawl has found before keeps its tag.
 func (p *Page) FollowTag(ref, tag string) error {
 	u, err := p.Resolve(ref)
 	if err == nil {
@@ -16,8 +16,9 @@ func (p *Page) FollowTag(ref, tag string) error {
 	return err
 }
 
-// FollowLink is like FollowTag for one of Links: the link is queued under the tag, even if
-// it is marked nofollow. The error is frontier.ErrNoURL for a Link without a URL.
+// FollowLink is like FollowTag for a link that Links has returned: its URL is queued with the
+// tag, even if the link is marked nofollow. The error is frontier.ErrNoURL for a Link without a
+// URL.
 func (p *Page) FollowLink(l extract.Link, tag string) error {
 	if l.URL.IsZero() {
 		return frontier.ErrNoURL
@@ -26,9 +27,9 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 	return nil
 }
 
-// Followed returns the URLs that were followed so far, in the order of the calls, as they
-// would be queued: scope, depth and robots.txt are applied after the handler. It is for
-// tests of a handler.
+// Followed returns entries for the URLs that the handler has followed so far, in the order of
+// the calls. Some of them may not be queued, because scope and depth are applied only after the
+// handler, or not be fetched, because of robots.txt. Followed is for tests of a handler.
 func (p *Page) Followed() []frontier.Entry {
 	var entries []frontier.Entry
 	for _, u := range p.followed {
@@ -65,8 +66,9 @@ func (p *Page) Resolve(ref string) (frontier.URL, error) {
 	return p.URL.Resolve(ref)
 }
 
-// late returns the entries to queue for the URLs that were followed on p after its visit,
-// without those that the crawl refuses. An error is a panic of a function of the options.
+// late returns the entries to queue for the URLs that the program followed on p after the visit
+// had ended. It leaves out those that the crawl refuses. The error is a *PanicError of a
+// function of the options.
 func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, newFindings(), j.onSkip)

@@ -8,12 +8,12 @@ import (
 )
 
 // A Handler is called with each page after the page is stored. It is called at least once for a
-// page: again after a kill, and after ErrRetry. It gets the pages of one site one after the
-// other, and pages of several sites at the same time. Handlers run in the visit: a slow one
-// slows the crawl down, but pages do not accumulate.
+// page. It is called again for the same page after ErrRetry, and may be after a kill. It gets
+// the pages of one site one after the other, and pages of several sites at the same time.
+// Handlers run in the visit: a slow one slows the crawl down, but pages do not accumulate.
 //
-// An error other than ErrRetry and ErrStop is counted, logged, and passed to
-// Options.OnError; the page stays fetched. A panic is treated the same, as a *PanicError.
+// An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError;
+// the page stays fetched. A panic is treated like such an error, as a *PanicError.
 type Handler interface {
 	Handle(ctx context.Context, p *Page) error
 }

@@ -12,12 +12,13 @@ import (
 type Link struct {
 	extract.Link // the link as the page has it, but its URL is already the result of Options.Rewrite
 
-	// Rank orders the queue of a site: lower ranks are fetched first, equal ranks in the order
-	// in which they were found. The default is the depth, up to 255, so that URLs near a seed
-	// come first; 255 minus a score crawls the best first, 255 minus the depth goes deep first.
-	// Requisites (images, scripts and other resources that a page includes) always have
-	// frontier.RequisiteRank, because they are fetched with their page. The rank never makes
-	// requests to a site more frequent.
+	// Rank orders the queue of a site: URLs with a lower rank are fetched first, those with
+	// equal ranks in the order in which they were found. The default is the depth, up to 255,
+	// so that URLs near a seed come first. To fetch the best first, set Rank to 255 minus a
+	// score; to fetch the deepest first, set it to 255 minus the depth. Requisites (images,
+	// scripts and other resources that a page includes) always have frontier.RequisiteRank,
+	// because they are fetched with their page. The rank never makes requests to a site more
+	// frequent.
 	Rank uint8
 
 	// Tag is the tag of the target page; the default is that of the page with the link. See
@@ -25,11 +26,12 @@ type Link struct {
 	Tag string
 
 	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it exists.
-	// The handler gets it without a body; its only link is the target of a redirect, which is
-	// also requested with HEAD. If the server refuses the method (405 or 501) the next turn of
-	// the site uses GET; over FTP, which has no HEAD, the file is retrieved. Robots.txt, pauses
-	// and limits apply as for any page. A URL is requested once, as its first link says: a link
-	// that will be followed must never have Head, as a later one without it has no effect.
+	// The handler gets the page without a body. The page has at most one link, the target of a
+	// redirect, which is also requested with HEAD. If the server refuses the method (405 or
+	// 501) the next turn of the site uses GET; over FTP, which has no HEAD, the file is
+	// retrieved. Robots.txt, pauses and limits apply as for any page. A URL is requested once,
+	// in the way that the first link to it says: a later link without Head has no effect. So
+	// never set Head on a link to a page whose links are to be followed.
 	Head bool
 }
 
@@ -62,8 +64,8 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds applies Options.Rewrite to seeds in place, and sets the URLs to which
-// Options.Same says they are equivalent. The error is an *OptionError.
+// rewriteSeeds replaces each seed by the result of Options.Rewrite, and sets its Entry.Same by
+// Options.Same. The error is an *OptionError.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
@@ -77,7 +79,7 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 }
 
 // readAhead returns how many entries of a site the frontier reads into memory in advance.
-// Entries found later do not overtake these, even if their rank is lower.
+// Entries that are found later do not overtake those in memory, even if their rank is lower.
 func (o *Options) readAhead() int {
 	if o.Links != nil {
 		return 1
@@ -85,8 +87,8 @@ func (o *Options) readAhead() int {
 	return o.bounds.readAhead
 }
 
-// trackers are parameters that say where a visitor came from: prefixes of their names if
-// they end with a *.
+// trackers are names of query parameters that say where a visitor came from. A name that ends
+// with * stands for all names that begin with the part before the *.
 var trackers = []string{
 	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
 	"fbclid", "igshid", "igsh", // Meta
@@ -95,11 +97,12 @@ var trackers = []string{
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
-// StripTracking is an Options.Rewrite that removes parameters that identify a visitor or
-// where it came from, and say nothing about the page: utm_source and similar ones (trackers
-// of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of newsletters), and
-// session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters without a slash.
-// The rest of the query is unchanged and in order. It is safe for concurrent use.
+// StripTracking is an Options.Rewrite that removes parameters that say who a visitor is or
+// where the visitor came from, and nothing about the page. They are utm_source and similar ones
+// (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
+// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters
+// without a slash. The rest of the query is unchanged and in order. It is safe for concurrent
+// use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)
@@ -148,7 +151,8 @@ func tracks(name string) bool {
 }
 
 // isSession reports whether a parameter of a query is a session id. It returns false for values
-// with a slash, such as 24/05/12/1234567, where sid is the id of a story.
+// with a slash, because a site may use the name sid for the id of a story, such as
+// 24/05/12/1234567.
 func isSession(name, value string) bool {
 	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
 		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/identity"
 )
 
-// Version is the version of permesso in the User-Agent field.
+// Version is the version of permesso, which is also in the User-Agent field of requests.
 const Version = identity.Version
 
 // An Identity names the crawler in every request, so that the owner of a site can name it
@@ -20,7 +20,7 @@ type Identity struct {
 // An OptionError names the option that is not valid, and says how to correct it.
 type OptionError struct {
 	Field  string
-	Site   string // for settings of Options.Site or SitesByHost: the site, or the key of the table; otherwise empty
+	Site   string // for a setting of Options.Site, the site; for one of SitesByHost, the key of the table; otherwise empty
 	Reason string
 	Err    error // the cause, such as a *frontier.URLError of a seed, or nil
 }
@@ -38,8 +38,8 @@ func (e *OptionError) Error() string {
 // Check reports why an identity cannot be used; the error is an *OptionError.
 func (id Identity) Check() error { return identityError(identity.Identity(id).Check()) }
 
-// checkReach reports contacts that cannot be reached, such as those of examples, as an
-// *OptionError.
+// checkReach returns an *OptionError if the contact cannot be reached from the public Internet,
+// such as one that was copied from an example.
 func (id Identity) checkReach() error { return identityError(identity.Identity(id).CheckReach()) }
 
 func identityError(err *identity.Error) error {

@@ -9,10 +9,11 @@ import (
 )
 
 // Idle reports whether Run would send no request and only record that it ran. That is so if the
-// last run had the same settings, knew all seeds, and ended because nothing was left. If Idle
-// returns true, Summary returns the Summary that Run would have, and a program may skip Run, so
-// that every file of the crawl stays unchanged. Idle changes nothing, and returns false if a
-// file of the crawl cannot be read: Run will report the error. It must be called before Run.
+// last run had the same settings, all seeds are known to the crawl, and the last run ended
+// because its queue was empty. If Idle returns true, Summary returns the Summary that Run would
+// have, and a program may skip Run, so that every file of the crawl stays unchanged. Idle
+// changes nothing. If a file of the crawl cannot be read, it returns false, and Run will report
+// the error. It must be called before Run.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
 	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {

@@ -11,26 +11,26 @@ import (
 )
 
 // A Job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
-// handler, the storage, and the counts. It does not decide when a URL is visited: a Crawler is
-// a Job with a frontier that decides this, a directory and workers, on one machine.
+// handler, the storage, and the counts. It does not decide when a URL is visited. A Crawler has
+// a Job and a frontier, which decides this, for a crawl on one machine.
 //
 // Visits run concurrently. Each field that they share is either constant or has a lock of its
 // own, which is held for a short time only. So the Job itself has no lock.
 type Job struct {
 	// Set by newJob, then constant.
 	opts       Options    // checked
-	listed     bool       // only seeds are in scope
+	listed     bool       // only the seeds are in scope
 	bySite     bool       // the decision to queue a link depends on the link's site only
 	onSkip     func(Skip) // the method value j.skipLink, made once to save allocations
 	handler    Handler    // nil: none
-	programmed bool       // a function of the program gets pages, and may keep them
+	programmed bool       // a function of the program is called with pages, and may keep them
 	digests    bool       // the fate of each page has the digest of its body, for hooks and for comparison
-	sumSeed    uint64     // secret seed of the hashes of bodySum
+	sumSeed    uint64     // secret seed of the hashes that bodySum and sitemapSum return
 	deps       JobDeps
 	sites      *sites
 	admits     admission
 	memory     *remembered    // looks up what was stored about pages that were fetched before
-	fetcher    *fetch.Fetcher // requires that a site has at most one visit at a time, as turns ensure
+	fetcher    *fetch.Fetcher // must not be used by two visits of one site at the same time; that a turn is needed for each visit ensures this
 
 	counts      counts                // every visit adds to them
 	repeats     repeats               // counts equal bodies of pages: every visit with a page adds to it
@@ -43,30 +43,30 @@ type Job struct {
 	slots       slots                 // the worker slots of the running visits
 }
 
-// JobDeps are the dependencies that a Job borrows, because they outlive it or are shared. A Job
-// with the zero JobDeps stores nothing.
+// JobDeps are what a Job uses but does not own: they may outlive the Job, or be shared by
+// several. A Job with the zero JobDeps stores nothing.
 type JobDeps struct {
-	// Snapshots stores the robots.txt of every site; nil: in memory.
+	// Snapshots stores the robots.txt of every site; nil: they are kept in memory.
 	Snapshots fetch.Snapshots
 
 	// DB returns the storage of a site's visits: the log, the answers and the pages (as
 	// Options.Output says), and the roots of the scope (URLs at which redirects of seeds end).
-	// The returned storage must be open during the visit, and always be the same for one site.
-	// DB is called concurrently: once by every visit, and once more for a site with settings of
-	// its own. nil: no storage.
+	// The storage that it returns must be open during the visit, and always be the same for one
+	// site. DB is called concurrently: once by every visit, and once more for a site that has
+	// settings of its own. If DB is nil, nothing is stored.
 	DB func(frontier.Site) *storage.DB
 
-	// Stop is called when the handler returns ErrStop, before the visit is over: the caller
-	// should start no more visits. It may be nil.
+	// Stop is called when the handler returns ErrStop, before the visit is over. After that the
+	// caller should start no more visits. Stop may be nil.
 	Stop func()
 
 	ownSites bool // DB keeps settings of sites from an earlier run
 }
 
 // NewJob checks the options and adds their seeds to the scope. Options that are not about a
-// single visit are checked, but have no effect. The caller queues the seeds and enforces the
-// limits of the crawl and of each site, which SiteLimits returns. With Options.Revisit the
-// caller must set frontier.Options.Revisits. The error is an *OptionError.
+// single visit are checked, but have no effect. The caller has to queue the seeds, and to
+// enforce the limits of the crawl and those that SiteLimits returns for each site. With
+// Options.Revisit the caller must set frontier.Options.Revisits. The error is an *OptionError.
 func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	if seeds, err := opts.prepare(); err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	return newJob(opts, h, deps)
 }
 
-// newJob is NewJob for options on which prepare was called.
+// newJob is like NewJob, for options on which prepare was already called.
 func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 	j := &Job{
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,

@@ -14,13 +14,14 @@ type queue interface {
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// Left iterates over the URLs that are still queued, site by site, with the reason why each is
-// not fetched; URLs that wait to be fetched again are not included. It holds a few hundred URLs
-// in memory. While the crawl runs, a URL that Left yields may have been fetched already. After
-// a run that was cancelled, or failed, the URLs found last may be missing.
+// Left iterates over the URLs that are still queued, site by site, and says for each why it is
+// not fetched. URLs that were fetched and wait to be fetched again are not included. Left holds
+// a few hundred URLs in memory. While the crawl runs, a URL that Left yields may have been
+// fetched already. After a run that was cancelled or failed, the URLs that it found last may be
+// missing.
 //
-// If the crawl's directory cannot be read, the last pair has the error, one of those that Run
-// returns.
+// If the crawl's directory cannot be read, the last pair has an error, of the same types as
+// those that Run returns.
 func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	return func(yield func(Skip, error) bool) {
 		if !c.running() {
@@ -56,8 +57,9 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	return q, q.Close, nil
 }
 
-// left yields the URLs in q that were never fetched, for the sites whose reason is one that
-// some returns true for. It reports whether yield returned true each time.
+// left yields the URLs in q that were never fetched, with the reason why they are not fetched.
+// All URLs of a site have the reason of the site; sites for whose reason the function some
+// returns false are left out. It reports whether yield always returned true.
 func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
@@ -111,8 +113,8 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt is held for the time now and the patience of a run. end is the End of the run, or ""
-// if it has not ended.
+// heldAt is like held, for a run with the given end and patience. end is "" if the run has not
+// ended; now is the time at which it ended, or the current time.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
@@ -131,8 +133,9 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 	return Skip{Code: frontier.Queued}
 }
 
-// skipLeft calls OnSkip for the URLs that this run does not fetch any more, except those
-// that only wait for their turn in a run that was stopped early.
+// skipLeft calls OnSkip for the URLs that are still queued at the end of the run. It leaves out
+// those with the code frontier.Queued: they only waited for their turn when the run was stopped
+// early.
 func (c *Crawler) skipLeft() error {
 	if c.opts.OnSkip == nil {
 		return nil

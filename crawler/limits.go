@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits limit what a run may use, and how long it waits: initially those of Options. Allow
-// changes them.
+// Limits limit what a run may use, and how long it waits. A run begins with the limits in
+// Options. Allow changes them.
 type Limits struct {
 	Pages    int           // maximum number of pages of the whole crawl; 0: no limit
 	Bytes    int64         // maximum bytes of answers of the whole crawl, as they come over the wire; 0: no limit
@@ -33,8 +33,8 @@ func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put returns a function that sets the limits of a frontier. If l.Concurrency is 0, visits is
-// the maximum number of visits at once.
+// put returns a function that sets the limits of a frontier to l. The parameter visits is the
+// maximum number of visits at once if l.Concurrency is 0.
 func (l *Limits) put(visits int) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		*f = frontier.Limits{
@@ -69,7 +69,7 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as sets the fields of o that are limits.
+// as sets the limits in o to l.
 func (l *Limits) as(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
@@ -80,8 +80,9 @@ func (l *Limits) as(o *Options) {
 // limitNames are the names of the settings that are limits of a run.
 var limitNames = []string{"limit", "max-bytes", "max-time", "rate", "patience", "concurrency"}
 
-// Set changes one limit by its name as a Setting: limit, max-bytes, max-time, rate,
-// patience or concurrency. The error says what is wrong with text, or lists the names.
+// Set sets one limit from its text. The name is that of the Setting for the limit: limit,
+// max-bytes, max-time, rate, patience or concurrency. The error says what is wrong with the
+// text, or, for an unknown name, lists the names.
 func (l *Limits) Set(name, text string) error {
 	var o Options
 	l.as(&o)
@@ -100,7 +101,7 @@ func (l *Limits) Set(name, text string) error {
 	return fmt.Errorf("%q is not one of %s", name, strings.Join(limitNames, ", "))
 }
 
-// limitTexts returns the limits by name, as texts in the form of Setting.String.
+// limitTexts returns the limits as texts in the form of Setting.String, by their names.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
 	l.as(&o)
@@ -130,7 +131,7 @@ func differences(was, is map[string]string) string {
 // another run.
 var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
 
-// tooLate wraps err with ErrEnded if it says that the frontier has ended; it returns other
+// tooLate wraps err with ErrEnded if err says that the frontier has ended. It returns other
 // errors unchanged.
 func tooLate(err error) error {
 	for _, end := range []error{frontier.ErrEnd, frontier.ErrLimit, frontier.ErrStopped} {
@@ -148,11 +149,11 @@ func (c *Crawler) Limits() Limits {
 	return c.limits
 }
 
-// Allow changes the limits. It calls change with the limits that apply now, and no other change
-// happens meanwhile; the function must not call methods of c. Allow may be called at any time,
-// from any goroutine, also from a Handler. The new limits apply from the next visit on: a limit
-// below what the crawl has used already ends the run. They apply to this run only: the next run
-// begins with the limits of its Options.
+// Allow changes the limits. It calls the function change with the limits that apply now; they
+// are not changed otherwise until Allow returns. The function must not call methods of c. Allow
+// may be called at any time, from any goroutine, also from a Handler. The new limits apply from
+// the next visit on. If the crawl has already used more than a new limit allows, the run ends.
+// The new limits apply to this run only: the next run begins with the limits of its Options.
 //
 // If the error is nil, the old limits can no longer end the run. If the run has ended already,
 // the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
@@ -178,7 +179,7 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 	return nil
 }
 
-// allowed are the limits of a run, and its timers. Crawler.mu guards it.
+// allowed has the limits of a run, and its timers. Crawler.mu guards it.
 type allowed struct {
 	limits   Limits
 	began    time.Time   // start of the run; zero before Run
@@ -201,8 +202,9 @@ var errTime = errors.New("crawler: the time of the run is up")
 // timeGrace is how long running requests may continue after the time of a run is up.
 const timeGrace = 10 * time.Second
 
-// bounded stops the crawl when its time is up, and cancels running requests timeGrace
-// later.
+// bounded starts the timer that stops the crawl when its time is up. The returned context ends
+// timeGrace later, which cancels requests that are still running. The returned function stops
+// the timer and ends the context.
 func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()

@@ -9,16 +9,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// findings are the links that a worker has found on one page. Their memory is reused for
-// the next page.
+// findings are the links that a visit has found on its page. Their memory is reused for another
+// page.
 type findings struct {
 	seen    map[string]struct{} // keys (URL.Key) of all links
-	leads   map[string]struct{} // keys of links whose URLs are not queued as pages; the same URL may still be queued as a requisite (an image, a script ...)
+	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), it may still be queued
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
 
-// maxFindings is the largest number of links of a page after which clear keeps the memory.
+// maxFindings is the largest number of links that a page may have for clear to keep the memory.
 const maxFindings = 1024
 
 func newFindings() *findings {
@@ -45,8 +45,8 @@ func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	return entries, err
 }
 
-// wantedOf is next without the recovery from panics. It calls tell for each link that is not
-// queued.
+// wantedOf is like next, but does not recover from panics. It calls tell for each link that is
+// not queued.
 func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
@@ -79,16 +79,16 @@ type sorting struct {
 	*findings
 	onSkip func(Skip)
 	from   finder
-	tags   map[string]string // tags of the URLs followed by the handler, by their keys after Rewrite
+	tags   map[string]string // tags of the URLs that the handler follows, by the keys that the URLs have after Rewrite
 	own    string            // key of the page, see ownKey
 
-	found frontier.Entry // the entry of the last link, reused while links have the same hop
+	found frontier.Entry // the entry of the last link; only its URL and tag are replaced while links have the same hop
 	by    frontier.Hop
 	last  verdict
 }
 
-// A verdict is the decision whether to queue the last link. It is kept because the next link is
-// often to the same site.
+// A verdict is the decision whether to queue the last link of a page. It is kept because the
+// next link often leads to the same site and then has the same result.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
@@ -174,8 +174,8 @@ func (s *sorting) add(l *extract.Link) {
 	}
 }
 
-// unwanted is admission.unwanted for a link of the page. If the decision depends on the
-// site only, it is reused while links have the same site and hop.
+// unwanted is admission.unwanted for a link of the page. If the decision depends only on the
+// site and the hop, it is reused while successive links have the same site and hop.
 func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	if !s.job.bySite {
 		return s.job.admits.unwanted(e)
@@ -186,13 +186,14 @@ func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	return s.last.reason
 }
 
-// bySite reports whether, for links of one kind on a page, the decision to queue them depends
-// on their site only.
+// bySite reports whether the decision to queue a link depends only on its site, among links of
+// one page with the same hop.
 func (o *Options) bySite() bool {
 	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }
 
-// trapped returns the pattern of an endless space of URLs that a link on p leads into, or "".
+// trapped returns the pattern of the endless space of URLs that a link on p leads into, or ""
+// if it leads into none.
 func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
@@ -208,16 +209,16 @@ func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	return why
 }
 
-// deeper reports whether the path of u has more segments than the path of the other URL. A link
-// of a page to its own directory, such as to index.html, is not deeper.
+// deeper reports whether the path of u, the first URL, has more segments than the path of the
+// second. A link of a page to its own directory, such as to index.html, is not deeper.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)
 	return segments > before
 }
 
-// maxEmbeds is the largest number of hops from a page to its requisites: a font is named by
-// a style sheet that another one imports.
+// maxEmbeds is the largest number of hops from a page to its requisites. There may be several
+// hops: a page names a style sheet, which imports another one, which names a font.
 const maxEmbeds = 4
 
 // shows reports whether the requisites of p (images, scripts, frames ...) belong to the crawl.
@@ -255,8 +256,8 @@ func (j *Job) follows(p *Page) bool {
 	return true
 }
 
-// admit adds the URL of p to the scope if redirects of a seed have ended there, and stores it
-// in db if that is not nil.
+// admit adds the URL of p to the scope if redirects of a seed have ended there. It also stores
+// the URL in db, unless db is nil.
 func (j *Job) admit(db *storage.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {

@@ -8,9 +8,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// listedChanges returns the changes of pages that p, a sitemap or feed, lists with their dates.
-// It returns nil if there are none, or if Options.Revisit does not trust the dates of p. The
-// error is a *PanicError of a function of the options.
+// listedChanges returns the changes of pages that p reports, if p is a sitemap or feed, which
+// may list pages with the dates of their changes. It returns nil if there are none, or if
+// Options.Revisit does not trust the dates of p. The error is a *PanicError of a function of
+// the options.
 func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
@@ -29,8 +30,8 @@ func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	return changes, err
 }
 
-// changedPages returns the changes that p lists, without those whose dates are not plausible
-// and those on sites that p must not speak for (see mayDate).
+// changedPages returns the changes that p lists. It leaves out changes whose dates are not
+// plausible, and pages of sites that p must not speak for (see mayDate).
 func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
@@ -66,9 +67,10 @@ func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
 	return pages
 }
 
-// mayDate reports whether a list, a sitemap or feed, may say when pages of a site were changed.
-// This is limited, so that a site cannot cause requests to others. A list may do so if it is on
-// the registrable domain of the site, or if a robots.txt of that domain names it.
+// mayDate reports whether a list, which is a sitemap or feed, may say when pages of a site were
+// changed. It may if it is on the registrable domain of the site, or if a robots.txt of that
+// domain names the list. Other lists are not believed, so that one site cannot cause requests
+// to another.
 func mayDate(list *frontier.Entry, site frontier.Site) bool {
 	domain := site.Domain()
 	if list.URL.Site().Domain() == domain {

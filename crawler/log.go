@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// logBegin writes the line in crawl.log that says that a run begins, and whether the run before
-// did not end properly or lines of the log are lost.
+// logBegin writes the line in crawl.log that says that a run begins. The line also says whether
+// the run before ended properly, and whether lines of the log are lost.
 func (c *Crawler) logBegin() error {
 	notes := []string{"begin:clean", crawllog.Records}
 	if c.db.Unclean() {
@@ -31,7 +31,8 @@ func (c *Crawler) logBegin() error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logStart writes a line in crawl.log that says how this run differs from the run before.
+// logStart writes a line in crawl.log that says how this run differs from the run before, if it
+// does: other settings, URLs that are queued again, and copied robots.txt files.
 func (c *Crawler) logStart(s Start) error {
 	var notes []string
 	for _, d := range s.Changes {
@@ -187,8 +188,8 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	l.Annotations = notes.list()
 }
 
-// notes are the annotations (key:value) of a line of crawl.log. They share one buffer to save
-// allocations, because each request has a line.
+// notes are the annotations (key:value) of a line of crawl.log. The texts of one line share a
+// buffer, which saves allocations, because each request has a line.
 type notes struct {
 	b    []byte
 	ends []int

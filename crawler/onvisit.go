@@ -11,8 +11,8 @@ import (
 // monitoring.
 type Visited struct {
 	Entry    frontier.Entry // the entry that was visited
-	Fate     frontier.Fate  // how it ended; frontier.Undecided if it will be requested later, for instance after its robots.txt
-	Requests []Request      // in order, including those for robots.txt; no request for the URL itself if robots.txt forbids it
+	Fate     frontier.Fate  // how the entry ended; frontier.Undecided if its URL will be requested later, for instance after the robots.txt of the site
+	Requests []Request      // in order, including those for robots.txt; if robots.txt forbids the URL, there is none for the URL itself
 }
 
 // A Request is one request and its result.
@@ -27,7 +27,8 @@ type Request struct {
 	Err     error         // why there was no answer, or an incomplete one: a *fetch.Error
 }
 
-// visited calls OnVisit at the end of a visit, when its site is free for the next visit.
+// visited calls OnVisit at the end of a visit, when the site already is free for its next
+// visit.
 func (j *Job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil

@@ -20,12 +20,12 @@ import (
 )
 
 // NoDelay as the value of Options.Delay means no pause between two requests to a site, while 0
-// means the default pause. Sites at public addresses still get 200 ms. Other negative delays
-// are refused.
+// means the default pause. Sites at public addresses still get 200 ms. Negative delays other
+// than NoDelay are refused.
 const NoDelay = -1
 
-// Options of a crawl. The Identity is required; the zero value of every other option
-// is polite. The groups are embedded: o.Delay is o.Pace.Delay.
+// Options of a crawl. The Identity is required; the zero value of every other option is polite.
+// The groups of options, such as Pace, are embedded: o.Delay is o.Pace.Delay.
 type Options struct {
 	Identity Identity
 
@@ -43,26 +43,27 @@ type Options struct {
 	Keep   // what is written
 	Hooks  // what the program is called for
 
-	// OptOut returns why a URL must never be requested, or "" if it may be requested. For a
-	// refused URL not even robots.txt is requested. It takes precedence over everything
-	// else. It must be quick and safe for concurrent use. nil: nothing is excluded.
-	// OptOutList.Why is such a function.
+	// OptOut returns why a URL must never be requested, or "" if it may be requested. For a URL
+	// that it refuses not even robots.txt is requested. OptOut takes precedence over all other
+	// options. It must be quick and safe for concurrent use. OptOutList.Why is such a function.
+	// If OptOut is nil, no URL is refused in this way.
 	OptOut func(frontier.URL) (why string)
 
 	// Site returns the settings of one site. It is called during a visit, before the first
-	// request to the site and for links to it. Only that visit waits for it, since no lock
-	// is held. It must be safe for concurrent use. It should return the same each time,
-	// because its results are cached. Settings that are not valid (*OptionError), and a
-	// panic, end the crawl without loss. SitesByHost makes such a function. nil: all sites
-	// have the same settings.
+	// request to the site and for links to it. Only that visit waits for it, since no lock is
+	// held. It must be safe for concurrent use. It should return the same settings for a site
+	// each time, because its results are cached. If the settings are not valid (*OptionError),
+	// or if Site panics, the crawl ends without loss. SitesByHost makes such a function. If
+	// Site is nil, all sites have the same settings.
 	Site func(frontier.Site) SiteOptions
 
 	// Revisit decides when a page is fetched again. With a policy the crawl does not end by
 	// itself. URLs that failed or were refused are also requested again, and so are sitemaps;
-	// URLs that are out of scope now or opted out are not. A page counts once for limits. A
-	// later run without Revisit fetches once more the pages whose time to be fetched again has
-	// come, and then no page again. Next is called by visits, several at once; a panic ends the
-	// crawl without loss. nil: each page is fetched once.
+	// URLs that are out of scope now or opted out are not. A page counts once for limits,
+	// however often it is fetched. A later run without Revisit fetches the pages whose time to
+	// be fetched again has come, each once more; after that it fetches no page again. Visits
+	// call Revisit.Next, several at the same time. If it panics, the crawl ends without loss.
+	// If Revisit is nil, each page is fetched once.
 	Revisit revisit.Policy
 
 	proxyName string   // the text from which Setting.Set made Proxy
@@ -74,51 +75,53 @@ type Options struct {
 // Follow says which links are followed, and which URLs count as equal. The zero value
 // follows all links in scope that owners do not ask crawlers to ignore.
 type Follow struct {
-	Include, Exclude *regexp.Regexp // Include decides which URLs in scope are followed, nil: all; Exclude which of these are not, nil: none
+	Include, Exclude *regexp.Regexp // a URL in scope is followed if it matches Include (nil: any URL matches) and does not match Exclude (nil: none matches)
 
 	Depth          int      // maximum number of links from a seed; 0: no limit
 	Requisites     bool     // also fetch requisites: the images, scripts, style sheets and frames of pages, even out of scope, up to 4 hops from the page
-	Sitemaps       Sitemaps // which sitemaps are read, and whether links of pages are followed, too
-	Forms          bool     // follow forms that send only a query, with the values that they have before a visitor fills them in
+	Sitemaps       Sitemaps // whether sitemaps are read, and whether links of pages are followed
+	Forms          bool     // request the URLs of forms that send only a query, with the values that the forms have before a visitor fills them in
 	FollowNoFollow bool     // follow links that are marked nofollow
 	FollowTraps    bool     // follow links whose URLs have the pattern of an endless space, such as a calendar without end
 
-	// Same returns one URL for all URLs equivalent to its argument. Of equivalent URLs only
-	// the first that is found is requested. It is requested as it is written, and
-	// robots.txt is applied to that form. Use it to deduplicate without changing the URL
-	// that is requested. It is called for the same URLs as Rewrite, after it. It must
-	// return the same for the same URL, and return its own results unchanged; a result on
-	// another site is ignored. It must be quick and safe for concurrent use. The target of
-	// a redirect is requested even if it is equivalent to the page, since otherwise the
-	// page would be lost. In a resumed crawl a changed Same applies only to URLs that are
-	// found from then on, so a page that was requested under the old rule may be requested
-	// once more.
+	// Same returns one URL, which stands for its argument and all URLs that are equivalent to
+	// it. Of equivalent URLs only the first that is found is requested. That URL is requested
+	// as it is written, and robots.txt is applied to it in that form. So Same avoids duplicates
+	// without changing the URL that is requested. Same is called after Rewrite, for the same
+	// URLs. It must return the same result for the same URL each time, and return its own
+	// results unchanged. A result on another site is ignored. Same must be quick and safe for
+	// concurrent use. The target of a redirect is requested even if it is equivalent to the URL
+	// that redirects to it, since otherwise the page would be lost. In a resumed crawl a
+	// changed Same applies only to URLs that are found from then on, so a page that was
+	// requested under the old rule may be requested once more.
 	Same func(frontier.URL) frontier.URL // such as StripIndex, SortQuery, StripTracking, or several Together; nil: only URLs that differ in escapes are equivalent
 
-	// CleanParam makes links equivalent that differ only in parameters which a Clean-param
-	// line of robots.txt names (Yandex's extension). It applies to links within a site: the
-	// robots.txt of another site is not known when a link to it is found.
+	// CleanParam makes links equivalent that differ only in parameters which a Clean-param line
+	// of robots.txt names (Yandex's extension). It applies only to links within a site, because
+	// the robots.txt of another site is not known when a link to that site is found.
 	CleanParam bool
 
-	// Links is called for each link that is about to be queued, except seeds and redirects.
-	// It may set the rank, the tag and the method HEAD in l; if it returns false, the link
-	// is not queued. Links is called in the goroutine that visits the page: calls for one
-	// site do not overlap, calls for different sites may. For URLs that the body of a loop
+	// Links is called for each link that is about to be queued, except seeds and redirects. It
+	// may set the fields Rank, Tag and Head of l. If it returns false, the link is not queued.
+	// Links is called in the goroutine that visits the page: calls for pages of one site do not
+	// overlap, but calls for pages of different sites may. For URLs that the body of a loop
 	// over Pages follows, Links is called in the goroutine of the loop, and may overlap with
-	// another call for the same site. Rewrite is called before Links, and also for
-	// seeds, redirects, sitemaps and URLs of Page.Follow. The crawl uses its result in
-	// place of the URL; if the result is the zero URL, the URL is refused. Rewrite must
-	// return the same for the same URL, and return its own results unchanged. Both
-	// functions must be quick; a panic in either ends the crawl without loss.
-	Links   func(p *Page, l *Link) bool     // nil: all are queued
+	// another call for the same site.
+	//
+	// Rewrite is called for each link before Links is, and also for seeds, redirects, sitemaps
+	// and URLs of Page.Follow. The crawl uses its result in place of the URL. If the result is
+	// the zero URL, the URL is refused. Rewrite must return the same result for the same URL
+	// each time, and return its own results unchanged. Links and Rewrite must be quick. A panic
+	// in one of them ends the crawl without loss.
+	Links   func(p *Page, l *Link) bool     // nil: all links are queued
 	Rewrite func(frontier.URL) frontier.URL // such as StripTracking; nil: URLs are requested as they are written
 }
 
 // Budget limits what a crawl may use. Requisites (images, scripts and other resources of pages)
-// do not count as pages, and are still fetched.
+// do not count as pages: they are still fetched after the limit of pages is reached.
 type Budget struct {
 	Limit        int           // maximum number of pages of the whole crawl; 0: no limit
-	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire: an answer is cut when they are used up; 0: no limit
+	MaxBytes     int64         // maximum bytes of answers of the whole crawl, as they come over the wire; the answer that exceeds it is cut; 0: no limit
 	MaxTime      time.Duration // time after which the run is stopped; requests still running 10 s later are cancelled; 0: no limit
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
@@ -134,15 +137,15 @@ type Pace struct {
 	Rate        float64         // requests per second, all sites together; 0: no limit
 	Bandwidth   int64           // bytes per second of all bodies together, as they come over the wire; 0: no limit
 	Concurrency int             // visits at once; 0: 64
-	Shared      frontier.Shared // clocks that crawls share to keep the pauses of sites together, such as a machine.Table; nil: those of all crawls of this process, NoShared: none
-	Lift        []string        // sites and hosts for which Crawler.Slow and Crawler.Exclude of earlier runs no longer apply; LiftAll: all
+	Shared      frontier.Shared // clocks that crawls share to keep the pauses of sites together, such as a machine.Table; nil: the clocks that all crawls of this process share, NoShared: none
+	Lift        []string        // sites and hosts for which calls of Crawler.Slow and Crawler.Exclude in earlier runs are revoked; LiftAll: all such calls
 }
 
 // Robots says how robots.txt and other statements of owners are read.
 type Robots struct {
 	Dialect        robots.Dialect // the specification by which robots.txt is read; the zero value is RFC 9309
-	Aliases        []string       // further product tokens of this crawler, such as an old name: groups of robots.txt and directives that name one of these tokens also apply
-	AllowForbidden bool           // a robots.txt with status 401, 402, 403 or 451 permits all requests, as RFC 9309 says, instead of forbidding them
+	Aliases        []string       // further product tokens of this crawler, such as an old name: groups and directives that name one of them also apply to it
+	AllowForbidden bool           // if true, a robots.txt with status 401, 402, 403 or 451 permits all requests, as RFC 9309 says; if false, it forbids them
 	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
 }
 
@@ -154,26 +157,26 @@ type Wire struct {
 	AllowPrivate bool              // connect to private and loopback addresses, too
 	ConnectTo    []fetch.ConnectTo // addresses to connect to instead of those of some hosts
 	Network      fetch.Network     // makes the connections; nil: the network of this machine
-	Proxy        fetch.ProxyFunc   // chooses the proxy of a request; nil: no proxy, and the environment is ignored. With a proxy all sites get at least the pause of sites at public addresses
-	Header       http.Header       // further fields of every request; fetch.ParseHeader says which are refused
+	Proxy        fetch.ProxyFunc   // chooses the proxy of a request; nil: no proxy, whatever the environment variables say. With a proxy each site has at least the pause of a site at a public address
+	Header       http.Header       // further fields of every request; fetch.ParseHeader says which fields are refused
 	RootCAs      *x509.CertPool    // certificates to verify servers with; nil: those of the system
 }
 
-// Keep says what is written to Options.Dir.
+// Keep says what is written to Options.Dir, and which earlier results are read.
 type Keep struct {
 	Output     []Output // what is written besides the state and crawl.log; nil: OutputWARC and OutputPages, empty: nothing
 	MaxArchive int64    // bytes of a WARC file after which the next file is begun; 0: 1 GiB
-	TextDigest bool     // keep Page.TextDigest of each page, in pages.jsonl and in the archive
-	Previous   string   // directory of the previous crawl, which has ended: pages in its archive are requested with a condition (If-None-Match, If-Modified-Since), and each page is compared with its earlier version; empty: none
-	Rescan     bool     // at the start of a run, read the pages in the archive of Dir again, and queue the URLs that they link to and that an earlier run refused but this run wants; URLs of Page.Follow are not included
+	TextDigest bool     // write Page.TextDigest of each page to pages.jsonl and to the archive
+	Previous   string   // directory of the previous crawl, which must have ended; empty: none. Pages in its archive are requested with a condition (If-None-Match, If-Modified-Since), and each page is compared with its earlier version
+	Rescan     bool     // at the start of the run, read the pages in the archive of Dir again; of the URLs that they link to, queue those that an earlier run refused and this run wants. URLs of Page.Follow are not included
 }
 
 // Hooks are called while a crawl runs. A nil function is not called.
 type Hooks struct {
-	OnStart func(Start)        // called once, before the first request: with how a resumed run differs from the run before
+	OnStart func(Start)        // called once, before the first request; for a resumed crawl, the Start says how this run differs from the run before
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
-	OnSkip  func(Skip)         // called for each URL that is not fetched; at the end of a run also for queued URLs, except those that only wait for their turn; must be quick and safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page; at the end of a run also for URLs that are still queued, except those that only wait for their turn; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
 	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status are
@@ -189,20 +192,20 @@ type Hooks struct {
 type bounds struct {
 	storage            storage.Bounds
 	syncDelay          time.Duration // simulates a slow disk
-	readAhead          int           // entries of a site that are read into memory in advance
-	hosts, idle, names int           // caches of the fetcher
-	repeated           int           // pages that a rescan remembers (see maxRepeated)
+	readAhead          int           // number of entries of a site that are read into memory in advance
+	hosts, idle, names int           // sizes of the caches of the fetcher
+	repeated           int           // number of pages that a rescan remembers (see maxRepeated)
 	sites              int           // number of sites whose settings are cached
 }
 
-// An Output is a file that a crawl writes.
+// An Output is a kind of file that a crawl writes, or a part of one.
 type Output string
 
 // The outputs.
 const (
 	OutputWARC   Output = "warc"   // warc/*.warc.gz and index.cdxj
 	OutputPages  Output = "jsonl"  // pages.jsonl
-	OutputBodies Output = "bodies" // bodies in pages.jsonl
+	OutputBodies Output = "bodies" // pages.jsonl, with the bodies of the pages
 	OutputLinks  Output = "links"  // links.jsonl
 )
 
@@ -213,8 +216,8 @@ const (
 	defaultBodyBudget  = 24 << 20
 )
 
-// fill replaces 0 by the default in each numeric option. The error is an *OptionError for
-// the first invalid one; the others are filled anyway.
+// fill replaces 0 by the default in each numeric option. The error is an *OptionError for the
+// first invalid option; all other options are filled nevertheless.
 func (o *Options) fill() (err error) {
 	for _, s := range o.Settings() {
 		if number, ok := s.Value.(interface{ Fill() string }); ok {
@@ -326,7 +329,7 @@ func (o *Options) checkWire() error {
 	return nil
 }
 
-// policy returns how robots.txt is read, and for which tokens.
+// policy returns the robots.Policy of the crawl: how robots.txt is read, and for which tokens.
 func (o *Options) policy() robots.Policy {
 	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
@@ -334,8 +337,9 @@ func (o *Options) policy() robots.Policy {
 // embeds reports whether the links of pages to requisites (images, scripts ...) are needed.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
-// reading returns how pages are read. The text of links is expensive, so it is read at once
-// only if each link is passed to a hook or an output; Page.Links reads it later.
+// reading returns the options for reading pages. To read the text of links is expensive. So it
+// is read at once only if the text of each link is needed, by Options.Links or OutputLinks.
+// Otherwise Page.Links reads it when it is called.
 func (o *Options) reading() extract.Options {
 	_, dates := o.Revisit.(revisit.Believer)
 	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}

@@ -312,6 +312,9 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			look: func(s *seen) any { return s.has("http://names.example/x?p=2") }, base: true, want: false},
 		{field: "OnVisit", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnVisit = func(crawler.Visited) { call(s, "visit") } },
 			look: func(s *seen) any { return slices.Contains(s.called, "visit") }, base: false, want: true},
+		{field: "MaxBody", change: func(o *options, _ *crawltest.Web, s *seen) {
+			o.MaxBody = func(*fetch.Exchange) int64 { call(s, "body"); return 1 << 20 }
+		}, look: func(s *seen) any { return slices.Contains(s.called, "body") }, base: false, want: true},
 		{field: "OnSkip", change: func(o *options, _ *crawltest.Web, s *seen) { o.OnSkip = func(crawler.Skip) { call(s, "skip") } },
 			look: func(s *seen) any { return len(s.called) }, base: 0, want: 2},
 		{field: "Logger", change: set(func(o *options) { o.Logger = nil }), look: func(s *seen) any { return strings.Contains(s.logged, "for OnError") }, base: false, want: true},

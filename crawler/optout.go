@@ -18,7 +18,7 @@ import (
 type OptOutList struct {
 	entries  []OptOutEntry
 	hosts    map[string]optOutLine          // lines with a host, by host name
-	prefixes map[frontier.Site][]optOutPath // lines with a URL, by the site of the URL
+	prefixes map[frontier.Site][]optOutPath // lines with a URL, by the sites of the URLs
 }
 
 // An optOutLine is a line of an OptOutList: its host or URL, and the text by which messages
@@ -37,25 +37,26 @@ type OptOutEntry struct {
 	Line    int    // number of the line, from 1
 }
 
-// Entries returns the lines that name a place, in order.
+// Entries returns the lines that have a host or a URL, in order.
 func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
 
-// Has reports whether a line of the list names exactly place, written as in OptOutEntry.Place.
-// Unlike Why, it does not find places below a host or a URL of the list.
+// Has reports whether a line of the list has exactly this host or URL, in the form of
+// OptOutEntry.Place. It returns false for hosts and URLs that are only below one in the list.
+// Why finds these, too.
 func (l *OptOutList) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
 }
 
-// maxOptOutLine is how long a line may be, in bytes.
+// maxOptOutLine is the maximum length of a line, in bytes.
 const maxOptOutLine = 64 << 10
 
-// ReadOptOutList reads a list. A line has a host, such as example.org, which includes all
-// hosts below it, and every scheme and port; or a URL, such as https://example.org/~joe/,
-// which includes all URLs of its site that begin with it. Text after a # at the beginning of a
-// line or after a blank is a comment.
+// ReadOptOutList reads a list. A line has a host or a URL. A host, such as example.org,
+// includes all hosts below it, and every scheme and port. A URL, such as
+// https://example.org/~joe/, includes all URLs of its site that begin with it. Text after a #
+// at the beginning of a line or after a blank is a comment.
 //
-// The error lists each invalid line, by name and number: an invalid line must not be skipped
-// silently, because its place would then get requests.
+// The error lists each invalid line, with the given name and the number of the line. Invalid
+// lines are not skipped, because the hosts and URLs that they mean would then get requests.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	l := &OptOutList{hosts: map[string]optOutLine{}, prefixes: map[frontier.Site][]optOutPath{}}
 	lines := bufio.NewScanner(r)
@@ -90,8 +91,8 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	return l, nil
 }
 
-// optOutPlace parses a line. place is the URL or the host of the line, or "" if the line has
-// none; u is set for a URL only.
+// optOutPlace parses a line. place is the host or URL as the line has it, or "" if the line has
+// neither. u is set only if it is a URL.
 func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
 	text := strings.TrimSpace(line)
 	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
@@ -112,7 +113,8 @@ func optOutPlace(line string) (place, comment string, u frontier.URL, err error)
 	return place, comment, u, err
 }
 
-// hostOf returns a name or an address in the form of URL.Host; "" if text is neither.
+// hostOf returns the host name or the IP address in text, in the form of URL.Host. It returns
+// "" if text is neither.
 func hostOf(text string) string {
 	text = strings.Trim(text, ".")
 	bare := text
@@ -131,7 +133,8 @@ func hostOf(text string) string {
 	return strings.TrimSuffix(u.Host(), ".")
 }
 
-// Why returns the line that keeps u from being requested, or "". It is an Options.OptOut.
+// Why returns the line that keeps u from being requested, with the name of the list and the
+// number of the line, or "" if there is none. Why can be used as Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).where }
 
 // find returns the line that includes u, or the zero optOutLine if there is none.
@@ -157,7 +160,7 @@ func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
 	return none
 }
 
-// Len returns the number of places.
+// Len returns the number of hosts and URLs in the list.
 func (l *OptOutList) Len() int {
 	n := len(l.hosts)
 	for _, paths := range l.prefixes {

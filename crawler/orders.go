@@ -12,16 +12,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// An Order is a call of a method that changes a running crawl, such as Pause or Slow.
+// An Order is a call of a method of Crawler that changes a running crawl, such as Pause or
+// Slow.
 type Order struct {
 	Time   time.Time `json:"time"`
-	Do     string    `json:"do"`               // one of the orders below
-	Of     string    `json:"of,omitempty"`     // a site, a host, or empty: all
-	What   string    `json:"what,omitempty"`   // for slow the pause, for add the seeds, for limit the old and new limits
+	Do     string    `json:"do"`               // one of the values below
+	Of     string    `json:"of,omitempty"`     // the site or host that it is for; empty: all sites
+	What   string    `json:"what,omitempty"`   // for slow the pause, for add the seeds, for limit the old and new limits, for lift the order that is revoked
 	Reason string    `json:"reason,omitempty"` // the reason that the caller gave
 }
 
-// The orders. slow and exclude also apply to later runs of the crawl, until lift revokes them.
+// The values of Order.Do. Orders with slow and exclude also apply to later runs of the crawl,
+// until Options.Lift revokes them. The revocation is recorded as lift.
 const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
@@ -46,11 +48,11 @@ func (o Order) String() string {
 	return text
 }
 
-// keyOrder is the prefix of the keys of orders that apply to later runs; action and target
-// follow.
+// keyOrder is the prefix of the keys of orders that apply to later runs. Order.Do and Order.Of
+// follow it.
 const keyOrder = "order "
 
-// ordered are the orders of a run. Crawler.mu guards it, except kept.
+// ordered has the orders of a run. Crawler.mu guards all fields except kept.
 type ordered struct {
 	paused  bool
 	orders  []Order // orders of this run, the oldest first
@@ -73,8 +75,8 @@ func (c *Crawler) Orders() []Order {
 	return slices.Concat(kept, c.orders)
 }
 
-// record adds an order that was carried out to the orders of this run and writes it into the
-// directory of the crawl.
+// record adds an order, which was carried out already, to the orders of this run, and writes it
+// into the directory of the crawl.
 func (c *Crawler) record(o Order) error {
 	c.mu.Lock()
 	o, begun := c.enlist(o)
@@ -85,8 +87,9 @@ func (c *Crawler) record(o Order) error {
 	return c.write(o)
 }
 
-// enlist adds an order, with the current time, to the orders of this run. It reports whether
-// the frontier is open; if it is not, steer carries the order out later. The caller holds mu.
+// enlist adds an order, with the current time, to the orders of this run. It returns the order
+// with that time, and whether the frontier is open. If it is not open, steer carries the order
+// out later. The caller holds mu.
 func (c *Crawler) enlist(o Order) (Order, bool) {
 	o.Time = time.Now()
 	if c.frontier == nil {
@@ -99,8 +102,8 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	return o, c.frontier != nil
 }
 
-// write writes an order into the directory of the crawl. If the directory of the crawl is
-// closed, the order has changed nothing, and write returns ErrEnded.
+// write writes an order into the directory of the crawl. It returns ErrEnded if the directory
+// is closed: the run has ended, so the order has changed nothing.
 func (c *Crawler) write(o Order) error {
 	c.gate.RLock() // so that the directory is not closed meanwhile
 	defer c.gate.RUnlock()
@@ -113,7 +116,7 @@ func (c *Crawler) write(o Order) error {
 	return c.note(o)
 }
 
-// note is write without the check that the directory is open.
+// note is like write, but does not check whether the directory is open.
 func (c *Crawler) note(o Order) error {
 	if c.db == nil {
 		return nil
@@ -178,8 +181,8 @@ func readOrders(dir string, v Values) (all []Order, err error) {
 // LiftAll in Options.Lift revokes all orders.
 const LiftAll = "all"
 
-// lifts reports whether an order of an earlier run is revoked. An order for all sites is
-// revoked by LiftAll only.
+// lifts reports whether Options.Lift revokes an order of an earlier run. Only LiftAll revokes
+// an order for all sites.
 func (o *Options) lifts(was Order) bool {
 	return slices.ContainsFunc(o.Lift, func(of string) bool {
 		name, err := whom(of)

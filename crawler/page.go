@@ -17,16 +17,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Page is an answer of a server with any status, except one for which the request is tried
-// again. It is valid while the handler runs, and must be used by one goroutine at a time. An
-// answer to HEAD (Link.Head) has no Body; its Exchange.Head is set.
+// A Page is an answer of a server, with any status except one for which the request is tried
+// again. The Page is valid while the handler runs, and must be used by one goroutine at a time.
+// An answer to HEAD (Link.Head) has no Body; its Exchange.Head is set.
 type Page struct {
 	URL        frontier.URL
 	Entry      frontier.Entry // the queued URL, with how it was found
 	Status     int
 	Header     http.Header
 	Body       []byte            // decompressed
-	Truncated  string            // why Body is incomplete, as Exchange.Truncated; empty if it is complete
+	Truncated  string            // why Body is incomplete, a value of Exchange.Truncated; empty if Body is complete
 	Type       string            // media type, lower case, without parameters
 	Location   frontier.URL      // target of a redirect, or zero
 	Directives robots.Directives // robots directives of X-Robots-Tag fields and meta elements
@@ -37,7 +37,7 @@ type Page struct {
 	sha1       string           // SHA-1 of Body, see digest
 	payload    string           // SHA-1 of the body as it was sent, before its content coding was removed; empty if it was not needed
 	textDigest string           // result of TextDigest; empty until it is computed
-	below      int              // number of pages so far that have the same body as an earlier page and are below its directory, including this page
+	below      int              // number of pages so far, with this one, that have the same body and are deeper in the directory of the first page with that body
 	kept       *storage.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
 	change     ChangeClass
 	content
@@ -47,7 +47,7 @@ type Page struct {
 
 // content is what was parsed from the body of a page. It is parsed when it is first needed.
 type content struct {
-	texts   bool   // the outputs get TextDigest
+	texts   bool   // TextDigest is written to the outputs
 	text    []byte // Body as UTF-8
 	charset string
 	html    extract.Document
@@ -59,16 +59,16 @@ type content struct {
 // reading says with which options content.html was parsed.
 type reading struct {
 	embeds, forms, text bool
-	header              int // number of links in html that came from the header: they are before those of the body
+	header              int // number of links in html that came from the header; they are before the links of the body
 }
 
 // statements are the statements about the use of a page.
 type statements struct {
-	token     string        // the name of the crawler for robots directives
-	aliases   []string      // further names, as Robots.Aliases
+	token     string        // the product token by which robots directives may name the crawler
+	aliases   []string      // further product tokens, as Robots.Aliases
 	rules     *robots.Group // the group of robots.txt that gave the Verdict; nil if robots.txt was not requested
 	clean     *robots.Cleaner
-	copied    time.Time // when the robots.txt of rules was fetched
+	copied    time.Time // when the robots.txt that rules is from was fetched
 	mining    *robots.TDMRep
 	licenses  robots.Licenses
 	signals   robots.Signals
@@ -76,14 +76,16 @@ type statements struct {
 	refused   string // the statement that keeps the page from being stored
 }
 
-// wishes are what the handler wants: URLs to follow, and how the page ends.
+// wishes are what the handler wants: which URLs to follow, and whether it marks the page as
+// fetched itself.
 type wishes struct {
 	followed []frontier.URL
 	tags     map[string]string    // tags of the URLs that were followed under a tag, by URL key; nil: none
-	held     func(*frontier.Turn) // set by a handler that marks the page as fetched itself; called after the turn was given back; nil: Turn.Finish marks the page
+	held     func(*frontier.Turn) // set by a handler that marks the page as fetched itself; it is called after the turn was given back. nil: Turn.Finish marks the page
 }
 
-// newPage makes the page of a result in p, whose old content is overwritten.
+// newPage makes the page of res, the result of a request, in p. It overwrites the old content
+// of p.
 func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options) *Page {
 	x := res.Page
 	opts.Room = p.html.Links
@@ -109,8 +111,9 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	return p
 }
 
-// digest returns the SHA-1 of the body; empty for an answer to HEAD, and if nothing of the page
-// is kept. It is computed on the first call only, because a crawl in memory does not need it.
+// digest returns the SHA-1 of the body. It returns "" for an answer to HEAD, and for a page of
+// which nothing is kept. It is computed on the first call only, because a crawl in memory does
+// not need it.
 func (p *Page) digest() string {
 	if p.sha1 == "" && !p.Exchange.Head && p.refused == "" {
 		p.sha1 = digestOf(p.Body)
@@ -173,13 +176,14 @@ func (p *Page) Text() []byte {
 	return p.text
 }
 
-// Title returns the title of an HTML page, each run of white space replaced by one space.
+// Title returns the title of an HTML page, in which each sequence of white space is replaced by
+// one space.
 func (p *Page) Title() string { return p.html.Title }
 
 // Canonical returns the URL that the page declares for itself: link rel=canonical of its head
-// or of its header (RFC 6596), relative to its base. It is zero if the page declares none, or
-// several that differ (search engines then ignore all of them, too). It may be any URL, also
-// one on another site.
+// or of its header (RFC 6596), relative to its base. It is zero if the page declares none. It
+// is also zero if the page declares several that differ, because search engines then ignore all
+// of them, too. It may be any URL, also one on another site.
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
 // OpenGraphURL returns the URL for sharing the page: the first og:url of its meta elements
@@ -212,8 +216,8 @@ func (p *Page) Links() []extract.Link {
 	return p.html.Links
 }
 
-// navigation returns the number of links that lead to other documents, without redirects and
-// requisites (images, scripts ...).
+// navigation returns the number of links that lead to other documents. Redirects and requisites
+// (images, scripts ...) are not counted.
 func (p *Page) navigation() int {
 	n := 0
 	for i := range p.html.Links {
@@ -238,8 +242,9 @@ func (p *Page) edges() []storage.LinkRecord {
 	return edges
 }
 
-// Doc parses the body as HTML, once. The parser of x/net refuses documents nested deeper
-// than 512 elements; Links still has their links.
+// Doc parses the body as HTML, once. If the elements of the document are nested more than 512
+// deep, Doc fails, because the parser of x/net refuses such documents. Links returns their
+// links nevertheless.
 func (p *Page) Doc() (*goquery.Document, error) {
 	if p.doc == nil {
 		doc, err := goquery.NewDocumentFromReader(bytes.NewReader(p.Text()))
@@ -262,7 +267,8 @@ func (p *Page) Follow(ref string) error {
 	return err
 }
 
-// record returns the line of the page in pages.jsonl; with its body, if bodies is true.
+// record returns the line of the page in pages.jsonl. If bodies is true, the line has the body
+// of the page.
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
 	r := &storage.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,

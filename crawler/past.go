@@ -22,21 +22,21 @@ import (
 type remembered struct {
 	past *storage.Past // the previous crawl; nil: none
 
-	// comparing limits how many archived bodies are read for comparison at once. They do not
-	// count for Options.BodyBudget: waiting for that could last for ever, because the new body
-	// of the page uses some of it.
+	// comparing limits how many archived bodies are read for comparison at once. These bodies
+	// do not count for Options.BodyBudget. If they did, visits could wait for ever: each visit
+	// holds a part of the budget for the new body of its page while it waits for another part.
 	comparing chan struct{}
 
 	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
-	logged bool            // a message that an archived answer cannot be read was logged
+	logged bool            // it was logged that an archived answer cannot be read
 	plain  map[string]bool // URLs whose archived answer was unusable: they are requested without a condition
 }
 
 // maxComparing is how many archived bodies are in memory for comparison at once.
 const maxComparing = 2
 
-// remember returns the remembered of a crawl, and opens the previous crawl if the options name
-// one.
+// remember returns a new remembered for the crawl. If the options name a previous crawl, it
+// opens that crawl.
 func (o *Options) remember() (*remembered, error) {
 	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
 	if o.Previous == "" {
@@ -67,19 +67,20 @@ func (o *Options) checkPrevious() error {
 	return nil
 }
 
-// A recollection is what earlier visits, in this crawl or the previous one, have stored about a
-// URL. The zero value means that nothing was looked up.
+// A recollection is what earlier visits have stored about a URL, in this crawl or in the
+// previous one. The zero value means that nothing was looked up.
 type recollection struct {
 	asked   bool             // the URL was looked up
-	visits  *frontier.Visits // the visits in this crawl, if it has fetched the URL before; nil: capture is of the previous crawl
-	dir     string           // directory of the crawl that has capture; empty: that crawl has no directory
+	visits  *frontier.Visits // the visits in this crawl, if it has fetched the URL before; nil: it has not, and capture is of the previous crawl
+	dir     string           // directory of the crawl that capture is of; empty: that crawl has no directory
 	capture *storage.Capture // the archived answer; nil if there is none, or if it cannot be read
 	err     error            // why capture cannot be read
 	plain   bool             // request the page without a condition
 }
 
-// recall looks up what this crawl, or the previous one, has stored about the URL of e. For an
-// entry that is requested with HEAD or over FTP it finds no archived answer.
+// recall looks up what earlier visits have stored about the URL of e: in this crawl, if it has
+// fetched the URL before, or else in the previous crawl. If e is requested with HEAD or over
+// FTP, no archived answer is looked up.
 func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
@@ -105,8 +106,8 @@ func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	return r
 }
 
-// lastAnswer returns the place in the archive of the last answer of a URL. If the last visit
-// failed, it is the last record with a body.
+// lastAnswer returns the place in the archive of the last answer for a URL. If the last visit
+// failed, this is the place of the last record with a body.
 func lastAnswer(v *frontier.Visits) frontier.Place {
 	if v.Last.Code != frontier.Fetched {
 		return v.Body
@@ -114,8 +115,8 @@ func lastAnswer(v *frontier.Visits) frontier.Place {
 	return v.Last.Answer
 }
 
-// usable reports whether the capture, an archived answer, can be compared with the page or used
-// in its place.
+// usable reports whether the capture, which is the archived answer, can be compared with the
+// page, or be used in its place if the server answers 304.
 func (r *recollection) usable() bool {
 	return r.capture != nil && r.capture.Status == http.StatusOK && !r.capture.Truncated
 }
@@ -131,9 +132,9 @@ func (r *recollection) validators() (v fetch.Validators) {
 	return v
 }
 
-// fromFuture reports whether the Last-Modified of a page is later than its Date (without a
-// Date: than the request). A conditional request with such a time would not detect later
-// changes (RFC 9110, section 8.8.2.1).
+// fromFuture reports whether the Last-Modified of an archived answer is later than its Date,
+// or, if it has no Date, later than the request. A conditional request with such a time would
+// not detect changes between the answer and that time (RFC 9110, section 8.8.2.1).
 func fromFuture(c *storage.Capture) bool {
 	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
 	if err != nil {
@@ -143,12 +144,12 @@ func fromFuture(c *storage.Capture) bool {
 	if err != nil {
 		sent = c.Date
 	}
-	return modified.After(sent.Add(time.Second)) // the time in a header is to the second
+	return modified.After(sent.Add(time.Second)) // times in a header have no fractions of a second
 }
 
-// stored returns the answer that a 304 refers to; nil if x is not a 304 to a conditional
-// request. If again is true, the stored answer cannot be used, and the page must be
-// requested once more, without a condition. An error ends the crawl.
+// stored returns the archived answer that x refers to, if x is a 304 to a conditional request.
+// Otherwise it returns nil. If again is true, the archived answer cannot be used, and the page
+// must be requested once more, without a condition. An error ends the crawl.
 func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
 	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
 		return nil, false, nil
@@ -172,8 +173,9 @@ func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 	return answer, false, nil
 }
 
-// sameCopy reports whether a 304 is about the stored copy. It returns false if both have
-// strong validators and these differ (RFC 9111, section 4.3.4).
+// sameCopy reports whether a 304 is about the archived answer. The arguments are the headers of
+// the archived answer and of the 304. It returns false only if both have a strong ETag, and the
+// ETags differ (RFC 9111, section 4.3.4).
 func sameCopy(kept, by http.Header) bool {
 	a, b := kept.Get("ETag"), by.Get("ETag")
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
@@ -210,7 +212,7 @@ func (j *Job) unread(r *recollection, err error) {
 	}
 }
 
-// classify sets in p how the page has changed since it was last fetched.
+// classify sets in p how the page has changed since it was fetched before, if that is known.
 func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
 		return
@@ -237,10 +239,10 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 	}
 }
 
-// takeText copies the stored text digest to p if neither the bytes nor the Content-Type of the
-// page have changed. If the archive will refer to the body of the previous crawl, takeText
-// first checks that this body can be read; if not, it copies nothing, and store reports the
-// error.
+// takeText copies the stored text digest to p. The caller knows that the body has not changed;
+// takeText checks that the Content-Type has not changed either. If the archive will refer to a
+// body in the archive of the previous crawl, takeText first checks that this body can be read.
+// If it cannot, takeText copies nothing, and store reports the error.
 func (j *Job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
@@ -252,8 +254,9 @@ func (j *Job) takeText(p *Page, r *recollection) {
 	p.textDigest = c.TextDigest
 }
 
-// since compares a page with its last visit by the digest only, because the body of that visit
-// is not archived. A page with other bytes counts as modified.
+// since returns how p has changed since the last visit, if the body of that visit is not
+// archived. Only the digest of that body is known, so a page with other bytes counts as
+// modified even if its text is the same.
 func since(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
@@ -269,7 +272,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 }
 
 // compare compares a page with c, its archived earlier answer. It reads the body of c only if
-// the digests do not decide.
+// the digests and headers of the two do not decide the result.
 func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	if !plain(x) && len(x.Wire) > 0 {
@@ -309,14 +312,14 @@ func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeC
 	return ChangeModified, nil
 }
 
-// NotModified reports whether the server has said, with status 304, that the page is
-// unchanged since the previous crawl (Options.Previous), or, with Options.Revisit, since
-// the previous visit. Body and Status are then those of the archived earlier answer, and
-// Header is its header, updated (RFC 9111, section 3.2). Exchange is the current request,
-// with its 304.
+// NotModified reports whether the server has said, with status 304, that the page is unchanged
+// since the previous crawl (Options.Previous), or, with Options.Revisit, since the previous
+// visit. If it returns true, Body and Status are those of the archived earlier answer. Header
+// is the header of that answer, updated by that of the 304 (RFC 9111, section 3.2). Exchange is
+// the current request, with its 304.
 func (p *Page) NotModified() bool { return p.kept != nil }
 
-// Change returns how the page has changed since the previous crawl (Options.Previous), or,
-// with Options.Revisit, since the previous visit; empty if there is neither, or if that is
-// unknown.
+// Change returns how the page has changed since the previous crawl (Options.Previous), or, with
+// Options.Revisit, since the previous visit; empty if there is no such crawl or visit, or if
+// the change is unknown.
 func (p *Page) Change() ChangeClass { return p.change }

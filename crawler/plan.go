@@ -17,13 +17,13 @@ type Plan struct {
 	Sites []SitePlan // the sites of the seeds, in the order of the seeds
 }
 
-// A SitePlan is what a site's robots.txt says about its seeds.
+// A SitePlan is what the robots.txt of a site says about the seeds on that site.
 type SitePlan struct {
 	Site  frontier.Site
 	Seeds []SeedPlan
 
-	// Rules is the robots.txt of the site, or the error of fetching it. If robots.txt was
-	// not requested, Rules is nil and Problem says why.
+	// Rules is the robots.txt of the site, or the error that the request for it ended with. If
+	// robots.txt was not requested, Rules is nil and Problem says why.
 	Rules   *robots.Snapshot
 	Problem string
 
@@ -34,16 +34,17 @@ type SitePlan struct {
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is the verdict of robots.txt on a seed. It is robots.Defer if robots.txt is not
-// known, or if the seed is never requested because it is opted out; OptOut then says why.
+// A SeedPlan is the verdict of robots.txt on a seed. The verdict is robots.Defer if the
+// robots.txt is not known. It is also robots.Defer if the seed is opted out, and so never
+// requested; OptOut then says why.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
 	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
 }
 
-// Least returns the least time in which the robots.txt and the given number of pages of the
-// site can be requested, with the pause between two requests.
+// Least returns the least time in which the robots.txt of the site and the given number of its
+// pages can be requested, one after the other with the pause Delay between two requests.
 func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
 
 // Allowed returns how many seeds robots.txt allows.
@@ -58,10 +59,10 @@ func (s *SitePlan) Allowed() (n int) {
 
 // PlanOf requests the robots.txt of the sites of the seeds, and nothing else, as a crawl with
 // these options would: under the same Identity, with the same Wire options and the same pauses.
-// It writes nothing, and ignores Options.Dir. Site failures are in the plan; the error is an
-// *OptionError, or that of the context.
+// It writes nothing, and ignores Options.Dir. If a site fails, the plan says so. The error is
+// an *OptionError, or the error of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
-	opts.Revisit = nil // with it the frontier would never end
+	opts.Revisit = nil // with a Revisit the frontier would never end
 	seeds, err := opts.prepare()
 	if err != nil {
 		return nil, err
@@ -103,11 +104,11 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 type planner struct {
 	job  *Job
 	at   map[frontier.Site]int // index of a site in plan.Sites
-	plan *Plan                 // each SitePlan in it is written by the one visit that runs for its site
+	plan *Plan                 // each SitePlan in it is written only by the visit to its site, of which one runs at a time
 }
 
-// asked returns the first seed of the site that is not opted out: robots.txt is requested for
-// it. It returns nil if the site gets no request.
+// asked returns the first seed of the site that is not opted out: the one for which robots.txt
+// is requested. It returns nil if all are opted out; then the site gets no request.
 func (s *SitePlan) asked() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The largest numbers of runs and builds that a crawl records.
+// The largest numbers of processes and builds that a crawl records.
 const (
 	mostProcesses = 1000
 	mostBuilds    = 20
@@ -31,7 +31,7 @@ type Process struct {
 	Clock        string `json:"clock,omitempty"`        // name of a Linux clocksource, such as tsc
 	Synchronised *bool  `json:"synchronised,omitempty"` // by NTP or a similar service, as adjtimex(2) says
 
-	Build string `json:"build"` // Build.Digest of its Build, the key in the map that Processes returns
+	Build string `json:"build"` // result of Build.Digest for the Build of the program; the key of that Build in the map that Processes returns
 }
 
 // A Build describes how a program was built, as far as it is known. As JSON its fields are
@@ -84,16 +84,17 @@ func ThisBuild() Build {
 	return b
 }
 
-// Digest returns the SHA-256 of the JSON of a build, which identifies it.
+// Digest returns the SHA-256 of the build in JSON. It identifies the build.
 func (b Build) Digest() (string, error) {
 	text, err := json.Marshal(b)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// withProcess adds this process to the processes of earlier runs, old.Processes; last is the
-// stored status of the last run. All processes are stored as one value, because several values
-// would need several commits.
+// withProcess sets a.Processes to the processes of earlier runs, which old has, and this
+// process. It sets a.Builds to the builds of these processes. The parameter last is the stored
+// status of the last run. All processes are stored as one value, because several values would
+// need several commits.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()
@@ -117,8 +118,8 @@ func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	return nil
 }
 
-// ended returns the processes of a. The last one gets its end from last, the stored status of
-// the last run, if that run has stored one.
+// ended returns the processes of a. The newest process gets its time and reason of ending from
+// the parameter last, the stored status, if that is a status of its run.
 func (a *asked) ended(last *keptStatus) []Process {
 	all := slices.Clone(a.Processes)
 	if n := len(all); n > 0 && last.End != "" && last.Of.Equal(all[n-1].Began) {
@@ -127,9 +128,10 @@ func (a *asked) ended(last *keptStatus) []Process {
 	return all
 }
 
-// Processes returns the last thousand processes that worked on a crawl, the oldest first;
-// before is how many there were before them. Runs of old versions that did not record processes
-// are missing. builds are their builds, by Process.Build; only the last twenty builds are kept.
+// Processes returns the last thousand processes that worked on a crawl, the oldest first. The
+// result before is the number of processes before those. Runs of old versions, which did not
+// record processes, are in neither. builds has the builds of the processes, by Process.Build.
+// Only the last twenty builds are kept.
 func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus

@@ -15,7 +15,7 @@ import (
 type Purge struct {
 	Dir     string      // directory of the crawl
 	Places  *OptOutList // the hosts and URLs whose records are removed
-	Problem func(error) // called for each part of a file that cannot be read, and so may still have such records; may be nil
+	Problem func(error) // called for each part of a file that cannot be read, and so may still have records that should be removed; may be nil
 }
 
 // Plan returns what Run would remove, and changes nothing. It fails as storage.Purge does.
@@ -25,8 +25,9 @@ func (p *Purge) Plan() (storage.Purged, error) { return p.of(time.Now()).Plan(p.
 // returns a *storage.PurgeError until Finish was called.
 func (p *Purge) Run() (storage.Purged, error) { return p.of(time.Now()).Run(p.Dir) }
 
-// Finish finishes an interrupted purge of the crawl, with the places that it recorded instead
-// of p.Places. finished describes the interrupted purge; nil if there was none.
+// Finish finishes an interrupted purge of the crawl. It uses the hosts and URLs that the
+// interrupted purge has recorded, not those in p.Places. finished describes the interrupted
+// purge; nil if there was none.
 func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err error) {
 	finished, err = storage.UnfinishedPurge(p.Dir)
 	if err != nil || finished == nil {

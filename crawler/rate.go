@@ -2,11 +2,11 @@ package crawler
 
 import "time"
 
-// rateOver is the period over which rates are computed. It is long enough that one request
-// every ten seconds gives a steady rate.
+// rateOver is the period over which rates are computed. It is long enough that the rate stays
+// about the same if there is one request every ten seconds.
 const rateOver = 30 * time.Second
 
-// recent is a ring of the figures of the last seconds.
+// recent has the figures of each of the last seconds, in a ring.
 type recent struct {
 	began time.Time
 	ring  [int(rateOver/time.Second) + 1]second

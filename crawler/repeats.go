@@ -11,10 +11,10 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A Repeat is a body that many pages of a site have: often a sign of an endless space of
-// URLs.
+// A Repeat is a body that many pages of a site have. This is often a sign of an endless space
+// of URLs.
 type Repeat struct {
-	Under string // the common prefix of the URLs of these pages
+	Under string // the common prefix of the URLs of the pages
 	Pages int
 }
 
@@ -24,14 +24,14 @@ type body struct {
 	site     frontier.Site
 	first    string // the directory of the first page
 	segments int    // number of segments in the path of the first page
-	below    int    // number of pages deeper in that directory
+	below    int    // number of pages that are deeper in that directory than the first page
 }
 
 const (
 	// manyRepeats is the least number of pages with the same body for which the body is a
 	// Repeat.
 	manyRepeats = 100
-	// maxBodies is the most bodies in each of the two generations of repeats.
+	// maxBodies is the most bodies in each of the two generations that repeats has.
 	maxBodies = 4096
 	// maxWarnings is the most warnings of one kind that a crawl logs. Further cases are only
 	// counted.
@@ -46,8 +46,9 @@ type bodyKey struct {
 }
 
 // bodySum returns a hash of the body of a page. If the crawl has digests of bodies, it hashes
-// the digest; otherwise it hashes the body itself, because to compute a digest (SHA-1) takes
-// far longer. The seed is secret, so that nobody can write pages whose hashes collide.
+// the digest; otherwise it hashes the body itself, because it would take far longer to compute
+// the digest (SHA-1) first. The seed is secret, so that nobody can write pages whose hashes
+// collide.
 func (j *Job) bodySum(p *Page) uint64 {
 	if j.digests {
 		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
@@ -57,16 +58,17 @@ func (j *Job) bodySum(p *Page) uint64 {
 
 // repeats counts the pages of a site that have the same body. It has the bodies that were seen
 // recently, in two generations: when the younger one is full, the older one is dropped and a
-// new one begins. A body of manyRepeats pages or more is taken over into the new generation,
-// which is filled to at most half in this way.
+// new one begins. Bodies that manyRepeats pages or more have are not forgotten: they are put
+// into the new generation, until it is half full.
 type repeats struct {
 	mu         sync.Mutex // guards all fields: every visit with a page takes it once
 	young, old map[bodyKey]*body
 	said       int // number of warnings; only maxWarnings of them are logged
 }
 
-// see counts a page, and returns the count of its body and whether to log a warning: at the
-// hundredth page with the body, the thousandth, and so on, but at most maxWarnings times.
+// see counts a page, and returns the counts of its body and whether to log a warning. A warning
+// is logged at the hundredth page with the body, the thousandth, and so on, but not more than
+// maxWarnings times in all.
 func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +98,8 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	return *one, false
 }
 
-// below returns how many pages with the body sum are below the directory of the first page with
-// it, as counted by see.
+// below returns how many pages that have the body with the hash sum are below the directory of
+// the first such page, as counted by see.
 func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,32 +16,32 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is the most pages that a rescan remembers because their body is in another WARC
-// record, which comes later in the archive.
+// maxRepeated is the most pages that a rescan remembers because their bodies are in other WARC
+// records, which it reads in the second pass over the archive.
 const maxRepeated = 100_000
 
 // A rescan reads the links of archived pages again.
 type rescan struct {
 	c      *Crawler
 	found  *findings
-	answer *archivedAnswer // the last answer; its metadata record has not been read yet
+	answer *archivedAnswer // the last answer that was read, until its metadata record is read
 	bodies map[string][]frontier.Entry
-	second bool          // this is the second pass over the archive: read only bodies that pages in the first pass refer to
+	second bool          // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
 	lost   int           // number of pages that were skipped because of maxRepeated
-	past   *storage.Past // the previous crawl, with bodies that revisit records refer to; nil if there is none
+	past   *storage.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil if there is none
 }
 
-// An archivedAnswer is an answer that was read from the archive. The body of a revisit record
-// is in another record.
+// An archivedAnswer is an answer that was read from the archive: a response record, or a
+// revisit record, whose body is in another record.
 type archivedAnswer struct {
 	id       string
 	key      string // identifies the body
 	exchange *fetch.Exchange
 }
 
-// rescan queues the URLs that pages in the archive link to, if they were never queued and the
-// crawl does not refuse them now. If the crawl is stopped, it returns early without an error.
-// After a stop or a kill the next run begins the rescan again.
+// rescan queues the URLs that pages in the archive link to. It leaves out URLs that were queued
+// before, and those that the crawl refuses now. If the crawl is stopped, rescan returns early
+// without an error. After a stop or a kill the next run begins the rescan from the start.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := storage.ArchiveFiles(c.opts.Dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		if r.second || len(r.bodies) == 0 {
 			break
 		}
-		r.second = true // find bodies that were in the archive before the revisit records that refer to them
+		r.second = true // find the bodies in records that came before the revisit records that refer to them
 	}
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
@@ -106,8 +106,8 @@ func (r *rescan) file(ctx context.Context, path string) error {
 	return nil
 }
 
-// record reads one record. An answer is followed by its metadata record, which says how its
-// URL was found.
+// record reads one record. In the archive an answer is followed by its metadata record, which
+// says how the URL of the answer was found.
 func (r *rescan) record(rec *warc.Record) error {
 	switch rec.Type {
 	case warc.Response:
@@ -122,7 +122,7 @@ func (r *rescan) record(rec *warc.Record) error {
 		}
 		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header, Head: rec.Head()}
 		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
-			return nil // the page was also refused when it was fetched
+			return nil // its body cannot be decoded, and could not when it was fetched
 		}
 		if _, err := rec.Close(); err != nil { // Close verifies the checksum of the record
 			return err
@@ -157,9 +157,9 @@ func (r *rescan) record(rec *warc.Record) error {
 	return nil
 }
 
-// before returns the answer in an earlier crawl that a revisit record refers to. If the
-// answer is not there, or cannot be read, it returns nil, and the archive of this crawl is
-// searched.
+// before returns the answer that a revisit record refers to, if it is in the archive of the
+// previous crawl. If it is not there, or cannot be read, before returns nil, and the rescan
+// searches the archive of this crawl.
 func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	if r.past == nil {
 		return nil
@@ -180,7 +180,8 @@ func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	return &fetch.Exchange{Status: kept.Status, Header: kept.Header, Body: body}
 }
 
-// archivedEntry returns how a URL was found, by the metadata record of its answer.
+// archivedEntry returns the entry for a URL, with how it was found according to the metadata
+// record of its answer.
 func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	e := frontier.Entry{URL: u}
 	for _, f := range metadata {
@@ -199,8 +200,9 @@ func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	return e
 }
 
-// answered queues the links of an answer, whose metadata record says how its URL was found. If
-// the body is in another record, answered remembers the page until that record is read.
+// answered queues the links of the answer a. The parameter metadata is the metadata record of
+// a, which says how the URL of a was found. If the body of a is in another record, answered
+// remembers the URL until that record is read.
 func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // ArchiveWriter returns a function that rebuilds lines of pages.jsonl and links.jsonl from
-// answers in the archive of a crawl, with the settings of its last run, which are read from
-// the state. It is a storage.RepairOptions.Writer.
+// answers in the archive of a crawl. The function uses the settings of the last run of the
+// crawl, which ArchiveWriter reads from the state. ArchiveWriter can be used as
+// storage.RepairOptions.Writer.
 func ArchiveWriter(from Values) (storage.Writer, error) {
 	s, ok, err := ReadStored(from)
 	if err != nil || !ok {
@@ -34,7 +35,8 @@ type archiveWriter struct {
 	fetcher *fetch.Fetcher
 }
 
-// lines returns the lines of an answer.
+// lines returns the lines of an answer. It may return two versions of the line in pages.jsonl,
+// if the archive does not say which one the crawl has written.
 func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []storage.LinkRecord, error) {
 	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
 	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
@@ -90,7 +92,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	}
 	pages := []*storage.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
-		p.Text() // sets charset, as computing the digest did in a visit that did not copy an earlier digest
+		p.Text() // sets charset. The digest was either copied from an earlier answer, and the line has no charset, or computed, which sets charset
 		pages = append(pages, page())
 	}
 	return pages, p.edges(), nil

@@ -8,9 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Together combines several functions for Options.Same, or Options.Rewrite. Each is called
-// with the result of the one before, again and again until no function changes the URL. If
-// a function returns the zero URL, that is the result.
+// Together combines several functions for Options.Same, or for Options.Rewrite. Each is called
+// with the result of the function before it. This is repeated until no function changes the
+// URL. If a function returns the zero URL, that is the result.
 func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) frontier.URL {
 	return func(u frontier.URL) frontier.URL {
 		for range mostRounds {
@@ -28,8 +28,8 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds is the most rounds of calls that Together makes, for functions that undo each
-// other's changes.
+// mostRounds is the most times that Together calls each function. Without this limit, functions
+// that undo each other's changes would be called for ever.
 const mostRounds = 16
 
 // SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.
@@ -52,7 +52,7 @@ func SortQuery(u frontier.URL) frontier.URL {
 	return within(u, path+"?"+strings.Join(pairs, "&"))
 }
 
-// indexPages are the names, in lower case, of the page of a directory.
+// indexPages are names, in lower case, under which servers have the page of a directory.
 var indexPages = map[string]bool{
 	"index.html": true, "index.htm": true, "index.xhtml": true, "index.shtml": true, "index.php": true, "index.asp": true,
 	"index.aspx": true, "index.jsp": true, "index.cgi": true, "default.html": true, "default.htm": true, "default.asp": true, "default.aspx": true,
@@ -74,8 +74,8 @@ func StripIndex(u frontier.URL) frontier.URL {
 	return within(u, target[:begin]+target[end:])
 }
 
-// within returns the URL with another target (path and query) on the site of u, or u if target
-// makes no valid URL.
+// within returns the URL on the site of u that has the given target (path and query), or u if
+// that is no valid URL.
 func within(u frontier.URL, target string) frontier.URL {
 	if v, err := frontier.ParseURL(string(u.Site()) + target); err == nil {
 		return v
@@ -83,8 +83,9 @@ func within(u frontier.URL, target string) frontier.URL {
 	return u
 }
 
-// same returns Entry.Same of u: the result of Options.Same and of the Clean-param lines of its
-// site, or the zero URL if the result is u. URLs with equal keys have equal results.
+// same returns Entry.Same for u: the result of applying the Clean-param lines in the parameter
+// clean, which may be nil, and then Options.Same. It returns the zero URL if u does not change.
+// URLs with equal keys have equal results.
 func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	if o.Same == nil && clean == nil {
 		return frontier.URL{}
@@ -111,7 +112,7 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 }
 
 // SameAs returns the URL under which the crawl stores the page of u: the result of Same, or u
-// itself if Same does not change it. It is the argument for storage.Reader.Fate.
+// itself if Same does not change it. Pass the result to storage.Reader.Fate.
 func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	if v := o.same(u, nil); !v.IsZero() {
 		return v
@@ -119,7 +120,7 @@ func (o *Options) SameAs(u frontier.URL) frontier.URL {
 	return u
 }
 
-// sameSeeds sets Entry.Same of the seeds. The error is an *OptionError.
+// sameSeeds sets Entry.Same in the seeds. The error is an *OptionError.
 func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	for i := range seeds {
 		e := &seeds[i]
@@ -130,8 +131,8 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	return nil
 }
 
-// cleaner returns the Clean-param lines of s, a robots.txt, or nil if Options.CleanParam is not
-// set.
+// cleaner returns the Clean-param lines of s, a robots.txt. It returns nil if s is nil, or if
+// Options.CleanParam is not set.
 func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	if !j.opts.CleanParam || s == nil {
 		return nil
@@ -139,10 +140,10 @@ func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	return s.File(j.opts.Dialect).Cleaner()
 }
 
-// samePage sets Entry.Same of e, a link on the page of s. It returns false if e is equivalent
-// to the page itself and so is not queued. But the target of a redirect must be requested even
-// then, since otherwise the page would be lost; such an entry is marked as Apart. If two URLs
-// redirect to each other, neither is requested again.
+// samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. It
+// is not queued if it is equivalent to the page itself. An exception is the target of a
+// redirect: it must be requested, since otherwise the page would be lost, so the entry gets
+// Entry.Apart. But if two URLs redirect to each other, neither is requested again.
 func (s *sorting) samePage(e *frontier.Entry) bool {
 	o, p := &s.job.opts, s.page
 	clean := p.clean
@@ -160,8 +161,8 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 	return true
 }
 
-// ownKey returns the key (Entry.Key) that the page's own URL has by the rules for equivalent
-// URLs that apply now, or "" if there are no such rules.
+// ownKey returns the key (Entry.Key) that the URL of the page has by Options.Same and
+// Options.CleanParam as they are now. It returns "" if neither applies.
 func (o *Options) ownKey(p *Page) string {
 	if o.Same == nil && p.clean == nil {
 		return ""

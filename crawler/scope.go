@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Scope decides which URLs belong to a crawl. What robots.txt forbids is not requested in any
-// scope. A Scope must be safe for concurrent use.
+// A Scope decides which URLs belong to a crawl. URLs that robots.txt forbids are not requested,
+// even if they are in scope. A Scope must be safe for concurrent use.
 //
-// Each crawl has a scope of its own: New copies one that has a method Clone() Scope, as
-// those of this package have, and does not change the original.
+// Each crawl has a scope of its own: if a scope has a method Clone() Scope, as the scopes of
+// this package have, New uses a copy and does not change the original.
 type Scope interface {
 	// Admit adds root to the scope. It is called for each seed, and for each URL at which a
 	// chain of redirects from a seed ends.
@@ -21,7 +21,7 @@ type Scope interface {
 	Contains(e frontier.Entry) bool
 }
 
-// ScopeFunc is a Scope that does not depend on the seeds.
+// A ScopeFunc is a function that is used as a Scope. It does not depend on the seeds.
 type ScopeFunc func(e frontier.Entry) bool
 
 // Admit implements Scope.
@@ -33,8 +33,8 @@ func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
 // SameHost returns the scope of all URLs on the hosts of the seeds, with any scheme and port.
 func SameHost() Scope { return newKeyed("host", frontier.URL.Host) }
 
-// SameDomain returns the scope of all URLs under the registrable domains of the seeds, such as
-// example.co.uk, by the Public Suffix List.
+// SameDomain returns the scope of all URLs under the registrable domains of the seeds. A
+// registrable domain, such as example.co.uk, is determined by the Public Suffix List.
 func SameDomain() Scope {
 	return newKeyed("domain", func(u frontier.URL) string { return u.Site().Domain() })
 }
@@ -55,7 +55,8 @@ func isList(s Scope) bool {
 	return false
 }
 
-// Anywhere returns the scope of all URLs. Limit it by depth and limits.
+// Anywhere returns the scope of all URLs. A crawl with it should have a limit, such as
+// Options.Depth or Options.Limit.
 func Anywhere() Scope { return anywhere{} }
 
 type anywhere struct{}
@@ -68,7 +69,7 @@ func (anywhere) Contains(_ frontier.Entry) bool { return true }
 // seed.
 func SamePrefix() Scope { return &prefixes{} }
 
-// Both returns the intersection of a and b. Admit adds a root to both.
+// Both returns the intersection of a and b. Admit adds a root to a and to b.
 func Both(a, b Scope) Scope { return both{a, b} }
 
 type both struct{ a, b Scope }
@@ -84,8 +85,8 @@ func (s both) Admit(root frontier.URL) {
 
 func (s both) Contains(e frontier.Entry) bool { return s.a.Contains(e) && s.b.Contains(e) }
 
-// isOurs reports whether s is a scope that a function of this package returns, and so has a
-// text form.
+// isOurs reports whether s was returned by a function of this package. Such scopes have a text
+// form.
 func isOurs(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere, *keyed, *prefixes:
@@ -96,7 +97,7 @@ func isOurs(s Scope) bool {
 	return false
 }
 
-// scopeBySite reports whether s contains all or none of the URLs of each site.
+// scopeBySite reports whether s contains, of each site, either all URLs or none.
 func scopeBySite(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere:
@@ -167,7 +168,7 @@ func (p *prefixes) Clone() Scope {
 	return &prefixes{all: maps.Clone(p.all)}
 }
 
-// prefixOf returns the URL up to its last slash.
+// prefixOf returns the URL up to the last slash of its path.
 func prefixOf(u frontier.URL) string {
 	key, _, _ := strings.Cut(u.Key(), "?")
 	return key[:strings.LastIndexByte(key, '/')+1]

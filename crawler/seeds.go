@@ -21,10 +21,10 @@ func (e *SeedError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 
 func (e *SeedError) Unwrap() error { return e.Err }
 
-// ReadSeeds reads a seed file: a URL on each line, with an optional tag after a tab; blank
-// lines and lines that begin with # are ignored. A host without a scheme means https.
-// Invalid lines are returned in bad, and an error of r in err. Both name the file by the
-// argument name.
+// ReadSeeds reads a seed file. Each line has a URL, with an optional tag after a tab. Blank
+// lines and lines that begin with # are ignored. A host without a scheme means https. Invalid
+// lines are returned in bad, and an error of r in err. All these errors call the file by the
+// given name.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
 	in := bufio.NewReaderSize(r, maxLine+1) // plus the newline
 	for n := 1; ; n++ {
@@ -50,7 +50,8 @@ func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err 
 	}
 }
 
-// readLine reads a line; of a long one it returns the beginning.
+// readLine reads a line. If the line is too long for the buffer of in, it returns the beginning
+// of the line, and long is true.
 func readLine(in *bufio.Reader) (line string, long bool, err error) {
 	raw, long, err := in.ReadLine()
 	line = string(raw)
@@ -101,16 +102,16 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	return seeds, nil
 }
 
-// Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It
-// may be called at any time, from any goroutine, also from a Handler; before Run the seeds
-// are queued by Run. A crawl in a directory stores them: another run need not name them
+// Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It may be
+// called at any time, from any goroutine, also from a Handler. If it is called before Run, Run
+// queues the seeds. A crawl in a directory stores them, so a later run need not name them
 // again. Add blocks only if the disk is slow.
 //
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
-// the run has ended, the error is ErrEnded and nothing is queued; only of more than a thousand
-// seeds the first may be queued. For an invalid seed, or a public seed if site owners cannot
-// reach the contact of the Identity, the error is an *OptionError and nothing is queued. Any
-// other error ends the run.
+// the run has ended, the error is ErrEnded and nothing is queued. But if there are more than a
+// thousand seeds, the first of them may be queued even then. If a seed is invalid, or if it is
+// on the public Internet and the contact of the Identity cannot be reached from there, the
+// error is an *OptionError and nothing is queued. Any other error ends the run.
 func (c *Crawler) Add(seeds ...string) error {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
@@ -139,9 +140,9 @@ func (c *Crawler) Add(seeds ...string) error {
 	return tooLate(c.plant(entries))
 }
 
-// plant queues seeds that are not in Options, and adds them to the scope. It stores them for
-// the scope of later runs first, so they stay in the scope even if the frontier then refuses
-// them because the run ends.
+// plant adds seeds that are not in Options to the scope, and queues them. Before it queues
+// them, it stores them as roots for the scope of later runs. So they stay in scope even if the
+// frontier refuses to queue them because the run ends.
 func (c *Crawler) plant(entries []frontier.Entry) error {
 	for _, e := range entries {
 		if err := safely("Scope", func() { c.opts.Scope.Admit(e.URL) }); err != nil {
@@ -177,8 +178,9 @@ func (c *Crawler) begin() error {
 	return err
 }
 
-// looksLikeHost reports whether the first part of raw has a dot, or a port, or is localhost. If
-// it returns false, raw is a plain word and not a seed.
+// looksLikeHost reports whether raw, up to its first slash, looks like a host with an optional
+// port: the host has a dot in it, or is localhost. If it returns false, raw is a plain word and
+// not a seed.
 func looksLikeHost(raw string) bool {
 	host, _, _ := strings.Cut(raw, "/")
 	name, port, _ := strings.Cut(host, ":")

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// Settings returns the options that have a text form. Setting.Set on one of them changes o. The
-// settings of the zero Options have the default values.
+// Settings returns the options in o that have a text form. Setting.Set on one of them changes
+// o. The settings of the zero Options have the default values.
 func (o *Options) Settings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "scope", Field: "Scope", Group: setting.GroupScope, Larger: setting.Wider, Resume: setting.SortsURLs, Value: scopes(&o.Scope),

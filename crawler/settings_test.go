@@ -21,7 +21,7 @@ import (
 )
 
 // unsaid are the options without a text form.
-var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "Logger"}
+var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
 
 // setting returns a setting of o.
 func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {

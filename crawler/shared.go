@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/shared"
 )
 
-// NoShared in Options.Shared keeps the clocks of a crawl apart from all others. It is for
-// tests: two crawls of one site then send twice as many requests to it.
+// NoShared in Options.Shared keeps the clocks of a crawl apart from those of all other crawls.
+// It is for tests only, because two crawls of one site then send twice as many requests to it.
 var NoShared frontier.Shared = apart{}
 
 // apart is a Shared that never makes a crawl wait for another.

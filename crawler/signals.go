@@ -13,11 +13,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Signals returns the statements about the use of the page. They come from the robots.txt that
-// allowed the page, from the header and the meta elements of the page, and from licenses in the
-// page. If the purpose of the crawl requires it, they also come from the tdmrep.json of the
-// site and from the licenses that robots.txt names. They say what the owner states, not what a
-// law permits. If there is no statement about a use, that use is unknown, not permitted.
+// Signals returns the statements of the owner about the use of the page. They come from the
+// robots.txt that allowed the page, from the header and the meta elements of the page, and from
+// licenses in the page. If the purpose of the crawl requires it, they also come from the
+// tdmrep.json of the site and from the licenses that robots.txt names. They say what the owner
+// states, not what a law permits. If there is no statement about a use, it is unknown whether
+// the owner permits that use.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
 		return p.signals
@@ -60,8 +61,8 @@ func (p *Page) Signals() robots.Signals {
 }
 
 // usage returns the signals in the form for pages.jsonl and the archive. asked is when
-// robots.txt was last requested. If an older robots.txt applies, the time when that was fetched
-// is added to its statements.
+// robots.txt was last requested. If the robots.txt that applies was fetched at another time,
+// its statements are marked with that time.
 func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {
@@ -73,8 +74,8 @@ func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, polic
 	return all, s.Licenses, s.Policies
 }
 
-// said returns a statement with its source as text. If it is of a robots.txt that was fetched
-// at another time than asked, the text has that time.
+// said returns a statement with its source as text. If its source is a robots.txt that was
+// fetched at another time than asked, the text also has the time when it was fetched.
 func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	text := one.String()
 	if one.Line > 0 && !s.Copied.Equal(asked) {
@@ -103,10 +104,10 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	return fields
 }
 
-// decline acts on a page whose owner refuses the purpose of the crawl in the header or the
-// meta elements, or requires a license to be bought. Of such a page it keeps only that it
-// exists and why it is not kept, but no body, title, digest or links. The target of a
-// redirect is not part of a page, and is judged by itself.
+// decline acts on a page if its owner, in its header or its meta elements, refuses the purpose
+// of the crawl, or requires that a license is bought. Of such a page it keeps only that it
+// exists and why it is not kept: it removes the body, title, digest and links. The target of a
+// redirect is not part of the page, so it is kept, and judged when it is fetched.
 func (j *Job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
@@ -127,9 +128,9 @@ func (j *Job) refusal(p *Page) string {
 	return by.String()
 }
 
-// unread returns the license documents that only the header or the link elements of the page
-// name, not robots.txt. They become known only after the page was fetched, and are not
-// requested. Their terms are unknown, so they permit nothing.
+// unread returns the license documents that the header or the link elements of the page name,
+// but robots.txt does not. They become known only after the page was fetched, and are not
+// requested. So their terms are unknown, and count as permitting nothing.
 func (p *Page) unread() (all robots.Licenses) {
 	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
 	for _, u := range append(named, p.html.Licenses...) {
@@ -141,8 +142,8 @@ func (p *Page) unread() (all robots.Licenses) {
 	return all
 }
 
-// lookAtUse warns of each tdmrep.json or license that has a 2xx status and cannot be read.
-// Many sites send an HTML page for a missing file.
+// lookAtUse warns of each tdmrep.json or license that has a 2xx status and cannot be read. It
+// does not warn of HTML pages, because many sites send one for a missing file.
 func (j *Job) lookAtUse(res *fetch.Result) {
 	for _, x := range res.Exchanges {
 		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
@@ -161,9 +162,9 @@ func (j *Job) lookAtUse(res *fetch.Result) {
 	}
 }
 
-// licenseWanted returns a text if the answer is only for holders of a license (RSL 1.0,
-// Crawler Authorization Protocol), with the place of the terms if that is stated. Otherwise
-// it returns "". A crawl buys no license.
+// licenseWanted returns "", except if the server sends the page only to holders of a license
+// (RSL 1.0, Crawler Authorization Protocol). Then it returns a text that says so, with the URL
+// of the license if that is stated. A crawl buys no license.
 func (p *Page) licenseWanted() string {
 	if p.Status != http.StatusUnauthorized && p.Status != http.StatusPaymentRequired {
 		return ""
@@ -184,9 +185,9 @@ func (p *Page) licenseWanted() string {
 	return text
 }
 
-// declined reports whether an answer must not be archived. x is the answer of p, or an answer
-// that made no page because the URL is requested again. If the body was cut, the elements
-// before the cut are used.
+// declined reports whether the answer x must not be archived. x is the answer that p was made
+// of, or an answer of which no page is made because the URL is requested again. If the body of
+// x was cut, the elements before the cut are used.
 func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:

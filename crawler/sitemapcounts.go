@@ -8,20 +8,20 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// SitemapCounts are the figures of the sitemaps of a run. A sitemap that is counted as named,
-// but neither as read nor as failed, was redirected, refused, out of scope, read by an earlier
-// run, or is still queued. With SitemapsNone nothing is counted.
+// SitemapCounts are the figures of the sitemaps of a run. A sitemap that counts in Named, but
+// neither in Read nor in Failed, was redirected, refused, out of scope or read by an earlier
+// run, or it is still queued. With SitemapsNone nothing is counted.
 type SitemapCounts struct {
 	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
 	Read   int // answers with a 2xx status, including those of seeds and pages that are sitemaps; a sitemap that is fetched again counts again
-	Failed int // sitemaps that ended with a status other than a redirect, or without an answer
-	URLs   int // URLs that sitemaps list, queued or not, without URLs of other sitemaps
-	Empty  int // number of sitemaps in Read that list nothing
+	Failed int // sitemaps that ended with an error status (400 or more), or without an answer
+	URLs   int // URLs that sitemaps list, queued or not; URLs of other sitemaps in them are not counted
+	Empty  int // those sitemaps counted in Read that list nothing
 
 	FirstEmpty []EmptySitemap // the first sitemaps that list nothing, up to three
 }
 
-// An EmptySitemap is a sitemap that was answered, and lists nothing.
+// An EmptySitemap is a sitemap that was fetched and lists nothing.
 type EmptySitemap struct {
 	URL    string
 	Reason string // EmptyList or EmptyOther
@@ -36,14 +36,14 @@ const (
 const (
 	// maxFirstEmpty is how many sitemaps without a URL a summary names.
 	maxFirstEmpty = 3
-	// maxNamedSitemaps is how many named sitemaps are remembered. Others are counted each
-	// time they are named.
+	// maxNamedSitemaps is how many named sitemaps are remembered, so that each is counted once.
+	// If there are more, the others are counted each time they are named.
 	maxNamedSitemaps = 1 << 16
 )
 
 // sitemapTally counts the sitemaps of a run.
 type sitemapTally struct {
-	mu    sync.Mutex // guards all fields; used by visits that meet a sitemap, or the name of one
+	mu    sync.Mutex // guards all fields; used by visits of a sitemap, or of a page whose robots.txt names one
 	n     SitemapCounts
 	named map[uint64]struct{} // hashes of the keys of sitemaps that were named
 }
@@ -56,8 +56,8 @@ func (t *sitemapTally) counts() SitemapCounts {
 	return n
 }
 
-// name counts sitemaps that a robots.txt or a sitemap index names. sums are their hashes of
-// sitemapSum.
+// name counts sitemaps that a robots.txt or a sitemap index names. sums are the results of
+// sitemapSum for them.
 func (t *sitemapTally) name(sums []uint64) {
 	if len(sums) == 0 {
 		return
@@ -84,9 +84,9 @@ func (t *sitemapTally) fail() {
 	t.n.Failed++
 }
 
-// read counts a sitemap that was answered. urls is the number of URLs that the sitemap lists;
-// empty is its EmptySitemap.Reason, or "". read returns how many empty sitemaps were counted so
-// far.
+// read counts a sitemap that was fetched. urls is the number of URLs that the sitemap lists.
+// empty is its EmptySitemap.Reason, or "" if it lists anything. read returns how many empty
+// sitemaps were counted so far.
 func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,8 @@ func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 // sitemapSum returns a hash that identifies a named sitemap.
 func (j *Job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
 
-// countSitemap counts p if p is the answer for a sitemap, and warns if it lists nothing.
+// countSitemap counts p if p is a sitemap, or the answer to a request for one. It warns if the
+// sitemap lists nothing.
 func (j *Job) countSitemap(p *Page) {
 	switch {
 	case j.opts.Sitemaps == SitemapsNone, !p.Entry.Sitemap() && !p.html.Sitemap:

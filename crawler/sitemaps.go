@@ -10,30 +10,33 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to those that the
-// robots.txt of a site in scope names, on any host, and to those that a sitemap index names on
-// its own host. Sitemaps are requested like pages, under the same robots.txt and with the same
-// pauses; they are archived, but do not count as pages for limits, and are not passed to the
-// handler. The URLs they list are links, in scope or not. A seed that is a sitemap is a page,
-// and is read.
+// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to the sitemaps that the
+// robots.txt of a site in scope names, on any host. It also applies to sitemaps that a sitemap
+// index names, if they are on the host of the index. Sitemaps are requested like pages: the
+// robots.txt and the pauses of their site apply. They are archived, but do not count as pages
+// for limits, and are not passed to the handler. The URLs that they list are treated as links,
+// so the scope applies to them. A seed that is a sitemap counts as a page, is passed to the
+// handler, and is also read as a sitemap.
 type Sitemaps string
 
 // The values of Options.Sitemaps.
 const (
 	SitemapsAlso Sitemaps = ""     // sitemaps are read, and links of pages are followed
-	SitemapsOnly Sitemaps = "only" // sitemaps are read; of pages only redirects and requisites (images, scripts ...) are followed
-	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and a seed that is one has no links
+	SitemapsOnly Sitemaps = "only" // sitemaps are read; links of pages are not followed, but redirects and requisites (images, scripts ...) are
+	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and the URLs in a seed that is a sitemap are not followed
 )
 
-// maxNested is how many hops of the kind M, from a robots.txt or sitemap index to a sitemap,
-// are followed in a row: from robots.txt to an index, to a second index and to its sitemap.
-// Sitemaps.org does not allow more.
+// maxNested is how many hops of the kind M are followed in a row. Such a hop leads from a
+// robots.txt or a sitemap index to a sitemap or an index. With three of them, a robots.txt
+// names an index, which names a second index, which names a sitemap. Sitemaps.org does not
+// allow more.
 const maxNested = 3
 
 // maxQueuedLists is the most sites that queuedLists remembers.
 const maxQueuedLists = 1 << 14
 
-// maxLists is how many sitemaps are read at once: a small file may name 50,000 pages.
+// maxLists is how many sitemaps are read at once. It is small, because even a small file may
+// list 50,000 pages.
 const maxLists = 2
 
 // listSlots is a semaphore that limits how many sitemaps are read at once.
@@ -56,8 +59,8 @@ type queuedLists struct {
 	sites map[frontier.Site]time.Time
 }
 
-// first reports whether the sitemaps of s, the robots.txt of site, were not queued yet, and
-// remembers that they are queued now.
+// first reports whether the sitemaps that s, the robots.txt of site, names were not queued yet.
+// It remembers that they are queued now.
 func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,10 +74,10 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	return true
 }
 
-// sitemapsOf returns the sitemaps that s, the robots.txt that applied to e, names, if s was not
-// seen before. It returns none if e is a requisite, a sitemap that is no seed, or requested
-// with HEAD, because such an entry does not bring its own site into the crawl. It also returns
-// none if only the seeds are in scope.
+// sitemapsOf returns entries for the sitemaps that s names, if s was not seen before. s is the
+// robots.txt that applied to e. It returns none if e is a requisite, a sitemap that is not a
+// seed, or requested with HEAD, because sitemaps are read only for sites of which pages are
+// fetched. It also returns none if only the seeds are in scope.
 func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
@@ -104,9 +107,9 @@ func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	return found
 }
 
-// named reports whether the sitemap e is on an allowed host. That is any host if robots.txt
-// names the sitemap or another sitemap redirects to it. If an index names the sitemap, it must
-// be on the host of the index.
+// named reports whether e is a sitemap on an allowed host. If a robots.txt names the sitemap,
+// or another sitemap redirects to it, any host is allowed. If an index names it, only the host
+// of the index is allowed.
 func named(e *frontier.Entry) bool {
 	switch {
 	case !e.Sitemap():
@@ -118,8 +121,8 @@ func named(e *frontier.Entry) bool {
 	return err == nil && via.Host() == e.URL.Host()
 }
 
-// nested returns how many hops of the kind M (to a sitemap) in a row led to e. Redirects
-// between them are ignored.
+// nested returns the number of hops of the kind M (see maxNested) in a row that led to e.
+// Redirects between them are ignored.
 func nested(e *frontier.Entry) int {
 	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
 	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))

@@ -13,9 +13,10 @@ import (
 // SiteOptions are the settings of one site: see Options.Site. The zero value means that the
 // site has no settings of its own.
 //
-// Settings that allow more requests than for other sites need a Reason: AllowForbidden, and
-// a budget that is larger than that of the crawl, or unlimited. No setting makes the pause
-// of a site shorter, and only AllowForbidden allows otherwise forbidden requests.
+// Settings that allow more requests than for other sites need a Reason. These are
+// AllowForbidden, and a budget (MaxPages, MaxBytes or MaxTime) that is larger than the one in
+// Options, or unlimited. No setting makes the pause of a site shorter, and only AllowForbidden
+// allows requests that are forbidden otherwise.
 type SiteOptions struct {
 	Delay time.Duration // least pause, from the end of a response; it has no effect if it is shorter than the pause that applies already
 
@@ -25,8 +26,8 @@ type SiteOptions struct {
 
 	// Scope decides which pages of the site belong to the crawl, among those in Options.Scope;
 	// nil: all. Seeds and requisites (images, scripts ...) are fetched even outside of it, as
-	// with Options.Scope. The crawl never calls its method Admit: for a scope that needs roots,
-	// such as SamePrefix, the caller must call Admit first.
+	// with Options.Scope. The crawl never calls the method Admit of this scope. So the program
+	// must call Admit itself for a scope that needs roots, such as SamePrefix.
 	Scope   Scope
 	Exclude bool // the site gets no request, not even for robots.txt; Reason is written to the log
 
@@ -41,8 +42,8 @@ type SiteOptions struct {
 	Reason string // why the site has settings of its own: written to the Logger and to crawl.log
 }
 
-// CheckSite returns the error with which s for a site would end a crawl with the options o.
-// The error is an *OptionError without a Site.
+// CheckSite returns the error with which a crawl with the options o would end if Options.Site
+// returned s for a site. The error is an *OptionError whose Site is empty.
 func (o *Options) CheckSite(s SiteOptions) error {
 	if err := fetch.CheckHeader(s.Header, true); err != nil {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
@@ -65,8 +66,8 @@ func (o *Options) CheckSite(s SiteOptions) error {
 	return nil
 }
 
-// A loosening is a setting of a site that allows more requests than for other sites: its field
-// in SiteOptions, and the name and value that it has as a setting of a crawl.
+// A loosening is a setting of a site that allows more requests than for other sites. It has the
+// name of the field in SiteOptions, and the name and the value of the same setting of a crawl.
 type loosening struct{ field, setting, value string }
 
 func (l loosening) String() string { return l.setting + "=" + l.value }
@@ -88,8 +89,8 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	return more
 }
 
-// larger reports whether a budget of a site is larger than usual, the budget of all sites,
-// which is unlimited if it is 0 or negative.
+// larger reports whether the budget that one site has of its own is larger than that of all
+// other sites. The latter is unlimited if it is 0 or negative.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
 }

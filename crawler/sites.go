@@ -24,11 +24,12 @@ type sites struct {
 	opts *Options                        // validated; never changed
 	db   func(frontier.Site) *storage.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
 
-	mu    sync.Mutex // guards known, which every link and every visit reads. It is not held while Options.Site runs
+	mu    sync.Mutex // guards known, which is read for every link and in every visit. It is not held while Options.Site runs
 	known map[frontier.Site]*siteAnswer
 }
 
-// A siteAnswer is the result of Options.Site for a site. It is constant, except logged.
+// A siteAnswer is the result of Options.Site for a site. All its fields except logged are
+// constant.
 type siteAnswer struct {
 	SiteOptions
 	err    error       // the result is not valid, or Site panicked: an *OptionError, or *PanicError
@@ -66,8 +67,9 @@ func (s *sites) of(site frontier.Site) *siteAnswer {
 	return a
 }
 
-// forget removes answers from the full cache. Answers that were logged stay, so that they are
-// not logged again, except if there are too many of them. The caller holds mu.
+// forget removes answers from the cache, which is full. Answers that were logged stay, so that
+// they are not logged again. But if these alone fill more than half of the cache, all answers
+// are removed. The caller holds mu.
 func (s *sites) forget(most int) {
 	maps.DeleteFunc(s.known, func(_ frontier.Site, a *siteAnswer) bool { return !a.logged.Load() })
 	if s.known == nil || len(s.known) > most/2 {
@@ -113,15 +115,15 @@ func (s *sites) had(site frontier.Site) (bool, error) {
 	return !kept.none(), err
 }
 
-// usual reports whether no setting of s differs from its zero value.
+// usual reports whether all settings of s have their zero values.
 func (s *SiteOptions) usual() bool {
 	return s.Delay == 0 && s.MaxPages == 0 && s.MaxBytes == 0 && s.MaxTime == 0 && s.Scope == nil && !s.Exclude &&
 		!s.AllowForbidden && len(s.Header) == 0 && s.Reason == ""
 }
 
-// contains reports whether e is in SiteOptions.Scope of its own site. If the answer for the
-// site is invalid, contains returns true, so that the link is not lost: the crawl ends with an
-// error before a request to the site.
+// contains reports whether e is in SiteOptions.Scope of its own site. If the result of
+// Options.Site for that site is invalid, contains returns true, so that the link is queued and
+// not lost. The crawl then ends with an error before it sends a request to the site.
 func (s *sites) contains(e *frontier.Entry) bool {
 	a := s.of(e.URL.Site())
 	return a.Scope == nil || a.Scope.Contains(*e)
@@ -140,9 +142,10 @@ func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	return why, a.err
 }
 
-// SiteLimits returns the limits of a site from Options.Site: the scheduler must call it,
-// for instance as frontier.Options.Site, before the first request to a site. An error ends
-// the crawl: the settings are not valid (*OptionError), or Site panicked (*PanicError).
+// SiteLimits returns the limits of a site that Options.Site has set. A program that runs a Job
+// must call it before the first request to a site, for instance as frontier.Options.Site. The
+// error is an *OptionError if the settings are not valid, or a *PanicError if Site has
+// panicked. It must end the crawl.
 func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
@@ -161,7 +164,8 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 }
 
 // siteInForce returns the settings of a site. It must be called before a request to the site.
-// If the site has settings of its own, or had in an earlier run, the first call logs them.
+// If the site has settings of its own, or had some in an earlier run, the first call logs its
+// settings.
 func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {
@@ -173,8 +177,9 @@ func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	return a, nil
 }
 
-// logSite writes the settings that a site has of its own, or had in an earlier run, to
-// crawl.log and to the state, before requests to the site are logged.
+// logSite writes the settings that a site has of its own to crawl.log and to the state, before
+// requests to the site are logged. If the site has none any more, but had some in an earlier
+// run, it writes that there are none.
 func (j *Job) logSite(site frontier.Site, a *siteAnswer) error {
 	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}

@@ -9,16 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// SitesByHost returns an Options.Site for a table. A key is a host, such as example.org, which
-// includes all hosts below it, and every scheme and port; or one site, such as
-// http://localhost:8080. For a site only the closest key applies: the key of the site itself if
-// there is one, otherwise the longest host name. Sites without a key have no settings of their
-// own. The function is safe for concurrent use if the scopes in table are; table may be changed
-// afterwards.
+// SitesByHost returns a function for Options.Site that looks up sites in a table. A key of the
+// table is a host or a site. A host, such as example.org, includes all hosts below it, and
+// every scheme and port. A site, such as http://localhost:8080, includes only itself. For a
+// site only one key applies: the key of the site itself if there is one, otherwise the longest
+// host name that includes it. Sites without a key have no settings of their own. The function
+// is safe for concurrent use if the scopes in the table are. The table may be changed after
+// SitesByHost has returned.
 //
 // The error is an *OptionError for a key that is neither a host nor a site, or that means the
-// same as another key; its Site is the key as written. The options in table are not checked
-// here: Options.CheckSite does that, and each crawl.
+// same as another key; its Site is the key as written. The options in the table are not checked
+// here. Options.CheckSite checks them, and so does each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
 	written := map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// SiteSettings are the settings that apply to one site: those of the crawl, or those of the
-// site where it has its own.
+// SiteSettings are the settings that apply to one site: each is the setting that the site has
+// of its own, or else that of the crawl.
 type SiteSettings struct {
 	Policy robots.Policy
 	Delay  time.Duration  // least pause between two requests, if the site does not require a longer one; 0: none
@@ -23,15 +23,16 @@ type SiteSettings struct {
 }
 
 // An OwnSetting is a setting that one site has of its own. Value is in the form of
-// Setting.String; for "header" the value is the names of the fields, for "scope" it is empty.
+// Setting.String, with two exceptions: for the setting "header" it is the names of the fields,
+// for "scope" it is empty.
 type OwnSetting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	Wider bool   `json:"wider,omitempty"` // the setting allows more requests than for other sites
 }
 
-// ownSettings returns the settings of s that differ from those of all sites in a crawl with the
-// options o.
+// ownSettings returns the settings that s has for its site, other than those of all sites in a
+// crawl with the options o.
 func (o *Options) ownSettings(s *SiteOptions) (own []OwnSetting) {
 	wider := o.loosened(s)
 	add := func(name, value string) {
@@ -71,8 +72,8 @@ func (o *Options) siteSettings() SiteSettings {
 	}
 }
 
-// With returns s with the settings in own replacing those of the crawl. Settings with unknown
-// names are ignored. The error says which value is invalid.
+// With returns a copy of s in which the settings in own replace those of the crawl. Settings
+// with unknown names are ignored. The error says which value is invalid.
 func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error) {
 	var o Options
 	all := o.Settings()
@@ -104,8 +105,8 @@ func (s SiteSettings) With(own []OwnSetting, reason string) (SiteSettings, error
 	return s, nil
 }
 
-// Over returns which budget of s is used up if a site has spent as much as spent: the name of
-// the setting with its value, or "" if some of each budget is left.
+// Over returns which budget of s is used up by what a site has spent. The result is the name
+// and the value of the setting, or "" if no budget is used up.
 func (s *SiteSettings) Over(spent frontier.Spent) string {
 	var o Options
 	switch {
@@ -122,14 +123,15 @@ func (s *SiteSettings) Over(spent frontier.Spent) string {
 	return ""
 }
 
-// A keptSite has the stored settings of a site, as they were at the last request to it.
+// A keptSite has the settings that are stored for a site: those that it had of its own at the
+// last request to it.
 type keptSite struct {
 	Own    []OwnSetting `json:"own,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 }
 
-// keySite is the prefix of the keys under which the values keptSite are stored; the site
-// follows.
+// keySite is the prefix of the keys under which keptSite values are stored. The site follows
+// it.
 const keySite = "site "
 
 func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
@@ -144,7 +146,7 @@ func keepsSites(from Values) (bool, error) {
 	return false, err
 }
 
-// StoredSites reads the settings of single sites that a crawl has stored.
+// StoredSites reads the settings that a crawl has stored for single sites.
 type StoredSites struct {
 	usual SiteSettings
 	from  Values // nil: no site has settings of its own
@@ -174,8 +176,8 @@ func (s *StoredSites) Of(site frontier.Site) (SiteSettings, error) {
 	return s.usual.With(kept.Own, kept.Reason)
 }
 
-// Each calls f with each site that has settings of its own, in byte order, until f returns
-// an error, which Each returns.
+// Each calls f with each site that has settings of its own, in byte order. If f returns an
+// error, Each stops and returns that error.
 func (s *StoredSites) Each(f func(frontier.Site, SiteSettings) error) error {
 	if s.from == nil {
 		return nil

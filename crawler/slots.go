@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A slot is a worker slot: it has the data of one visit. Only that visit uses the slot, until
-// the next visit takes it.
+// A slot is a worker slot. It has the data of one visit. No other visit uses it until that
+// visit has ended.
 type slot struct {
 	number int         // number of the slot in crawl.log
 	db     *storage.DB // the storage of the visit; nil: none
@@ -20,12 +20,12 @@ type slot struct {
 	nth   int // the visit is the nth visit of the run
 }
 
-// slots hands out worker slots in turn, so that crawl.log shows the order of visits. The
-// crawl.log of Heritrix has thread numbers in the place of slot numbers.
+// slots hands out worker slots in turn, so that the slot numbers in crawl.log show the order of
+// visits. In the crawl.log of Heritrix this column has the numbers of threads.
 type slots struct {
 	most int // usual number of slots; there are more if more visits run at once
 
-	mu     sync.Mutex // guards the fields below, and all of a slot except the results of its visit
+	mu     sync.Mutex // guards the fields below, and the fields site, since and nth of all slots
 	all    []*slot
 	visits int
 }
@@ -55,21 +55,21 @@ func (d *slots) leave(one *slot) {
 	one.site = ""
 }
 
-// A scratch is the memory in which a visit reads its answer.
+// A scratch is memory for the page of a visit and its links, which later visits reuse.
 type scratch struct {
 	found *findings
 	own   Page           // the page of the visit, if it is not passed to the program
 	links []extract.Link // memory for the links of own
 }
 
-// scratches has scratch values that are not in use. It is a pool, so that the value used last
-// is used next, while it is still in the processor's cache.
+// scratches has scratch values that are not in use. A pool gives out the value that was used
+// last, which is likely to be still in the processor's cache.
 var scratches = sync.Pool{New: func() any { return &scratch{found: newFindings()} }}
 
 // maxScratch is the most links for which a pooled scratch keeps memory.
 const maxScratch = 1 << 10
 
-// page returns the Page to fill in the visit. It is a new one if programmed is true, because
+// page returns the Page that the visit fills. If programmed is true, it is a new one, because
 // the program may keep it.
 func (p *scratch) page(programmed bool) *Page {
 	if programmed {

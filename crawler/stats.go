@@ -19,8 +19,8 @@ type End string
 const (
 	EndDone     End = "done"            // no URL is left in the queue
 	EndUnasked  End = "unasked"         // only unreachable, excluded or over-budget sites remain
-	EndPatience End = "patience"        // no URL may be requested, or is to be fetched again, within Options.Patience
-	EndLimit    End = "limit"           // Options.Limit was reached, and no requisite (image, script ...) may be requested within Options.Patience; or MaxBytes was reached
+	EndPatience End = "patience"        // no URL may be requested or fetched again within Options.Patience
+	EndLimit    End = "limit"           // MaxBytes was reached; or Options.Limit was reached, and no requisite (image, script ...) is left that may be requested within Options.Patience
 	EndTime     End = "limit of time"   // Options.MaxTime was reached
 	EndStopped  End = "stopped"         // Crawler.Stop was called, or a handler returned ErrStop
 	EndBroken   End = "stopped at once" // the context ended
@@ -30,21 +30,21 @@ const (
 type Counts struct {
 	Requests  int                 // all requests, including those for robots.txt
 	Robots    int                 // requests for robots.txt
-	Fetched   int                 // answers for URLs other than robots.txt; a URL that is fetched again (Options.Revisit) counts again
-	Pages     int                 // part of Fetched: pages with a 2xx status, without requisites (images, scripts ...) and sitemaps
+	Fetched   int                 // URLs that were answered, without robots.txt files; a URL that is fetched again (Options.Revisit) counts again
+	Pages     int                 // those in Fetched that are pages: they have a 2xx status, and are neither requisites (images, scripts ...) nor sitemaps
 	Bytes     int64               // bytes of bodies, as they came over the wire
-	Status    map[int]int         // answers by HTTP status, including those for robots.txt and those in Errors that have a status
-	Errors    map[string]int      // requests without an answer, or with an incomplete one, by the stage that failed
+	Status    map[int]int         // number of answers by HTTP status, including those for robots.txt and incomplete ones, which also count in Errors
+	Errors    map[string]int      // number of requests without an answer, or with an incomplete one, by the stage that failed (fetch.Stage)
 	Retries   int                 // pages queued for another try
-	Handler   int                 // errors that the handler has returned
+	Handler   int                 // errors that the handler has returned, and its panics
 	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // pages by their change since they were last fetched; pages whose change is unknown are not counted
+	Changes   map[ChangeClass]int // number of pages by how they changed since they were fetched before; pages for which that is unknown are not counted
 	Unread    int                 // pages whose archived earlier answer cannot be read
-	Cut       int                 // pages with more links than extract.MaxLinks, whose other links were left out
+	Cut       int                 // pages with more links than extract.MaxLinks; the links beyond that number were left out
 	Sitemaps  SitemapCounts
 
-	// SkippedLinks are links whose URL was not queued, by reason. A URL counts once for each
-	// page that links to it.
+	// SkippedLinks has the number of links whose URL was not queued, by reason. A URL counts
+	// once for each page that links to it.
 	SkippedLinks map[frontier.Code]int
 	SkippedURLs  map[frontier.Code]int // queued URLs that ended without a page, by reason
 }
@@ -127,18 +127,18 @@ func (c *Crawler) Stats() Stats {
 type Summary struct {
 	Stats
 	End     End
-	Sites   int                   // sites that got a request, or have queued URLs
+	Sites   int                   // number of sites that got a request, or have queued URLs
 	Waiting []frontier.SiteStatus // sites with URLs to fetch, or to fetch again, in the order of their next requests
-	Left    map[frontier.Code]int // URLs that are queued, by reason; Crawler.Left lists them
-	// NextAgain is the earliest time at which a URL will be fetched again (see
-	// frontier.Stats.Again); zero if there is no such URL.
+	Left    map[frontier.Code]int // number of URLs that are still queued, by the reason why they were not fetched; Crawler.Left lists them
+	// NextAgain is the earliest time at which a URL that was fetched will be fetched again (see
+	// frontier.Stats.Again); zero if no URL will be.
 	NextAgain time.Time
 	Repeats   []Repeat // bodies that many pages have, those with the most pages first
 	Traps     []Trap   // endless spaces of URLs where links were refused, those with the most links first
 }
 
-// String returns one line of text: how the run ended, what was fetched, and what is left and
-// why.
+// String returns one line of text, which says how the run ended, what was fetched, and what is
+// left and why.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
 	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
@@ -166,7 +166,7 @@ func (s Summary) String() string {
 	return text
 }
 
-// Summary returns the result of the run. It may be called after Run has returned, or Idle
+// Summary returns the result of the run. It may be called after Run has returned, or after Idle
 // has returned true.
 func (c *Crawler) Summary() Summary {
 	if c.idle != nil && !c.running() {
@@ -198,9 +198,9 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
-// Oldest returns the site and the start of the longest-running visit, for progress output. It
-// shows a site that does not answer, or a page whose handler does not return. ok is false if no
-// visit is running.
+// Oldest returns the site and the start of the longest-running visit, for progress output. If a
+// site does not answer, or the handler does not return, Oldest shows for which site. ok is
+// false if no visit is running.
 func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	if !c.running() {
 		return "", time.Time{}, false
@@ -208,9 +208,9 @@ func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	return c.visits.oldest()
 }
 
-// Longest returns the site with queued URLs that gets its next request last, for progress
-// output: it says which site the run waits for, why, and until when. It returns false if no
-// site waits.
+// Longest returns, of the sites with queued URLs, the one that gets its next request last. It
+// is for progress output: the result says which site the run waits for, why, and until when.
+// Longest returns false if no site waits.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
 	if !c.running() {
 		return frontier.SiteStatus{}, false

@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// statusVersion is the version of Status: it changes if a field gets another meaning or is
-// removed. Fields may be added without a change.
+// statusVersion is the version of Status. It changes if a field gets another meaning or is
+// removed, but not if a field is added.
 const statusVersion = 3
 
 // A State is the state of a crawl.
@@ -23,7 +23,7 @@ const (
 	StateEnded    State = "ended"    // see Status.End
 	StateKilled   State = "killed"   // the last run did not end by itself
 	StateNoRoom   State = "no room"  // the last run ended because the disk was full
-	StateUnknown  State = "unknown"  // the last run ended, and it is not recorded how
+	StateUnknown  State = "unknown"  // the last run ended, but it was not recorded how
 
 	// StateNotBegun is the state of a directory whose run ended before its first request:
 	// the next run begins the crawl.
@@ -36,17 +36,17 @@ type Status struct {
 	Version int       `json:"version"` // statusVersion
 	Time    time.Time `json:"time"`    // when the figures below were read
 	State   State     `json:"state"`
-	End     End       `json:"end,omitempty"` // with StateEnded and StateStopping: why the run ended or ends
+	End     End       `json:"end,omitempty"` // why the run ended (StateEnded) or is about to end (StateStopping)
 	Dir     string    `json:"dir,omitempty"`
 	Name    string    `json:"token"`          // product token
-	Began   time.Time `json:"began,omitzero"` // of the run
-	Seconds float64   `json:"seconds"`        // since then
+	Began   time.Time `json:"began,omitzero"` // start of the run
+	Seconds float64   `json:"seconds"`        // from Began to Time
 
 	Run    StatusRun             `json:"run"`
 	Rate   StatusRate            `json:"rate"`
 	Crawl  StatusCrawl           `json:"crawl"`
 	Sites  StatusSites           `json:"sites"`
-	Left   map[frontier.Code]int `json:"left,omitempty"` // URLs that are queued, by reason, as in Summary
+	Left   map[frontier.Code]int `json:"left,omitempty"` // number of queued URLs, by the reason why they are not fetched, as in Summary
 	Polite StatusPolite          `json:"politeness"`
 	Memory StatusMemory          `json:"memory,omitzero"`
 
@@ -54,7 +54,7 @@ type Status struct {
 	Orders []Order           `json:"orders,omitempty"` // as returned by Crawler.Orders
 }
 
-// A StatusRun has the figures of a run so far, those of Counts.
+// A StatusRun has the figures of a run so far. They are those of Counts.
 type StatusRun struct {
 	Pages     int                 `json:"pages"`
 	Fetched   int                 `json:"fetched"`
@@ -81,23 +81,25 @@ type StatusRate struct {
 	Bytes    float64 `json:"bytes"`
 }
 
-// A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end:
-// the links of its pages are not known yet.
+// A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end,
+// because the links on the pages that are still queued are not known yet.
 type StatusCrawl struct {
-	// BudgetPages are the pages that count for limits: each page once, even if it is fetched
-	// again. Pages whose owner refuses the purpose of the crawl in the answer are included.
+	// BudgetPages is the number of pages that count for limits. Each page counts once, even if
+	// it is fetched again. A page also counts if its owner refuses the purpose of the crawl in
+	// the answer.
 	BudgetPages int `json:"budget_pages"`
 
 	Bytes  int64 `json:"bytes"` // bytes of bodies, as they came over the wire
 	Done   int   `json:"done"`  // URLs that were fetched, or will not be
 	Queued int   `json:"queued"`
 	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"entered"`         // the sum of these; it grows as links are found
+	Known  int   `json:"entered"`         // the sum of Done, Queued and Again; it grows as links are found
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again may be fetched; zero if no time is known
 }
 
-// StatusPolite says how well the pauses between requests were kept, as in frontier.Politeness.
+// StatusPolite says how well the pauses between requests were kept. Its figures are those of
+// frontier.Politeness.
 type StatusPolite struct {
 	Requests    int     `json:"paced_requests"` // requests that had to keep a pause
 	Early       int     `json:"early_requests"`
@@ -113,7 +115,7 @@ type StatusMemory struct {
 
 // Status returns the current status. It may be called at any time, from any goroutine. It reads
 // the sites that have URLs to fetch, a few hundred at a time. The crawl continues meanwhile, so
-// figures of sites may be of different moments.
+// the figures of different sites may be of different moments.
 func (c *Crawler) Status() Status {
 	s := Status{Version: statusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
 	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()
@@ -161,7 +163,7 @@ func (c *Crawler) Status() Status {
 	return s
 }
 
-// earlier returns the earlier of two times; the zero time is ignored.
+// earlier returns the earlier of two times. If one of them is zero, it returns the other.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

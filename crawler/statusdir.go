@@ -12,29 +12,31 @@ import (
 // keyStatus is the key of the keptStatus of a run.
 const keyStatus = "status"
 
-// A keptStatus is the status that a run stores at its end, with the start of the run, because a
-// failed run stores none and leaves that of an earlier run.
+// A keptStatus is the status that a run stores at its end, with the start of that run. A run
+// that fails stores none. The stored status is then that of an earlier run, which the start
+// shows.
 type keptStatus struct {
 	Of time.Time `json:"of_run"` // asked.Began of the run
 	Status
 }
 
-// keepStatus stores the status at the end of a run, for ReadStatus, unless the run failed
-// with err.
+// keepStatus stores the status at the end of a run, for ReadStatus. err is the error of the
+// run. If it is not nil, and not the cause for which ctx has ended, the run has failed, and
+// keepStatus stores nothing.
 func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 	if c.db == nil || err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return nil
 	}
 	s := c.Status()
-	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus reads the orders that apply from elsewhere
+	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus calls readOrders for the orders that apply
 	return c.db.Put(keyStatus, keptStatus{c.run, s})
 }
 
 // ReadStatus returns the Status of a crawl that is not running, from its directory, and changes
-// nothing. The figures of the run are those of its end; after a kill and after a full disk they
-// are missing, and the Status has what was committed last, and when. For a crawl in
-// StateNotBegun only these are set. It fails as storage.OpenReader does, except with a
-// *storage.NotBegunError.
+// nothing. The figures of the last run are those at its end. After a kill and after a full disk
+// they are missing; the Status then has what was committed last, and Time is the time of that
+// commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State are set. It fails
+// as storage.OpenReader does, except with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *storage.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
@@ -92,8 +94,8 @@ func readStatus(dir string) (s Status, err error) {
 }
 
 // lastStatus returns the status that the last run has stored. If it has stored none, the result
-// has only the State and the time of the last commit. In a status of version 1 some figures
-// have other names; they are missing here.
+// has only the State and the time of the last commit. If the status has version 1, some of its
+// figures have other names, and are missing in the result.
 func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
@@ -117,7 +119,7 @@ func endedFull(dir string) bool {
 	return err == nil && run.Full
 }
 
-// A leftOf finds why the queued URLs of a crawl that is not running were not fetched.
+// A leftOf finds out why the queued URLs of a crawl that is not running were not fetched.
 type leftOf struct {
 	o      *Options
 	own    StoredSites
@@ -126,7 +128,7 @@ type leftOf struct {
 	orders []Order
 }
 
-// site returns the status of a site, as a frontier would return it in a run.
+// site returns the status of a site as a frontier would return it in a run.
 func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	settings, err := l.own.Of(st.Site)
 	one := frontier.SiteStatus{

@@ -9,8 +9,8 @@ import (
 // StatusSites are the sites of a crawl: how many there are in each state, and a few sites as
 // examples.
 type StatusSites struct {
-	Known    int `json:"known"` // sites that got a request, or have queued URLs
-	Left     int `json:"left"`  // sites with URLs to fetch, or to fetch again. The next fields count parts of these:
+	Known    int `json:"known"` // number of sites that got a request, or have queued URLs
+	Left     int `json:"left"`  // sites with URLs to fetch, or to fetch again. The fields Busy to Excluded count some of these sites:
 	Busy     int `json:"busy"`  // sites with a running request
 	Due      int `json:"due"`   // sites that may get a request now
 	Waiting  int `json:"waiting"`
@@ -19,16 +19,16 @@ type StatusSites struct {
 	Spent    int `json:"budget_spent"`
 	Excluded int `json:"excluded"`
 
-	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // what the sites in Waiting wait for
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // the sites counted in Waiting, by the clock that they wait for
 
-	Next    *StatusSite `json:"next,omitempty"`    // of the sites in Waiting, the one that may get a request first
-	Last    *StatusSite `json:"last,omitempty"`    // of the sites in Waiting, the one that may get a request last
+	Next    *StatusSite `json:"next,omitempty"`    // of the sites counted in Waiting, the one that may get a request first
+	Last    *StatusSite `json:"last,omitempty"`    // of the sites counted in Waiting, the one that may get a request last
 	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
-	Longest *StatusSite `json:"longest,omitempty"` // the site that needs the longest time for its queue, in Seconds: if robots.txt allows all queued URLs, with its pause after each; URLs to fetch again are not included
-	Asking  *StatusSite `json:"asking,omitempty"`  // the site whose running request began first, Seconds ago
+	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is that time, if robots.txt allows all of them, with the pause of the site after each; URLs to fetch again are not included
+	Asking  *StatusSite `json:"asking,omitempty"`  // the site of the running visit that began first; its Seconds is the age of that visit
 }
 
-// A StatusClock describes the sites that wait for the same reason, a frontier.Clock.
+// A StatusClock describes the sites that wait for the same frontier.Clock.
 type StatusClock struct {
 	Sites  int       `json:"sites"`
 	Queued int       `json:"queued"`
@@ -48,7 +48,7 @@ type StatusSite struct {
 	Seconds float64        `json:"seconds,omitempty"`
 }
 
-// add counts a site; the order of calls does not matter.
+// add counts a site. Sites may be added in any order.
 func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	if st.Out {
 		s.Busy++
@@ -107,7 +107,8 @@ func (s *StatusSites) wait(one StatusSite) {
 	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
 }
 
-// keepIf sets *to to a copy of one if *to is nil or better returns true for it.
+// keepIf sets the pointer in *to to a copy of one if that pointer is nil, or if better returns
+// true for what it points to.
 func (one StatusSite) keepIf(to **StatusSite, better func(was *StatusSite) bool) {
 	if was := *to; was == nil || better(was) {
 		*to = &one

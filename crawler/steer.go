@@ -11,12 +11,12 @@ import (
 )
 
 // The methods below control a running crawl. They may be called at any time, also before Run,
-// from any goroutine, and are recorded as Orders; if the error is not nil nothing has changed.
-// They can never make requests to a site more frequent or allow forbidden ones: no pause
-// becomes shorter, and excluded URLs stay excluded.
+// and from any goroutine. Each call is recorded as an Order. If the error is not nil, nothing
+// has changed. The methods can never make requests to a site more frequent, nor allow requests
+// that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits; running visits are finished, and time continues to count for the
-// pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
+// Pause stops new visits. Running visits are finished. The time for which the run is paused
+// counts for the pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
 // Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError
 // for a reason that is too long, or an error of the disk.
 func (c *Crawler) Pause(reason string) error {
@@ -28,16 +28,17 @@ func (c *Crawler) Resume(reason string) error {
 	return c.order(Order{Do: OrderResume, Reason: reason})
 }
 
-// Slow makes the least pause of a site longer, measured from the end of its last answer: of is
-// a site as in https://example.org:8080, a host name as in example.org, with all its schemes
-// and ports but not the hosts below it, or empty for all sites. Longer pauses of robots.txt, or
-// after failures of the site, still apply. After Slow has returned no visit begins earlier;
-// running ones continue.
+// Slow makes the least pause of a site longer. A pause is measured from the end of the last
+// answer. The parameter of is a site, such as https://example.org:8080, or a host name, such as
+// example.org, or empty. A host name means all schemes and ports of the host, but not the hosts
+// below it; empty means all sites. If robots.txt or failures of the site require a longer
+// pause, that pause applies. After Slow has returned no visit begins before the new pause is
+// over. Running visits continue.
 //
-// The longer pause applies to the whole crawl: once it is committed, later runs in
-// Options.Dir keep it, also after a kill, until Options.Lift revokes it. The error is a
-// *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid
-// site or pause, or an error as Pause returns it.
+// The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs
+// keep it, also after a kill, until Options.Lift revokes it. The error is a
+// *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid site
+// or pause, or one of the errors of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := whom(of)
 	if err != nil {
@@ -52,13 +53,13 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
 }
 
-// Exclude ends requests to a site: of is as for Slow, but not empty. Queued URLs stay queued,
-// and links to the site are still queued, too: Left lists them with frontier.Excluded and the
-// reason, which is required. Running visits are finished; after that not even robots.txt is
-// requested.
+// Exclude ends requests to a site. The parameter of is as for Slow, but must not be empty.
+// Queued URLs stay queued, and links to the site are still queued, too. Left lists these URLs
+// with frontier.Excluded and the reason, which must be given. Running visits are finished;
+// after that not even robots.txt is requested.
 //
-// The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for
-// an invalid site or an empty reason, or an error as Pause returns it.
+// The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for an
+// invalid site or an empty reason, or one of the errors of Pause.
 func (c *Crawler) Exclude(of, reason string) error {
 	of, err := whom(of)
 	switch {
@@ -72,7 +73,7 @@ func (c *Crawler) Exclude(of, reason string) error {
 	return c.order(Order{Do: orderExclude, Of: of, Reason: reason})
 }
 
-// Seed is like Add, recorded with a reason.
+// Seed is like Add, and also records an Order with the reason.
 func (c *Crawler) Seed(reason string, seeds ...string) error {
 	if err := checkReason(reason); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (c *Crawler) Seed(reason string, seeds ...string) error {
 	return c.record(Order{Do: orderAdd, What: strings.Join(seeds, " "), Reason: reason})
 }
 
-// Limit is like Allow, recorded with a reason.
+// Limit is like Allow, and also records an Order with the reason.
 func (c *Crawler) Limit(reason string, change func(*Limits)) error {
 	if err := checkReason(reason); err != nil {
 		return err
@@ -110,8 +111,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// whom returns the site or host that of names, in the form that the frontier uses. The error is
-// an *OptionError.
+// whom parses the site or the host name of an order, and returns it in the form that the
+// frontier uses. The error is an *OptionError.
 func whom(of string) (string, error) {
 	if of == "" {
 		return "", nil
@@ -134,7 +135,8 @@ func whom(of string) (string, error) {
 	return u.Site().Host(), nil
 }
 
-// order carries out an order, and records it. An order that changes nothing is not recorded.
+// order carries out an order and records it. A Pause of a paused run and a Resume of a running
+// one change nothing, and are not recorded.
 func (c *Crawler) order(o Order) error {
 	if err := checkReason(o.Reason); err != nil {
 		return err
@@ -168,7 +170,7 @@ func (c *Crawler) order(o Order) error {
 	return c.write(o)
 }
 
-// obey carries out an order of this run or an earlier one in the frontier.
+// obey makes the frontier f carry out an order, of this run or of an earlier one.
 func obey(f *frontier.Frontier, o Order) error {
 	switch o.Do {
 	case OrderPause, OrderResume:

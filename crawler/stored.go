@@ -11,13 +11,14 @@ import (
 // Values reads what a crawl stores about itself: a storage.Reader or a storage.DB.
 type Values = storage.Values
 
-// A Stored has the options of the last run of a crawl, from its directory.
+// A Stored has the options of the last run of a crawl, as far as they are stored in its
+// directory.
 type Stored struct {
-	// Options have the identity, and each setting that has a text form. The settings of
-	// connections (GroupWire), the seeds, and functions of the program are not stored.
+	// Options has the identity, and the settings that have a text form, except those of
+	// connections (GroupWire). It lacks the seeds and the functions of the program, too.
 	Options Options
-	// Untold are settings whose value cannot be stored because the program has made it, such as
-	// a scope that is a function. In Options they have their defaults.
+	// Untold are the settings whose values could not be stored because they have no text form,
+	// such as a scope that is a function of the program. In Options they have their defaults.
 	Untold []Change
 }
 
@@ -45,7 +46,7 @@ func ReadStored(from Values) (s Stored, ok bool, err error) {
 // text, and Set takes one element at a time.
 var listSettings = []string{"alias"}
 
-// restore sets a setting from text, a result of its String method.
+// restore sets a setting from a text that its method String has returned.
 func restore(s setting.Setting, text string) error {
 	if !slices.Contains(listSettings, s.Name) {
 		return s.Set(text)

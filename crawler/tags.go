@@ -7,16 +7,17 @@ import (
 
 // Tags is a Handler that passes each page to the Handler for the page's tag. So a program can
 // handle list pages and item pages differently without patterns for their URLs: when it follows
-// a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A page
-// has the tag of the page on which it was found, unless another one was given, and a seed has
-// the tag after its tab (see Options.Seeds). The first link to a URL decides its tag: URLs in a
-// sitemap of robots.txt have no tag, unless Options.Links sets one or Options.Sitemaps is
-// SitemapsNone, so that they are found on pages.
+// a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A seed
+// has the tag that follows its tab (see Options.Seeds). Any other page has the tag of the page
+// on which it was found, unless it was given another one. The first link to a URL decides its
+// tag. So a URL that is first found in a sitemap that robots.txt names does not get the tag
+// that a page would give it. If that matters, set the tag in Options.Links, or set
+// Options.Sitemaps to SitemapsNone, so that the URLs are found on pages.
 //
-// The Handler of "" is for the pages without a tag, and for those whose tag has no Handler. A
-// nil Handler ignores its pages. A page whose tag has no Handler, if there is none for ""
-// either, causes a *TagError: counted, logged and passed to Options.OnError like an error of
-// any Handler, so that a misspelled tag does not lose pages silently.
+// The Handler for "" gets the pages without a tag, and those whose tag has no Handler. A nil
+// Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the error is a
+// *TagError. It is counted, logged and passed to Options.OnError like an error of any Handler,
+// so that no page is lost silently because a tag is misspelled.
 //
 // The map must not be changed while a crawl runs.
 type Tags map[string]Handler

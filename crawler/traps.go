@@ -18,12 +18,12 @@ import (
 // ordinary documents has.
 const (
 	maxSegments  = 32      // number of segments of a path
-	maxRounds    = 3       // number of times that the same segments follow each other in a path
+	maxRounds    = 3       // number of times that the same segment, or sequence of segments, occurs in a row in a path
 	maxPairs     = 4       // number of times that a query has the same name with the same value
 	maxShapes    = 128     // combinations of parameter names under one path of a site
 	maxSessions  = 8       // session ids under one path of a site
-	futureYears  = 3       // years from now of a page of a calendar that was found on another such page
-	maxMonths    = 240     // months of one calendar, each found on the page of the month before or after
+	futureYears  = 3       // years from now that the month of a calendar page may be, if it was found on the page of another month
+	maxMonths    = 240     // months of one calendar, each of which was found on the page of the month before or after it
 	maxBelow     = 8       // pages with the same body below the directory of the first of them
 	maxTraps     = 1 << 10 // places with refused links that are remembered for the Summary
 	maxSpaces    = 1 << 12 // paths whose combinations of parameter names, or session ids, are remembered
@@ -38,9 +38,9 @@ type Trap struct {
 	URLs    int
 }
 
-// traps refuses links whose URLs have the pattern of an endless space. Its memory is
-// bounded and lasts for one run; if an entry had to be forgotten, its count begins again at
-// zero.
+// traps refuses links whose URLs have the pattern of an endless space. What it has seen is
+// bounded and lasts for one run. If something had to be forgotten because of the bound, its
+// count begins again at zero.
 type traps struct {
 	mu     sync.Mutex // guards all fields; locked only for links with such a pattern or with a query
 	spaces map[uint64][]uint64
@@ -48,11 +48,12 @@ type traps struct {
 }
 
 // A finder describes the page on which links are found. It saves checks: endless paths grow
-// from page to page, so the links of a page with an ordinary path need no check of their paths.
+// from page to page, so if the path of a page is ordinary, the paths of its links need not be
+// checked.
 type finder struct {
 	grown       bool // the path of the page is long, or begins to repeat itself
-	year, month int  // the month that the URL of the page has, see dated
-	dated       bool // year and month are set
+	year, month int  // the month in the URL of the page, if dated is set
+	dated       bool // the URL of the page has a month
 	far         int  // the first year that counts as far from now
 }
 
@@ -66,7 +67,8 @@ func newFinder(u frontier.URL, now time.Time) finder {
 	}
 }
 
-// judge returns the pattern by which a link on the page of f leads into a trap, or "".
+// judge returns the pattern by which the URL of e leads into a trap, or "" if it has none. f
+// describes the page with the link.
 func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := ""
@@ -87,7 +89,7 @@ func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	return why
 }
 
-// note counts a link that was refused.
+// note counts a link that was refused because of a pattern.
 func (t *traps) note(site frontier.Site, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,8 +134,9 @@ func endlessPath(path string) string {
 	return ""
 }
 
-// repeatedIn returns the first segments of a path that occur as many times in a row as rounds
-// says. It returns "" if there are none, or if the path has too many segments to check.
+// repeatedIn returns the first segments of a path that occur several times in a row, at least
+// the given number of rounds. It returns "" if there are none, or if the path has too many
+// segments to check.
 func repeatedIn(path string, rounds int) string {
 	var ends [maxSegments + 1]uint16 // positions of the slashes; a URL has no 64 KiB
 	n := 0
@@ -159,8 +162,8 @@ func repeatedIn(path string, rounds int) string {
 	return ""
 }
 
-// again reports whether rest begins with s, repeated as many times as times says. s is one or
-// several whole segments.
+// again reports whether rest begins with s, repeated the given number of times, and then ends
+// or continues with a slash. s is one or several whole segments.
 func again(rest, s string, times int) bool {
 	for range times {
 		if !strings.HasPrefix(rest, s) {
@@ -171,15 +174,16 @@ func again(rest, s string, times int) bool {
 	return rest == "" || rest[0] == '/'
 }
 
-// hasLetter reports whether s has anything but digits and slashes. A path of digits only, such
-// as /0/0/0, may be the address of a tile of a map, where repetition is normal.
+// hasLetter reports whether s has any character other than digits and slashes. A path of digits
+// only, such as /0/0/0, may be the address of a tile of a map, where repetition is normal.
 func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
 
 // endlessCalendar returns the pattern of a calendar whose links from month to month never end,
-// or "". It returns a pattern only if the month of the link is the next or the previous month
-// of the page, and is far in the future or more than maxMonths months were found in this way.
+// or "". A link from month to month leads from the page of a month to the next or the previous
+// month. endlessCalendar returns a pattern only for such a link, and only if its month is far
+// in the future or more than maxMonths months of the calendar were found by such links.
 func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
@@ -195,8 +199,9 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))
 }
 
-// month returns the first year in text with a month after it, and its position: 2031-05,
-// 2031/5, 203105, 20310531, or year=2031&month=5. at is -1 if not found.
+// month returns the first year in text that has a month after it, that month, and the position
+// of the year. Examples are 2031-05, 2031/5, 203105, 20310531 and year=2031&month=5. at is -1
+// if there is none.
 func month(text string) (year, month, at int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
@@ -229,9 +234,10 @@ func month(text string) (year, month, at int) {
 	return 0, 0, -1
 }
 
-// The range of years that are taken for dates: up to lastYear with a separator after the year;
-// from firstDate to lastDate without one, because only the size of such a number tells a date
-// from another number. So question 79010203 and standard 9075-1 are not dates.
+// The ranges of years that are taken for dates. With a separator after the year, the year is
+// below lastYear. Without one, it is at least firstDate and below lastDate, because only the
+// size of such a number tells a date from another number. So neither 79010203, the number of a
+// question, nor 9075-1, that of a standard, is a date.
 const (
 	lastYear  = "2200"
 	firstDate = "1900"
@@ -246,7 +252,7 @@ func digitsOf(s string) int {
 	return n
 }
 
-// number returns the value of a few digits; 0 for "".
+// number returns the value of a few digits. It returns 0 for "".
 func number(digits string) int {
 	n := 0
 	for i := 0; i < len(digits) && i < 9; i++ {
@@ -255,7 +261,8 @@ func number(digits string) int {
 	return n
 }
 
-// sessionNames are parameters that identify a visitor, not content.
+// sessionNames are the names, in lower case, of parameters that identify a visitor, not
+// content.
 var sessionNames = map[string]bool{
 	"jsessionid": true, "phpsessid": true, "sessionid": true, "session_id": true, "sid": true, "sessid": true,
 	"oscsid": true, "zenid": true, "cfid": true, "cftoken": true, "aspsessionid": true,
@@ -265,8 +272,9 @@ var sessionNames = map[string]bool{
 // document.
 const minSession = 12
 
-// endlessQuery returns the pattern of a query, or "": the same parameter repeated, a new
-// session id in each link, or filters combined in all ways and orders.
+// endlessQuery returns the pattern of an endless space that a query has, or "". The patterns
+// are: the same parameter repeated, a new session id in each link, and parameters combined in
+// many ways and orders.
 func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
@@ -306,8 +314,8 @@ func repeatedPair(query string) string {
 	return ""
 }
 
-// session returns the pattern of a path under which links have more than maxSessions session
-// ids, or "".
+// session counts a session id in a link under a path. It returns a pattern if the links under
+// the path have more than maxSessions session ids, or else "".
 func (t *traps) session(site frontier.Site, path, id string) string {
 	if t.many(site, path, xxh3.HashString(id), maxSessions) {
 		return fmt.Sprintf("more than %d session ids under %s", maxSessions, short(path))
@@ -315,8 +323,8 @@ func (t *traps) session(site frontier.Site, path, id string) string {
 	return ""
 }
 
-// many reports whether value is new for the path and that most other values of the path were
-// seen before. If it returns false, it remembers value.
+// many reports whether a path of a site has more different values than the given limit,
+// counting this value. It remembers the value, unless it returns true.
 func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
 	t.mu.Lock()

@@ -22,7 +22,7 @@ import (
 // A choice is the value of a setting that is one of a few words.
 type choice[T any] struct {
 	to    *T
-	words []string // the narrowest first, if they are ordered
+	words []string // if the words are ordered, the narrowest is the first
 	of    func(word string) T
 	word  func(T) string
 	flag  bool // the command line flag may be given without a value
@@ -44,7 +44,7 @@ func (c choice[T]) Set(text string) error {
 	return err
 }
 
-// Measure returns the index of a word in words.
+// Measure returns the index in words of the word that text is.
 func (c choice[T]) Measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]
@@ -129,7 +129,8 @@ func purposes(to *robots.Purpose) choice[robots.Purpose] {
 	return c
 }
 
-// A pattern is a regular expression; empty: none.
+// A pattern is the value of a setting that is a regular expression. The empty text means that
+// there is none.
 type pattern struct{ to **regexp.Regexp }
 
 func (pattern) Type() string { return "regexp" }
@@ -193,7 +194,8 @@ func (h hosts) Set(text string) error {
 	return nil
 }
 
-// directory is the path of a directory; empty: none.
+// directory is the value of a setting that is the path of a directory. The empty text means
+// that there is none.
 type directory struct{ to *string }
 
 func (directory) Type() string { return "directory" }
@@ -205,8 +207,8 @@ func (d directory) Set(text string) error {
 	return nil
 }
 
-// outputs are names of outputs, separated by commas. With an empty list nothing is written,
-// while nil means the default outputs.
+// outputs are names of outputs, separated by commas. If the slice is empty, nothing is written;
+// if it is nil, the default outputs are.
 type outputs struct{ to *[]Output }
 
 var (
@@ -314,12 +316,12 @@ func (d detours) Set(text string) error {
 	return err
 }
 
-// A proxy is the setting for Options.Proxy. That is a function without a text form, so the text
-// from which Set made it is stored beside it.
+// A proxy is the setting for Options.Proxy, which is a function and has no text form. So the
+// text from which Set made the function is stored in Options.proxyName.
 type proxy struct{ of *Options }
 
-// fromEnvironment is the text with which the proxies of the environment variables (HTTP_PROXY
-// ...) are used.
+// fromEnvironment is the text for using the proxies that the environment variables name
+// (HTTP_PROXY ...).
 const fromEnvironment = "env"
 
 func (proxy) Type() string { return "URL|" + fromEnvironment }

@@ -13,12 +13,12 @@ import (
 // Visit performs one turn of a site: it fetches the URL, stores the answer, calls the handler,
 // and gives the turn back. It makes at most one request to the site and always finishes the
 // turn, also if the handler panics or ends its goroutine. Any number of visits may run
-// concurrently; a visit lasts as long as the request and the handler. If ctx ends, the visit
-// ends early and the entry stays queued.
+// concurrently; a visit ends after the request and the handler have ended. If ctx ends, the
+// visit ends early and the entry stays queued.
 //
-// Site and page failures are not returned. A returned error ends the crawl, and no further
-// turn should be handed out. It is the error of ctx, an error of the disk, or a *PanicError
-// of a function in the options.
+// If the site or the page fails, Visit returns no error. An error that it returns ends the
+// crawl, and no further turn should be handed out. It is the error of ctx, an error of the
+// disk, or a *PanicError of a function in the options.
 func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
@@ -104,7 +104,8 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 	return answer, nil
 }
 
-// visitPage continues with an answer that is a page, from the server or the archive.
+// visitPage is the second half of Visit, for an answer that is a page. The parameter answer is
+// the one from which the page is made, from the server or the archive.
 func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
@@ -139,11 +140,11 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	if err != nil {
 		return err
 	}
-	res.Outcome.Links = append(found, res.Outcome.Links...) // res.Outcome.Links has the sitemaps of robots.txt and is mostly empty
+	res.Outcome.Links = append(found, res.Outcome.Links...) // res.Outcome.Links has the sitemaps that robots.txt names; mostly there are none
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	fate, err := j.finish(turn, res)
-	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // an incomplete page is counted only after its last try
+	if err == nil && (res.Outcome.Trouble == frontier.NoTrouble || fate.Code == frontier.Fetched) { // a page that is tried again is counted only after its last try
 		if page.change != "" && page.Entry.Page() {
 			j.counts.add(func(n *Counts) { increment(&n.Changes, page.change) })
 		}
@@ -157,8 +158,8 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 	return err
 }
 
-// hand passes a page to the handler, and its links to the functions of the options. It returns
-// the entries to queue for the links.
+// hand passes a page to the handler, and then its links to the functions in the options. It
+// returns the entries to queue for the links.
 func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
 		u := page.URL // the handler may keep the page
@@ -172,13 +173,12 @@ func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 	return j.next(page, f)
 }
 
-// longHandled is the time after which a warning is logged that the program still handles a
-// page.
+// longHandled is how long the program may be busy with a page before a warning is logged.
 const longHandled = 5 * time.Minute
 
 // notice logs a warning if the program is busy with a page for longer than longHandled, since
-// the site and a worker wait meanwhile. The caller must call done when the program has
-// finished. with returns the attributes of the warning.
+// the site and a worker wait meanwhile. The caller must call the returned function done when
+// the program has finished. The function with returns the attributes of the warning.
 func (j *Job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
@@ -222,8 +222,8 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 	return safely("OnError", func() { j.opts.OnError(page, err) })
 }
 
-// narrowedSince returns why an entry that an earlier run queued is no longer in scope, or
-// "" if it still is.
+// narrowedSince returns why an entry that was queued, maybe by an earlier run with a wider
+// scope, is not in scope now. It returns frontier.Undecided if it is in scope.
 func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) {
 	if j.deps.DB == nil || e.FromSeed() {
 		return frontier.Undecided, nil
@@ -232,8 +232,8 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) 
 	return reason, err
 }
 
-// keep stores a page, and its URL as a root of the scope if redirects of a seed have ended
-// there. It is called before the handler.
+// keep stores a page. If redirects of a seed have ended at its URL, it also stores the URL as a
+// root of the scope. It is called before the handler.
 func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (j *Job) look(p *Page) {
 	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
 		return
 	}
-	if p.Entry.Visits != nil { // the page was counted at the first visit
+	if p.Entry.Visits != nil { // the page was fetched before, and counted then
 		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}

@@ -1,7 +1,7 @@
-// Package outfile writes output files. Each file gets its name only when it is complete; before
-// that, an earlier file of that name does not change. A device or a named pipe is written to,
-// and never replaced. If the name is a symbolic link, the target of the link is replaced, and
-// not the link.
+// Package outfile writes output files. Each file gets its name only when it is complete. Until
+// then, an earlier file with that name does not change. If the name is that of a device or a
+// named pipe, the output is written into it, and it is never replaced. If the name is that of a
+// symbolic link, the target of the link is replaced, and not the link.
 package outfile
 
 import (
@@ -17,8 +17,8 @@ import (
 // maxLinks is how many symbolic links are followed from one name, as in Linux.
 const maxLinks = 40
 
-// A File is an output that is being written. Its Name method returns the name of a temporary
-// file beside the output, unless the output is written in place.
+// A File is an output that is being written. It is a temporary file in the directory of the
+// output, whose name the method Name returns, unless the output is written in place.
 type File struct {
 	*os.File
 	path   string // path of the output, without symbolic links; empty if the output is written in place
@@ -26,8 +26,9 @@ type File struct {
 }
 
 // Create begins the output at path, for writing and reading. If path exists and is not a
-// regular file, Create opens it to write in place; for a named pipe, it waits for a reader.
-// Create removes the temporary files of the same output that killed processes have left.
+// regular file, such as a device, Create opens it, and the output is written in place. If it is
+// a named pipe, Create waits for a reader. Create removes temporary files that killed processes
+// have left for the same output.
 func Create(path string) (*File, error) {
 	real, inPlace, err := Resolve(path)
 	if err != nil {
@@ -45,10 +46,11 @@ func Create(path string) (*File, error) {
 			return nil, err
 		}
 		// The lock shows that the file is in use, so that other processes do not remove it.
-		// Before this process could lock the file, another one may have locked and removed it.
+		// Before it was locked here, a sweep of another process may have locked and removed it.
+		// Then another file is made.
 		if got, err := lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
-				_ = f.Chmod(old.Mode().Perm()) // the same users can read it, as far as possible
+				_ = f.Chmod(old.Mode().Perm()) // so that the same users can read the new file, if the system allows it
 			}
 			return &File{File: f, path: real}, nil
 		}
@@ -56,8 +58,8 @@ func Create(path string) (*File, error) {
 	}
 }
 
-// CreateRegular is like Create, for a file that will be read again by its name. It fails if
-// path names a device or a named pipe.
+// CreateRegular is like Create, but fails if path names a device or a named pipe. It is for
+// files that are read again later by their names.
 func CreateRegular(path string) (*File, error) {
 	if _, err := ResolveRegular(path); err != nil {
 		return nil, err
@@ -65,7 +67,7 @@ func CreateRegular(path string) (*File, error) {
 	return Create(path)
 }
 
-// Write writes a complete output.
+// Write writes text as the complete output at path.
 func Write(path string, text []byte) error {
 	f, err := Create(path)
 	if err != nil {
@@ -85,7 +87,8 @@ func (f *File) InPlace() bool { return f.path == "" }
 // Path returns the name of the output without symbolic links, or "" if it is written in place.
 func (f *File) Path() string { return f.path }
 
-// Finish syncs and closes the file. Commit does so unless Finish was called before.
+// Finish syncs and closes the file. Commit calls it, so a caller need not, but may call it
+// earlier.
 func (f *File) Finish() error {
 	if f.closed {
 		return nil
@@ -98,8 +101,8 @@ func (f *File) Finish() error {
 	return errors.Join(err, f.Close())
 }
 
-// Commit gives the file its name, and replaces the earlier file. If it fails, the earlier file
-// is unchanged.
+// Commit gives the file its name, and so replaces an earlier file with that name. If Commit
+// fails, the earlier file is unchanged.
 func (f *File) Commit() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -126,8 +129,8 @@ func (f *File) CommitNew() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// named is called after the file has its name. It syncs the directory, so that a power cut does
-// not lose the name.
+// named is called with the result of giving the file its name. If that is nil, it syncs the
+// directory, so that a power cut does not lose the name.
 func (f *File) named(err error) error {
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (f *File) named(err error) error {
 	return nil
 }
 
-// Discard removes a file that has not got its name. Otherwise it does nothing.
+// Discard removes the file if it has not got its name yet. Otherwise it does nothing.
 func (f *File) Discard() error {
 	if !f.closed {
 		f.closed = true
@@ -153,10 +156,10 @@ func (f *File) Discard() error {
 	return os.Remove(f.Name())
 }
 
-// Resolve follows symbolic links from path to the file to be written, which need not exist.
-// inPlace is true if the file is not regular and must be opened by path. The error is
-// syscall.EISDIR for a directory, and fs.ErrNotExist if the directory of the file does not
-// exist.
+// Resolve follows symbolic links from path to the file to be written, and returns the path of
+// that file. The file need not exist. If the file exists and is not regular, inPlace is true,
+// and the file must be opened by the original path. The error is syscall.EISDIR for a
+// directory, and fs.ErrNotExist if the directory of the file does not exist.
 func Resolve(path string) (real string, inPlace bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -215,7 +218,8 @@ func ResolveRegular(path string) (real string, err error) {
 }
 
 // openFiles reports whether a directory contains the open files of a process, as /dev/fd and
-// /proc/self/fd do. Its entries have no names of their own.
+// /proc/self/fd do. The entries of such a directory cannot be replaced, because they are not
+// files with names of their own.
 func openFiles(dir string) bool {
 	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/")
 }
@@ -225,7 +229,8 @@ func before(name string) string { return "." + name + "." }
 
 const after = ".tmp"
 
-// unfinished returns the paths of the temporary files of the output name in dir.
+// unfinished returns the paths of the temporary files in dir for the output with the given
+// name.
 func unfinished(dir, name string) (paths []string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {

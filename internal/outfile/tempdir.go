@@ -12,9 +12,10 @@ import (
 // directory has locked the file.
 const lockName = ".lock"
 
-// TempDir makes a directory for temporary files in parent, or in the system's directory if
-// parent is empty. It removes directories with the same prefix that killed processes have left.
-// remove removes the directory and its contents.
+// TempDir makes a directory for temporary files in parent, or, if parent is empty, in the
+// system's directory for them. It removes directories with the same prefix that killed
+// processes have left. The caller must call the returned function remove, which removes the
+// directory and its contents.
 func TempDir(parent, prefix string) (dir string, remove func() error, err error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -28,11 +29,11 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	_, _ = lock(f) // if the file system has no locks, other processes remove no directories
+	_, _ = lock(f) // without an effect if the file system has no locks; then no process removes directories of others
 	return dir, func() error { return errors.Join(f.Close(), os.RemoveAll(dir)) }, nil
 }
 
-// sweepDirs removes the directories whose lock is not held by any process.
+// sweepDirs removes the directories of TempDir in parent whose lock no process holds.
 func sweepDirs(parent, prefix string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
@@ -45,7 +46,7 @@ func sweepDirs(parent, prefix string) {
 		}
 		f, err := os.OpenFile(filepath.Join(parent, e.Name(), lockName), os.O_RDWR, 0)
 		if err != nil {
-			continue // another process is making the directory, or it belongs to another user
+			continue // another process is just making the directory, or the directory belongs to another user
 		}
 		got, err := lock(f)
 		f.Close()

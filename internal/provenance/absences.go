@@ -20,7 +20,7 @@ type Absence struct {
 	URL    string         `json:"url"`
 	Fate   frontier.Code  `json:"fate"`
 	Reason string         `json:"reason,omitempty"`
-	Status int            `json:"status,omitempty"` // status of the last answer, after which the URL still has no page
+	Status int            `json:"status,omitempty"` // status of the last answer, if there was one although the URL has no page
 	Time   time.Time      `json:"time,omitzero"`    // when the crawl was done with the URL; zero if it is queued
 	Clock  frontier.Clock `json:"clock,omitempty"`  // what a queued URL waits for
 	Until  time.Time      `json:"until,omitzero"`
@@ -33,18 +33,19 @@ type Absence struct {
 	Offset int64          `json:"offset,omitempty"`
 }
 
-// A Refusal is a line of absences.jsonl after all Absences: links to URLs of a site that never
-// entered the crawl, for one reason. The names of its fields never change.
+// A Refusal is a line of absences.jsonl; these lines come after all Absences. It counts URLs of
+// one site that pages link to and that never entered the crawl, for one reason. The names of
+// its fields never change.
 type Refusal struct {
 	Refused  string        `json:"refused"`        // the reason of the refusal
-	Site     frontier.Site `json:"site,omitempty"` // empty: all sites that are not listed on their own
+	Site     frontier.Site `json:"site,omitempty"` // empty: all sites that have no line of their own
 	URLs     int64         `json:"urls"`           // number of distinct URLs
-	Examples []string      `json:"examples"`       // the first URLs
+	Examples []string      `json:"examples"`       // the first of these URLs
 }
 
 // Bounds of the memory for refused links.
 const (
-	mostRefusals = 10_000 // pairs of a site and a reason
+	mostRefusals = 10_000 // number of pairs of a site and a reason
 	mostExamples = 3
 )
 
@@ -83,7 +84,7 @@ func (w *writer) writeAbsences(out io.Writer) error {
 	return nil
 }
 
-// entered counts a URL of the crawl, and writes a line if it has no answer.
+// entered counts a URL that has entered the crawl, and writes a line if the URL has no answer.
 func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	w.Absences.Entered++
 	w.Absences.Fates[l.Code]++
@@ -106,7 +107,7 @@ func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	})
 }
 
-// purged counts a URL whose stored answers were purged.
+// purged counts a URL whose stored answers were removed by crawler.Purge.
 func (w *writer) purged(at time.Time) {
 	if w.Purge == nil {
 		w.Purge = &Purge{}
@@ -117,7 +118,7 @@ func (w *writer) purged(at time.Time) {
 	}
 }
 
-// A refusalKey is a site and a reason. Refused links are counted for each of these pairs.
+// A refusalKey is a pair of a site and a reason. Refused links are counted for each pair.
 type refusalKey struct {
 	site   frontier.Site
 	reason string

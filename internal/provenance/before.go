@@ -10,13 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A before reads what the previous crawl knows about URLs, and counts pages that are gone.
+// A before reads what the previous crawl knows about URLs, and counts pages that are gone since
+// then (see take).
 type before struct {
 	state *storage.Reader // nil if there is no previous crawl, or if it cannot be read
 	gone  int64
 }
 
-// openBefore opens the previous crawl of this one, if possible.
+// openBefore opens the previous crawl, if there is one and it can be read.
 func (w *writer) openBefore() *before {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -33,8 +34,9 @@ func (w *writer) openBefore() *before {
 	return &before{state: state}
 }
 
-// take counts a page as gone if it has the status 404 or 410 now, but had an answer without an
-// error in the previous crawl. If the previous crawl cannot be read, take ends the count.
+// take counts a page as gone if it has the status 404 or 410 in this crawl, but an answer
+// without an error in the previous one. If reading the previous crawl fails, take closes it, so
+// that count returns nil.
 func (b *before) take(p *storage.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return

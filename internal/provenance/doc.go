@@ -1,6 +1,6 @@
 // Package provenance records where the data of a crawl come from, for the people who have to
-// trust the data: who requested what, when, by which rules and with which program, what is
-// missing and why, and whether the files are those that the crawl has written.
+// trust the data. It records who requested what, when, by which rules and with which program;
+// what is missing, and why; and whether the files are those that the crawl has written.
 //
 //	p, err := provenance.Write(ctx, "news.crawl", provenance.Options{})
 //
@@ -9,7 +9,8 @@
 //
 //	r, err := provenance.Verify(ctx, "news.crawl", provenance.Check{})
 //
-// compares a directory with its provenance.json. Neither changes other files of the crawl.
+// compares a directory with its provenance.json. Write changes no other files of the crawl, and
+// Verify changes none at all.
 //
 // All files are read in bounded memory, plus a few hundred bytes for each site and each WARC
 // file.

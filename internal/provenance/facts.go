@@ -17,8 +17,8 @@ import (
 // rows.
 const mostRows = 50
 
-// facts returns the facts for the datasheet in Markdown. The keys are the names of the marks in
-// the datasheet between which the facts are put.
+// facts returns the facts for the datasheet, as texts in Markdown. The keys are names: a text
+// is put between those marks in the datasheet that have its name (see beginFacts).
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -43,7 +43,7 @@ func (p *Provenance) facts() map[string]string {
 	return all
 }
 
-// setting returns the value of a setting.
+// setting returns the value of the setting with a name, or Unknown.
 func (p *Provenance) setting(name string) string {
 	for _, s := range p.Settings {
 		if s.Name == name {
@@ -98,8 +98,8 @@ func (p *Provenance) hostFacts() string {
 	return t.String() + more(p.Figures.Hosts-int64(len(p.Figures.TopHosts)), "host")
 }
 
-// more returns a sentence that says that a table leaves out n rows, or "" if n is 0. of says
-// what a row is, in the singular.
+// more returns a sentence that says that a table leaves out n rows, or "" if n is 0. The
+// parameter of is the noun for a row, in the singular.
 func more(n int64, of string) string {
 	switch {
 	case n <= 0:
@@ -110,8 +110,9 @@ func more(n int64, of string) string {
 	return fmt.Sprintf("\nAnd %d %ss more.\n", n, of)
 }
 
-// numbers returns a table of names and their counts in a unit, the most frequent first. If
-// there are no names, it returns the text empty.
+// numbers returns a table of the names in m and their counts, the most frequent first. what and
+// unit are the headings of its columns. If m has no names, numbers returns the text in the
+// parameter empty.
 func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
@@ -295,7 +296,7 @@ func (p *Provenance) fileFacts() string {
 }
 
 // elsewhereFacts returns a paragraph that says that some bodies are in the archives of earlier
-// crawls, if there is a previous crawl.
+// crawls. It returns "" if there is no previous crawl.
 func (p *Provenance) elsewhereFacts() string {
 	if p.Previous == nil {
 		return ""
@@ -311,7 +312,8 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNotModified: "the same",
 }
 
-// changeFacts returns a table of how pages have changed since they were last fetched.
+// changeFacts returns a table of how pages have changed since they were fetched before, or ""
+// if that is not known for any.
 func (p *Provenance) changeFacts() string {
 	f := &p.Figures
 	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {

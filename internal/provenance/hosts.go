@@ -8,18 +8,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// mostCounted is how many sites are counted in memory. If there are more, the counts are
-// sorted in files.
+// mostCounted is how many sites are counted in memory. If there are more, the counts are moved
+// to files, which are sorted later.
 const mostCounted = 4096
 
 // A hostCounts counts requests by site, in bounded memory.
 type hostCounts struct {
 	most   int
 	counts map[frontier.Site]int64
-	order  order // counts by host and site
+	order  order // counts that were moved from memory, sorted by host and then by site
 }
 
-// An order is a *crawllog.Order, or one that fails in tests.
+// An order sorts records on disk. It is a *crawllog.Order, or one that fails in tests.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error

@@ -23,7 +23,7 @@ import (
 // A logRun is what crawl.log says about a run.
 type logRun struct {
 	begun, last time.Time
-	next        bool // another run follows; only then is killed known
+	next        bool // another run follows in the log; only then is it known whether this run was killed
 	killed      bool // the run did not end by itself, as the first line of the next run says
 }
 
@@ -36,11 +36,11 @@ type logReader struct {
 	hosts hostCounts
 }
 
-// mostRuns is how many runs are remembered. More runs are remembered than listed, because they
-// are joined with the runs that the state of the crawl has recorded.
+// mostRuns is how many runs in the log are remembered. It is more than the number of runs that
+// are listed, because they are joined with the runs that the state of the crawl has recorded.
 const mostRuns = 10 * mostListed
 
-// readLog reads crawl.log. A missing file has no lines.
+// readLog reads crawl.log. If the file is missing, that is the same as a file without lines.
 func (w *writer) readLog() (err error) {
 	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 	defer func() { err = errors.Join(err, r.hosts.close()) }()
@@ -105,19 +105,19 @@ func (r *logReader) request(l *crawllog.Line) error {
 		count(f.Statuses, strconv.Itoa(l.Status))
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-		if _, other := l.Annotation("for"); !other { // without "for" the request was for robots.txt, otherwise for tdmrep.json or a license
+		if _, other := l.Annotation("for"); !other { // without the annotation "for" the request was for robots.txt; with it, for tdmrep.json or a license
 			f.RobotsRequests++
 		}
 		return nil
 	}
-	kept, isKept := l.Annotation("kept") // of a 304: the media type of the archived page
+	kept, isKept := l.Annotation("kept") // an annotation of 304s: the media type of the archived page
 	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
 	return nil
 }
 
-// others is the name for all names beyond mostNames.
+// others stands for all names after the first mostNames.
 const others = "others"
 
 // count adds one to the count of a name. If m already has mostNames names, it counts a new name
@@ -129,8 +129,8 @@ func count(m map[string]int64, name string) {
 	tally(m, name)
 }
 
-// tally is like count, and stores a copy of the name, because the name is a substring of a
-// line, which would stay in memory.
+// tally adds one to the count of a name, however many names m has. It stores a copy of a new
+// name, because the name is a substring of a line, and would keep the whole line in memory.
 func tally(m map[string]int64, name string) {
 	if _, known := m[name]; !known {
 		name = strings.Clone(name)
@@ -138,7 +138,7 @@ func tally(m map[string]int64, name string) {
 	m[name]++
 }
 
-// tallyFirst adds one to the count of a name. If m already has as many names as most says, it
+// tallyFirst adds one to the count of a name. If m already has the maximum number of names, it
 // ignores a new name.
 func tallyFirst(m map[string]int64, name string, most int) {
 	if _, known := m[name]; known || len(m) < most {
@@ -146,7 +146,7 @@ func tallyFirst(m map[string]int64, name string, most int) {
 	}
 }
 
-// mostTop is how many of the most frequent names are listed.
+// mostTop is how many names a list of the most frequent ones has.
 const mostTop = 20
 
 // topOf returns the most frequent of the names, at most mostTop.
@@ -158,7 +158,8 @@ func topOf(m map[string]int64) []Count {
 	return mostFrequent(all)
 }
 
-// mostFrequent returns the most frequent names, sorted by name if they are equally frequent.
+// mostFrequent returns the most frequent names, at most mostTop, the most frequent first. Names
+// that are equally frequent stay in the order of the argument, which is by name.
 func mostFrequent(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int { return int(max(-1, min(1, b.N-a.N))) })
 	return all[:min(mostTop, len(all))]
@@ -210,8 +211,8 @@ func plain(value string) string {
 	return value
 }
 
-// joinRuns adds to each run of the log the process that made the run. The state has recorded
-// the processes.
+// joinRuns lists the runs in the log, each with the process of the run, which the state has
+// recorded.
 func (w *writer) joinRuns(r *logReader) error {
 	processes, builds, before, err := crawler.Processes(w.state)
 	if err == nil {
@@ -220,10 +221,11 @@ func (w *writer) joinRuns(r *logReader) error {
 	return err
 }
 
-// join combines the runs in the log with processes, those of the runs that the state has
-// recorded. before is the number of runs before these. unclean is true if the last run did not
-// end by itself. A run may be in only one of the two lists, because its lines were removed,
-// because it was killed before it recorded itself, or because its version records nothing.
+// join combines the runs in the log with the processes that the state has recorded, one for
+// each run. The parameter before is the number of runs before those processes. unclean is true
+// if the last run did not end by itself. A run may be in the state only, because its lines in
+// the log were removed. It may be in the log only, because it was killed before it recorded
+// itself, or because the version of its program records none.
 func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
 	w.Builds = map[string]crawler.Build{}
 	i := 0

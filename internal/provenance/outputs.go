@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// outputNames returns the files of a crawl, without the archive and the files that Write makes.
-// Each of them may be missing.
+// outputNames returns the names of the files that a crawl may have, except those of the archive
+// and those that Write makes.
 func outputNames() []string {
 	return []string{
 		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "index.part",
@@ -70,9 +70,10 @@ func (w *writer) readOutputs() error {
 	return nil
 }
 
-// output returns a file with its digest. The digest is the one that the crawl has recorded, or
-// that of the bytes of the file. If the file is not as the crawl has written it, the error is a
-// *storage.DamagedError.
+// output returns a file with its digest. With Options.Kept, this is the digest that the crawl
+// has recorded, if it has recorded one and the file does not grow any more. Otherwise output
+// computes it from the bytes of the file. If the file is not as the crawl has written it, the
+// error is a *storage.DamagedError.
 func (w *writer) output(name string, of storage.Written, known bool) (Output, error) {
 	path := filepath.Join(w.dir, filepath.FromSlash(name))
 	if !known {
@@ -102,8 +103,8 @@ func (w *writer) output(name string, of storage.Written, known bool) (Output, er
 	return out, nil
 }
 
-// earlier returns the files that the existing provenance.json lists, by name. If a purge may
-// have changed files since then, it returns no outputs.
+// earlier returns the files that the existing provenance.json lists, by name. If that cannot be
+// read, or if a purge may have changed files since it was written, it returns none.
 func (w *writer) earlier() map[string]Output {
 	all := map[string]Output{}
 	text, err := readBounded(filepath.Join(w.dir, File), mostFile)
@@ -118,8 +119,8 @@ func (w *writer) earlier() map[string]Output {
 }
 
 // unlike returns an error if a file of the archive has the same length as in the earlier
-// provenance.json, but another digest. This check is needed because the crawl itself has
-// recorded no digest of the file.
+// provenance.json, but another digest. It is called for files of which the crawl itself has
+// recorded no digest.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
 	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
@@ -130,8 +131,11 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	}
 }
 
-// missing returns what the crawl and the earlier provenance.json say about a missing file. A
-// WARC file may have been moved away (crawl verify --moved); it still belongs to the crawl.
+// missing returns the length and the digest of a missing file, as the crawl or the earlier
+// provenance.json has them. It does so only for a WARC file, because that may have been moved
+// away (crawl verify --moved) and still belongs to the crawl. If another file is missing, or if
+// the digest is not known, the error is a *storage.DamagedError, except for a file that was
+// empty.
 func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil
@@ -163,8 +167,9 @@ func archiveNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// digestFile returns the digest of a file, and the CRC-32C of its first bytes. A file that is
-// not regular counts as missing, because reading a pipe might not end.
+// digestFile returns a file with its digest, and the CRC-32C of its first bytes. The parameter
+// first is how many bytes those are. A file that is not regular counts as missing, because it
+// may be a pipe, and reading a pipe might not end.
 func digestFile(ctx context.Context, path, name string, first int64) (Output, uint32, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -191,8 +196,9 @@ func digestFile(ctx context.Context, path, name string, first int64) (Output, ui
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Current reports whether no run and no purge has changed the files in dir since its provenance
-// was written. It compares only lengths. If signed is true, there must be a signature, too.
+// Current reports whether the provenance in dir is still that of the files in dir: no run and
+// no purge has changed them since it was written. It compares only the lengths of the files. If
+// signed is true, it also returns false if there is no signature.
 func Current(dir string, signed bool) bool {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	var p Provenance

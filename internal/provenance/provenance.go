@@ -8,8 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// Format names the form of a Provenance in JSON, and Version is its number. Both change if a
-// name or its meaning changes. Names may be added without a change. Verify also reads formats 1 and 2.
+// Format names the form of a Provenance in JSON, and Version is its number. Format and Version
+// change if a name in the JSON or its meaning changes, but not if a name is added. Verify also
+// reads formats 1 and 2.
 const (
 	Format  = "permesso-provenance/3"
 	Version = 3
@@ -21,7 +22,7 @@ const (
 	SignatureFile = "provenance.json.sig" // Ed25519, 64 bytes, over the bytes of File
 	AbsencesFile  = "absences.jsonl"
 	RobotsFile    = "robots.jsonl"
-	SeedsFile     = "seeds-asked.txt" // if there are more than MostSeeds
+	SeedsFile     = "seeds-asked.txt" // written if there are more than MostSeeds seeds
 	DatasheetFile = "DATASHEET.md"
 )
 
@@ -32,13 +33,13 @@ const (
 	mostNames  = 1000 // different media types, statuses ...; the others are counted together
 )
 
-// A Provenance is what is known about the origin of the data of a crawl. Times are UTC.
+// A Provenance is what is known about the origin of the data of a crawl. Times are in UTC.
 type Provenance struct {
 	Format  string        `json:"format"`
 	Version int           `json:"version"`
 	Name    string        `json:"name"`    // name of the directory of the crawl
-	Written time.Time     `json:"written"` // when this was written
-	Writer  crawler.Build `json:"writer"`  // the program that has written this; another program may have crawled
+	Written time.Time     `json:"written"` // when this provenance was written
+	Writer  crawler.Build `json:"writer"`  // the program that has written this provenance; it may be another one than that which crawled
 
 	Identity       Identity  `json:"identity"`
 	Settings       []Setting `json:"settings"`        // settings of the last run
@@ -58,17 +59,16 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged after the crawl; absences.jsonl has the URLs
+	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged later; absences.jsonl lists these URLs; nil: there are none
 
 	Outputs []Output `json:"outputs"`
 
-	// FileSHA256 is the SHA-256 of this file with 64 zeros instead of this value. Format 1 has
-	// no such field.
+	// FileSHA256 is the SHA-256 of provenance.json, computed with 64 zeros in the place of this
+	// value. Format 1 has no such field.
 	FileSHA256 string `json:"file_sha256"`
 }
 
-// A Purge says how many URLs have no stored answers any more because these were purged, and
-// when the last of them was purged.
+// A Purge says for how many URLs the stored answers were purged, and when this was done last.
 type Purge struct {
 	URLs int64     `json:"urls"`
 	Last time.Time `json:"last"`
@@ -91,8 +91,8 @@ type Identity struct {
 	Token     string   `json:"token"`
 	Contact   string   `json:"contact"`
 	Mail      string   `json:"mail,omitempty"`
-	UserAgent string   `json:"user_agent"`            // the header field, as this program would send it
-	Archived  []string `json:"user_agents_archived"`  // header fields that the WARC files have
+	UserAgent string   `json:"user_agent"`            // the User-Agent field, as this program would send it
+	Archived  []string `json:"user_agents_archived"`  // User-Agent fields of the requests in the WARC files
 	From      string   `json:"from_header,omitempty"` // the From header field
 }
 
@@ -107,7 +107,7 @@ type Setting struct {
 // Seeds are the URLs that the crawl began with, and those that were added to it.
 type Seeds struct {
 	Count  int64    `json:"count"`
-	SHA256 string   `json:"sha256"` // SHA-256 of the list, with a line for each seed
+	SHA256 string   `json:"sha256"` // SHA-256 of the seeds as a text with a line for each
 	List   []string `json:"list"`   // sorted by site; empty if File has the list
 	File   string   `json:"file,omitempty"`
 }
@@ -116,8 +116,8 @@ type Seeds struct {
 type Run struct {
 	Began time.Time `json:"began"`
 	Last  time.Time `json:"last_line,omitzero"` // time of the last line of the run in crawl.log
-	Ended time.Time `json:"ended,omitzero"`     // when the run ended, as it has recorded itself
-	How   string    `json:"how"`                // how the run ended: a crawler.End, HowKilled or HowItself
+	Ended time.Time `json:"ended,omitzero"`     // when the run ended, as the run itself has recorded
+	How   string    `json:"how"`                // how the run ended: a crawler.End, HowKilled, HowItself or HowUnknown
 
 	Zone         string `json:"zone,omitempty"`
 	Offset       *int   `json:"utc_offset,omitempty"` // seconds east of UTC
@@ -136,7 +136,7 @@ const (
 // Unknown is the value of facts that were not recorded.
 const Unknown = "unknown"
 
-// A Change is a setting that differs from the run before.
+// A Change is a setting that differs from that of the run before.
 type Change struct {
 	Time    time.Time `json:"time"`
 	Setting string    `json:"setting"`
@@ -144,8 +144,8 @@ type Change struct {
 	Is      string    `json:"is"`
 }
 
-// An Override is a setting by which sites get more requests than usual, or one site gets more
-// than the others.
+// An Override is a setting that allows more requests than usual: to all sites, or to one site
+// more than to the others.
 type Override struct {
 	Time    time.Time `json:"time,omitzero"` // time of the line in crawl.log; zero for a setting of the crawl
 	Site    string    `json:"site,omitempty"`
@@ -165,28 +165,29 @@ type Figures struct {
 	Bytes          int64            `json:"bytes"` // bytes of bodies, as they came over the wire
 	Sites          int64            `json:"sites"` // sites that received requests
 	Hosts          int64            `json:"hosts"`
-	TopHosts       []Count          `json:"top_hosts"`    // by requests
-	Statuses       map[string]int64 `json:"status"`       // of all answers, including robots.txt
+	TopHosts       []Count          `json:"top_hosts"`    // the hosts with the most requests
+	Statuses       map[string]int64 `json:"status"`       // number of answers by HTTP status, including those for robots.txt
 	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
-	Types          map[string]int64 `json:"types_of_2xx"` // media types of answers with 2xx and of 304s whose page is archived, without robots.txt
+	Types          map[string]int64 `json:"types_of_2xx"` // number of answers by media type: answers with 2xx, and 304s whose page is archived; robots.txt files are not counted
 
 	HasPages bool             `json:"has_pages"`  // pages.jsonl exists; the fields below are counted from it
 	Pages    int64            `json:"page_lines"` // lines of pages.jsonl
 	Charsets map[string]int64 `json:"charsets"`
-	// PageChanges counts pages by crawler.ChangeClass: what became of them since they were
+	// PageChanges counts pages by crawler.ChangeClass: how they have changed since they were
 	// fetched before, in the previous crawl or earlier in this one. Pages whose class is
 	// unknown, sitemaps and embedded resources are not counted.
 	PageChanges map[string]int64 `json:"page_changes"`
-	// Gone counts answers with 404 or 410 for pages that the previous crawl has an answer
-	// without an error for. It is nil if there is no previous crawl, or if that cannot be read.
+	// Gone is the number of pages that were answered with 404 or 410 in this crawl, but without
+	// an error in the previous one. It is nil if there is no previous crawl, or if that cannot
+	// be read.
 	Gone *int64 `json:"gone"`
 
 	Truncated int64            `json:"truncated"` // pages whose body is not complete
 	NoIndex   int64            `json:"noindex"`
 	NoArchive int64            `json:"noarchive"`
-	Refused   int64            `json:"use_refused"` // pages that were not kept since their owner refuses the purpose
-	Usage     map[string]int64 `json:"usage"`       // what owners have said about uses: "tdm refused", "search granted"
-	Licenses  []Count          `json:"licenses"`    // URLs of terms of use, by number of pages
+	Refused   int64            `json:"use_refused"` // pages that were not kept because their owner refuses the purpose of the crawl
+	Usage     map[string]int64 `json:"usage"`       // number of pages by what their owners have said about a use, such as "tdm refused" or "search granted"
+	Licenses  []Count          `json:"licenses"`    // URLs of terms of use, each with the number of pages that they are for
 }
 
 // A Count is a name and how often it occurred.
@@ -203,17 +204,18 @@ type Robots struct {
 	File   string `json:"file"`
 }
 
-// Absences counts the URLs without an answer. absences.jsonl has a line for each.
+// Absences counts the URLs that have no answer. absences.jsonl has a line for each of them.
 type Absences struct {
 	Entered int64                   `json:"entered"` // URLs that entered the crawl
 	URLs    int64                   `json:"urls"`    // URLs that entered and have no answer
-	Fates   map[frontier.Code]int64 `json:"fates"`   // what became of the URLs that entered the crawl: number of URLs by code
+	Fates   map[frontier.Code]int64 `json:"fates"`   // number of URLs that entered the crawl, by what became of them
 	File    string                  `json:"file"`
 
-	// Links that did not bring their URL into the crawl. Source says where they were counted:
-	// in links.jsonl, in the summary of the last run, or not at all.
+	// The fields below count links that did not bring their URL into the crawl. Source says
+	// where they were counted: in links.jsonl, or in the summary of the last run. If it is
+	// empty, they were not counted.
 	Source       string           `json:"refused_source"`
-	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: number of URLs by reason that never entered the crawl; a URL counts once
+	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: number of URLs that never entered the crawl, by reason; a URL counts once
 	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: number of links by reason; a URL counts once for each page
 }
 
@@ -223,7 +225,7 @@ const (
 	SourceLastRun = "the last run"
 )
 
-// An Audit is the result of package audit.
+// An Audit is the result of auditing the crawl with package audit.
 type Audit struct {
 	Verdict       string        `json:"verdict"`          // one of the verdicts below
 	Why           string        `json:"reason,omitempty"` // the reason if Verdict is NotAudited
@@ -242,7 +244,7 @@ const (
 	NotAudited = "not audited"
 )
 
-// Previous is the crawl that this one was compared with.
+// Previous is the previous crawl, with which this one has compared its pages.
 type Previous struct {
 	Dir        string `json:"dir"`                         // the directory as the user has given it
 	Provenance string `json:"provenance_sha256,omitempty"` // SHA-256 of its provenance.json; empty if there is none

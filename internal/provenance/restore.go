@@ -17,24 +17,25 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Restored is a file that differs from provenance.json, with its original content.
+// A Restored is a file that differs from provenance.json, and the original content of the file.
 type Restored struct {
 	Name string
-	How  string // how the content was found, as a clause
+	How  string // how the content was found, in words, such as "one bit of byte 7 had flipped"
 	Text []byte
 }
 
 // mostRestored is the maximum length of a file that Restore can restore, in bytes.
 const mostRestored = 64 << 20
 
-// mostFlipped is the maximum length of a file in which a flipped bit is searched, in bytes. The
-// time grows with the square of the length.
+// mostFlipped is the maximum length, in bytes, of a file in which a flipped bit is searched
+// for. The time for the search grows with the square of the length.
 const mostFlipped = 16 << 10
 
-// Restore returns, for files in differ, contents that match the provenance.json in dir again.
-// It can restore a file that became longer or has one flipped bit, a file that is the same in
-// another snapshot, and the lists that Write makes from the state and the log. It writes
-// nothing. Of the options it uses only OptOut. The errors are those of Write.
+// Restore returns the original contents of the files in differ that it can restore: contents
+// that match the provenance.json in dir. It can restore a file that became longer, or in which
+// one bit has flipped. It can also restore a file that another snapshot has, too, and the lists
+// that Write makes from the state and the log. It writes nothing. OptOut is the only field of
+// Options that it uses. The errors are those of Write.
 func Restore(ctx context.Context, dir string, differ []Difference, o Options) (all []Restored, err error) {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	if err != nil {
@@ -66,7 +67,7 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 		}
 		name := of.Name
 		if name == "seeds.txt" {
-			name = SeedsFile // a snapshot of a series has the seeds in a file of this name
+			name = SeedsFile // seeds.txt is the file of a snapshot of a series with the seeds: Write makes the same text under the name SeedsFile
 		}
 		if text, ok := lists[name]; ok && of.is(text) {
 			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})
@@ -75,15 +76,15 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 	return all, nil
 }
 
-// is reports whether text is the content of the file, by its digest.
+// is reports whether text is the content of the file o, by its length and digest.
 func (o Output) is(text []byte) bool {
 	sum := sha256.Sum256(text)
 	return o.Bytes == int64(len(text)) && o.SHA256 == hex.EncodeToString(sum[:])
 }
 
-// found searches for the original content of a file: it tries to repair the damaged file, and
-// looks for the same file in the directories beside dir. It returns nil if it does not find the
-// content.
+// found searches for the original content of a file. It tries to repair the damaged file, and
+// looks for a file with the same name and content in the directories beside dir. If it does not
+// find the content, text is nil.
 func found(dir string, of Output) (text []byte, how string, err error) {
 	name := filepath.FromSlash(of.Name)
 	text, err = readBounded(filepath.Join(dir, name), mostRestored)

@@ -11,8 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Copy is a line of robots.jsonl: a robots.txt, or the result of a failed try to get it. It
-// applied from Fetched until the next Copy of its site. The names of its fields never change.
+// A Copy is a line of robots.jsonl: a copy of a robots.txt, or the result of a failed try to
+// get one. It applied from Fetched until the Fetched of the next Copy of its site. The names of
+// its fields never change.
 type Copy struct {
 	Site    frontier.Site `json:"site"`
 	URL     string        `json:"url"`
@@ -22,8 +23,8 @@ type Copy struct {
 	Failure string        `json:"failure,omitempty"` // why there was no answer
 	Bytes   int           `json:"bytes"`             // length of the decoded body
 	SHA256  string        `json:"sha256"`            // SHA-256 of the decoded body
-	Good    time.Time     `json:"good,omitzero"`     // when the earlier copy that is used instead was fetched
-	Last    bool          `json:"last"`              // the last Copy of its site: it applies at the end of the crawl
+	Good    time.Time     `json:"good,omitzero"`     // set if an earlier copy was used instead of this one: when that copy was fetched
+	Last    bool          `json:"last"`              // this is the last Copy of its site, which applies at the end of the crawl
 
 	// Mining is the tdmrep.json of the site that was stored together with the robots.txt.
 	Mining *Mining `json:"tdmrep,omitempty"`
@@ -37,7 +38,7 @@ type Mining struct {
 	SHA256  string    `json:"sha256"`
 }
 
-// writeRobots writes a line for each copy, sorted by site and then by time.
+// writeRobots writes a line for each Copy, sorted by site and then by time.
 func (w *writer) writeRobots(out io.Writer) (err error) {
 	sites := w.newOrder(w.Temp)
 	defer func() { err = errors.Join(err, sites.Close()) }()
@@ -48,7 +49,7 @@ func (w *writer) writeRobots(out io.Writer) (err error) {
 	return sites.Each(func(site, _ []byte) error { return w.writeCopies(out, frontier.Site(site)) })
 }
 
-// writeCopies writes a line for each copy of a site.
+// writeCopies writes a line for each Copy of a site.
 func (w *writer) writeCopies(out io.Writer, site frontier.Site) error {
 	var before *robots.Snapshot
 	for s, err := range w.state.Snapshots(site) {

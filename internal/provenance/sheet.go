@@ -19,7 +19,7 @@ type Sheet struct {
 	Why  string // why the file was not changed; empty if it was written
 }
 
-// openQuestion is the text where a person has to answer.
+// openQuestion is the text in the place of an answer that a person has to give.
 const openQuestion = "*Open: a person has to answer this.*"
 
 // emptySheet is the datasheet with the questions only, without any facts.
@@ -27,7 +27,8 @@ const openQuestion = "*Open: a person has to answer this.*"
 //go:embed sheet.md
 var emptySheet []byte
 
-// The marks around facts. Each mark is alone on its line.
+// The marks before and after a text of facts. Each mark is alone on its line; the first has the
+// name of the facts.
 var (
 	beginFacts = regexp.MustCompile(`^<!-- facts: ([a-z]+) -->[ \t\r]*$`)
 	endFacts   = regexp.MustCompile(`^<!-- /facts -->[ \t\r]*$`)
@@ -36,8 +37,9 @@ var (
 // mostSheet is the maximum length of a datasheet that can be updated, in bytes.
 const mostSheet = 16 << 20
 
-// writeSheet updates the facts in DATASHEET.md, and keeps what a person has written. If it
-// cannot tell the two apart, it does not change the file.
+// writeSheet updates the facts in DATASHEET.md, and keeps what a person has written. If the
+// marks around the facts are missing or wrong, it cannot tell what a person has written, and
+// does not change the file.
 func (w *writer) writeSheet() error {
 	path := filepath.Join(w.dir, DatasheetFile)
 	old, err := readBounded(path, mostSheet)
@@ -61,7 +63,8 @@ func (w *writer) writeSheet() error {
 
 var errTooLong = errors.New("it is too long for a datasheet")
 
-// readBounded reads a file of at most most bytes.
+// readBounded reads a file. If the file has more bytes than the given maximum, the error is
+// errTooLong.
 func readBounded(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,8 +78,9 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// fillSheet replaces the text between the marks by facts. If a person has removed the marks of
-// some facts, these facts are left out. The error says why nothing is changed.
+// fillSheet returns the datasheet old with the texts between its marks replaced by facts. Facts
+// whose marks a person has removed are left out. The error says why the datasheet cannot be
+// changed.
 func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	in, since, marks, n := "", 0, 0, 0
@@ -123,9 +127,10 @@ func newTable(columns ...string) *table {
 	return t
 }
 
-// row adds a row of Markdown cells. A pipe in a cell is escaped, as tables require (GitHub
-// Flavored Markdown, 4.10). A pipe after a backslash is written as \u{...}, since the backslash
-// would be escaped instead.
+// row adds a row of Markdown cells. A pipe in a cell is escaped with a backslash, as tables
+// require (GitHub Flavored Markdown, 4.10). But a pipe after a backslash is written as \u{...},
+// since with another backslash before it, the first backslash would be escaped instead of the
+// pipe.
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, `\|`, `\\u{7c}`), "|", `\|`)
@@ -133,5 +138,5 @@ func (t *table) row(cells ...string) {
 	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// number adds a row of a name and a number.
+// number adds a row with a name and a number.
 func (t *table) number(name string, n int64) { t.row(name, fmt.Sprint(n)) }

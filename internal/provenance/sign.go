@@ -27,8 +27,8 @@ var (
 	errPublic  = errors.New("it is a public key, by which nothing can be signed: name the file of the private one")
 )
 
-// ReadKey reads a private Ed25519 key: PEM with PKCS #8 (RFC 5958, RFC 8410). The error is a
-// *KeyError.
+// ReadKey reads a private Ed25519 key from a file in PEM, in the form PKCS #8 (RFC 5958, RFC
+// 8410). The error is a *KeyError.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	block, err := readPEM(path)
 	if err != nil {
@@ -48,8 +48,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return own, nil
 }
 
-// ReadPublicKey reads a public Ed25519 key: PEM with a SubjectPublicKeyInfo (RFC 8410), or the
-// private key that it belongs to. The error is a *KeyError.
+// ReadPublicKey reads a public Ed25519 key from a file in PEM. The file has the public key, in
+// the form SubjectPublicKeyInfo (RFC 8410), or the private key that it belongs to. The error is
+// a *KeyError.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	block, err := readPEM(path)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"unicode/utf16"
 )
 
-// encode returns v as JSON without characters that control a terminal. The JSON contains text
-// of sites, and people look at the file in a terminal.
+// encode returns v as JSON in which characters that could control a terminal are escaped. That
+// is needed because the JSON contains text of sites, and people look at such files in a
+// terminal.
 func encode(v any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -48,11 +49,11 @@ func line(w io.Writer, v any) error {
 // steers reports whether a terminal could take r for a command, or for a part of one.
 func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// mostText is the maximum number of characters of a text in a datasheet.
+// mostText is the maximum number of characters of a text that shown returns, before escaping.
 const mostText = 200
 
-// shown returns s as a Markdown code span, in which there is no markup. Characters that would
-// end the span, or cannot be seen, are written as \u{...}.
+// shown returns s as a code span of Markdown, so that nothing in s is taken for markup.
+// Characters that would end the span, and those that cannot be seen, are written as \u{...}.
 func shown(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(empty)"

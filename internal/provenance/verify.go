@@ -34,7 +34,7 @@ type Verified struct {
 	Provenance  *Provenance
 	SHA256      string // SHA-256 of provenance.json
 	Files       int    // number of compared files
-	Bytes       int64  // bytes of these files
+	Bytes       int64  // number of bytes of the compared files
 	Signed      bool   // the signature by Check.Key is valid
 	Differences []Difference
 }
@@ -46,9 +46,9 @@ const mostFile = 256 << 20
 var ErrNone = errors.New("provenance: there is no " + File)
 
 // Verify compares the files of a directory with the digests in its provenance.json. It also
-// compares provenance.json with its signature, if there is a key, and with what this program
-// would write. It does not need the crawl: a copy is enough, and missing files are listed. It
-// changes nothing.
+// checks provenance.json itself, by the digests that it has of itself and of its settings and,
+// if c.Key is set, by its signature. The directory may be a copy of that of the crawl. If files
+// are missing in it, they are listed as Differences. Verify changes nothing.
 //
 // Differences are not an error. The error is ErrNone, a *storage.InUseError if a crawl is
 // running in the directory, a *storage.NotBegunError, an error that says what in
@@ -82,14 +82,14 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	return v, v.files(ctx, dir)
 }
 
-// reads reports whether this program can verify a provenance.json in a format. In earlier
-// formats some figures and reasons have other names.
+// reads reports whether this program can verify a provenance.json in the given format. That is
+// so for earlier formats, too, in which some figures and reasons have other names.
 func reads(format string) bool {
 	return format == Format || format == "permesso-provenance/2" || format == "permesso-provenance/1"
 }
 
-// itself checks the two digests in text, the content of provenance.json: the digest of the file
-// itself and the digest of the settings.
+// itself checks the two digests that provenance.json has of its own content: that of the whole
+// file, and that of the settings. text is the content of the file.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if p.Format == Format {
@@ -108,7 +108,8 @@ func (v *Verified) itself(text []byte) {
 	}
 }
 
-// signature checks that text is signed by key.
+// signature checks whether the signature file in dir is a signature of text by key. It does
+// nothing if key is nil.
 func (v *Verified) signature(dir string, text []byte, key ed25519.PublicKey) error {
 	if key == nil {
 		return nil
@@ -131,7 +132,8 @@ func (v *Verified) differs(file, format string, args ...any) {
 	v.Differences = append(v.Differences, Difference{file, fmt.Sprintf(format, args...)})
 }
 
-// files compares each file that provenance.json lists with its digest there.
+// files compares each file that provenance.json lists with its length and digest there, and
+// looks for files of a crawl that are not listed.
 func (v *Verified) files(ctx context.Context, dir string) error {
 	known := map[string]bool{}
 	for _, o := range v.Provenance.Outputs {

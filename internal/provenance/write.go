@@ -31,10 +31,10 @@ import (
 // Options are the settings of Write. The zero value is valid.
 type Options struct {
 	Key     ed25519.PrivateKey        // signs provenance.json; nil: no signature
-	Kept    bool                      // use the digests that the crawl has recorded; only the lengths of those files are compared
+	Kept    bool                      // use the digests that the crawl has recorded; files that have such a digest are not read, only their lengths are compared
 	NoAudit bool                      // skip the audit, which reads crawl.log twice and sorts it
-	Temp    string                    // directory for temporary files, about 1,300 bytes per request; "" means the system's
-	Now     time.Time                 // the time at which queued URLs wait or not; zero means the current time
+	Temp    string                    // directory for temporary files, which take about 1,300 bytes per request; "" means the system's directory for them
+	Now     time.Time                 // the time of the provenance, which decides what queued URLs wait for; zero means the current time
 	OptOut  func(frontier.URL) string // like account.Account.OptOut
 }
 
@@ -46,16 +46,16 @@ type Result struct {
 }
 
 // Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
-// directory of a crawl. Each file is written completely or not at all. If there is a key, Write
-// writes the signature; otherwise it removes an earlier signature. Write reads all outputs to
-// compute their digests, and compares the outputs with what the crawl has written. If a file
-// differs, the error is a *storage.DamagedError that names the file, and nothing is written.
-// While Write works, the crawl cannot be opened to continue.
+// directory of a crawl. Each file is written completely or not at all. If Options.Key is set,
+// Write also writes the signature; otherwise it removes an earlier signature. Write reads all
+// outputs of the crawl to compute their digests, and compares the outputs with what the crawl
+// has recorded about them. If a file differs, the error is a *storage.DamagedError that names
+// the file, and nothing is written. While Write works, no run can open the crawl.
 //
-// If ctx ends or Write fails, some of the files may be new and the others as before; Verify
-// reports this. The error is a *storage.InUseError, a *storage.DamagedError, a
-// *storage.VersionError, a *storage.PurgeError, an error that wraps storage.ErrNoCrawl, the
-// cause of ctx, or an error of the file system.
+// If ctx ends or Write fails, some of the files may be new and the others old. Verify reports
+// this. The error is a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a
+// *storage.PurgeError, an error that wraps storage.ErrNoCrawl, the cause of ctx, or an error of
+// the file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -97,12 +97,12 @@ type writer struct {
 	Options
 	ctx     context.Context
 	dir     string
-	into    string // directory into which the files are written
+	into    string // directory into which the files are written; dir, except in again
 	state   *storage.Reader
 	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
-	staged  []*stagedFile // files under temporary names, in the order in which they get their names
+	staged  []*stagedFile // files that are still under temporary names, in the order in which they get their names
 	sheet   Sheet
 
 	newOrder func(temp string) order
@@ -133,10 +133,10 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 	}
 }
 
-// quit returns why the writer must stop, the cause of its context, or nil.
+// quit returns the cause for which the context of the writer has ended, or nil if it has not.
 func (w *writer) quit() error { return causeOf(w.ctx) }
 
-// causeOf returns why a context has ended, or nil if it has not.
+// causeOf returns the cause for which a context has ended, or nil if it has not.
 func causeOf(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -144,7 +144,7 @@ func causeOf(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// begin reads the identity and the settings of the crawl.
+// begin reads the identity and the settings of the last run.
 func (w *writer) begin() (err error) {
 	if w.account, err = account.New(&w.state.Records, w.Now); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (w *writer) begin() (err error) {
 	return nil
 }
 
-// readSettings adds the settings of the last run, in the order of the table.
+// readSettings adds the settings of the last run, in the order of crawler.Options.Settings.
 func (w *writer) readSettings() {
 	sum := sha256.New()
 	rest := maps.Clone(w.asked)
@@ -186,7 +186,8 @@ func (w *writer) readSettings() {
 	w.SettingsSHA256 = hex.EncodeToString(sum.Sum(nil))
 }
 
-// writeLists writes absences.jsonl, robots.jsonl and, if there are many seeds, the seed file.
+// writeLists writes robots.jsonl, absences.jsonl and, if there are more than MostSeeds seeds,
+// SeedsFile.
 func (w *writer) writeLists() error {
 	seeds, err := w.stage(SeedsFile)
 	if err != nil {
@@ -222,7 +223,7 @@ func (w *writer) writeLists() error {
 	return nil
 }
 
-// A seedList collects seeds in the form of a seed file.
+// A seedList writes seeds in the form of a seed file, and remembers the first MostSeeds.
 type seedList struct {
 	to   io.Writer
 	n    int64
@@ -249,8 +250,9 @@ type audited struct {
 // errStopped ends an audit whose result is not needed any more.
 var errStopped = errors.New("the provenance is not written")
 
-// startAudit audits the crawl in the background until the audit ends or stop is closed. The
-// channel receives the result, and is then closed.
+// startAudit starts an audit of the crawl in the background. It ends early if the channel stop
+// is closed, or if the context of w ends. The returned channel receives the result, and is then
+// closed. With NoAudit it is closed at once.
 func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	done := make(chan audited, 1)
 	if w.NoAudit {
@@ -298,8 +300,8 @@ func (w *writer) judge(is audited) error {
 	return nil
 }
 
-// compare records the previous crawl, with which this crawl has compared its pages, and the
-// digest of its provenance.json.
+// compare records which crawl is the previous one, with which this crawl has compared its
+// pages, and the digest of the provenance.json of that crawl.
 func (w *writer) compare() error {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -313,11 +315,10 @@ func (w *writer) compare() error {
 	} else if w.ctx.Err() != nil {
 		return err
 	}
-	return nil // if the file cannot be read, there is no digest
+	return nil // if the file cannot be read, the digest stays empty
 }
 
-// unsummed is the text in the place of FileSHA256 while the digest of provenance.json is
-// computed.
+// unsummed stands in the place of FileSHA256 while the digest of provenance.json is computed.
 var unsummed = strings.Repeat("0", 2*sha256.Size)
 
 // writeFile writes provenance.json and its signature.
@@ -362,7 +363,7 @@ type stagedFile struct {
 	buf  []byte
 }
 
-// stage begins a file under a temporary name.
+// stage begins a file under a temporary name, and adds it to w.staged.
 func (w *writer) stage(name string) (*stagedFile, error) {
 	file, err := outfile.CreateRegular(filepath.Join(w.into, name))
 	if err != nil {
@@ -389,7 +390,7 @@ func (s *stagedFile) flush() error {
 	return err
 }
 
-// finish syncs and closes the file.
+// finish writes what is left in the buffer, syncs the file and closes it.
 func (s *stagedFile) finish() error {
 	return errors.Join(s.flush(), s.file.Finish())
 }
@@ -413,8 +414,9 @@ func (w *writer) discard() (err error) {
 }
 
 // publish gives all files their names. provenance.json and its signature describe the other
-// files. So publish removes these two first and renames them last. After a kill there is then
-// no provenance.json that does not match the other files.
+// files. So publish removes the old provenance.json and its signature first, and gives the new
+// ones their names last. Then a kill cannot leave a provenance.json that does not match the
+// other files.
 func (w *writer) publish() error {
 	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
 		return err
@@ -442,8 +444,8 @@ func (w *writer) publish() error {
 	return storage.SyncDir(w.dir)
 }
 
-// BrokenOff reports whether a kill interrupted the writing of the provenance in dir. It can
-// tell because provenance.json gets its name last.
+// BrokenOff reports whether a kill has interrupted Write for dir. Then there is no
+// provenance.json, which gets its name last, but a temporary file for it.
 func BrokenOff(dir string) bool {
 	path := filepath.Join(dir, File)
 	_, err := os.Stat(path)

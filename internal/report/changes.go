@@ -11,7 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// compare finds what has changed since another crawl.
+// compare finds what has changed since another crawl: Options.Since, or the crawl before this
+// one.
 func (r *reporter) compare() error {
 	if r.Running {
 		if r.Options.Since != "" {
@@ -31,14 +32,14 @@ func (r *reporter) compare() error {
 	}
 	d, err := diff.Compare(context.Background(), before, r.dir, o)
 	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
-		return nil // the comparison was not requested
+		return nil // Options.Since did not ask for the comparison, so the report is made without it
 	}
 	r.Report.Since = d
 	return err
 }
 
-// unusable returns why the crawl in dir cannot be compared, or nil if err is another kind of
-// error.
+// unusable returns why the crawl in dir cannot be compared, if err says that this is because of
+// the state of that crawl. It returns nil for other errors, which end the report.
 func unusable(dir string, err error) *NotCompared {
 	const again = "bring it back, or name another one"
 	var inUse *storage.InUseError
@@ -62,7 +63,7 @@ func (n *NotCompared) Words() string {
 	return fmt.Sprintf("changes since %s are not reported: %s: %s", n.Dir, n.Why, n.Mend)
 }
 
-// changes holds the words about what has changed since another crawl.
+// changes has the texts and tables of the page about what has changed since another crawl.
 type changes struct {
 	Notes, Warnings []string
 	Tables          []section

@@ -4,11 +4,11 @@
 //	r, err := report.Dir("news.crawl", report.Options{})
 //	err = r.WriteHTML(file)
 //
-// The page is one file. It loads nothing and runs nothing. Text from a site is shown as text: a
-// title or a URL cannot become part of the page.
+// The page is one file. It loads nothing and runs nothing. Text from a site is only shown as
+// text: a title or a URL cannot add elements or scripts to the page.
 //
-// The report of a running crawl is made from its log alone. Package audit proves that a crawl
-// was polite; a report only shows it.
+// The report of a running crawl is made from its log alone. A report shows how polite a crawl
+// was, but does not prove it; package audit does.
 //
 // All files are read in bounded memory, plus a few hundred bytes for each site. Sorting uses
 // temporary files.

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// readQueue notes how many URLs are queued at each site, and the least time until they are
-// requested.
+// readQueue notes how many URLs are queued for each site, and the least time in which they can
+// be requested.
 func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
@@ -31,7 +31,7 @@ func (r *reporter) readQueue() error {
 	return nil
 }
 
-// readSite stores what is queued at a site.
+// readSite notes what is queued for a site.
 func (r *reporter) readSite(site frontier.Site) error {
 	st, err := r.state.State(site)
 	r.Again += int64(st.Again)
@@ -46,16 +46,16 @@ func (r *reporter) readSite(site frontier.Site) error {
 	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Code))
 }
 
-// A waiting is the queue of a site. The time that the queue takes is computed when the lines
-// of the site have been read.
+// A waiting is the queue of a site. The time that the queue takes is computed later, when the
+// lines of the site in the log have been read and show how fast it answers.
 type waiting struct {
 	Left
 	Due   float64 // seconds until the next request to the site may begin
 	Pause float64 // seconds between two requests
 }
 
-// noteLeft stores the queue of a site for eachSite. If none of its URLs will be requested, it
-// only counts them.
+// noteLeft stores the queue of a site for eachSite. If none of the queued URLs will be
+// requested, the queue takes no time, so noteLeft adds it to the table at once.
 func (r *reporter) noteLeft(w *waiting) error {
 	if !w.asked() {
 		r.left.add(w.Left)
@@ -86,8 +86,8 @@ func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay ti
 	return w
 }
 
-// after returns the queue, with the least time that it takes if the site needs answer seconds
-// for each request.
+// after returns the queue with the least time that it takes. The parameter answer is the number
+// of seconds that the site needs to answer a request.
 func (w *waiting) after(answer float64) Left {
 	l := w.Left
 	l.Seconds = w.Due + (w.Pause+answer)*float64(w.Queued)
@@ -101,7 +101,7 @@ func (r *reporter) queueOf(site frontier.Site, fate frontier.Code) error {
 			return err
 		}
 		if e.Again() {
-			continue // its last result counts
+			continue // the URL was fetched and waits to be fetched again: its last line in the log counts
 		}
 		of := fate
 		if of == frontier.Queued && e.Due.After(r.Now) {
@@ -178,7 +178,8 @@ func (r *reporter) readPages() error {
 // mostTitle is the maximum number of characters of a title.
 const mostTitle = 120
 
-// clip returns the first most characters of a text.
+// clip shortens a text to the given number of characters. It adds an ellipsis if it leaves
+// something out.
 func clip(s string, most int) string {
 	n := 0
 	for i := range s {

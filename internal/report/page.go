@@ -18,7 +18,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"px": func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) },
 }).Parse(pageText))
 
-// A view is a report in words.
+// A view is a report as texts and pictures, for the template of the page.
 type view struct {
 	Title, By, When string
 	Warnings        []string
@@ -26,7 +26,7 @@ type view struct {
 	Delays          *plot
 	Politeness      []string
 	Plots           []*plot
-	Changes         *changes // nil: they were not asked for
+	Changes         *changes // nil: the report has no comparison
 	Tables          []section
 	Program         string
 }
@@ -34,7 +34,7 @@ type view struct {
 // A figure is one of the figures at the top of the page.
 type figure struct {
 	Name, Value string
-	Class       string // good or bad; empty for neither
+	Class       string // "good", "bad", or empty
 }
 
 // A section is a table with a heading.
@@ -64,7 +64,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// first returns how many rows a table shows of how many, or "" if it shows all.
+// first returns a text such as " (the first 50 of 312)" for a table that does not show all
+// rows, or "" if it does.
 func first[T any](t Table[T]) string {
 	if int64(len(t.Rows)) >= t.All {
 		return ""
@@ -119,7 +120,8 @@ func (r *Report) figures() []figure {
 	}
 }
 
-// counted returns a figure that counts things.
+// counted returns a figure with the number n. The name of the figure is the noun one, in the
+// plural if n is not 1.
 func counted(n int64, one string) figure {
 	value, name, _ := strings.Cut(plural(n, one), " ")
 	return figure{name, value, ""}
@@ -190,7 +192,8 @@ func (r *Report) siteTable() table {
 	return t
 }
 
-// add adds a row. The cells may be texts of sites.
+// add adds a row. The cells may have text from sites, so it makes hidden characters in them
+// visible.
 func (t *table) add(cells ...string) {
 	for i, c := range cells {
 		cells[i] = visible(c)

@@ -18,7 +18,7 @@ type plot struct {
 	Texts     []label
 	Legend    []key
 	Table     table
-	Empty     string // shown instead of the picture; the fields below W and H are empty then
+	Empty     string // shown instead of the picture if there is nothing to draw
 }
 
 // A mark is a shape: a circle if R is not zero, or else a path.
@@ -34,14 +34,14 @@ type label struct {
 	X, Y        float64
 }
 
-// A key says what a class of marks is.
+// A key is an entry of the legend: it says what the marks of a class show.
 type key struct{ Class, Name string }
 
 // A table is rows of texts. The first text of each row is its head.
 type table struct {
 	Caption string
 	Head    []string
-	Text    int // the first Text columns are texts, the others are figures
+	Text    int // number of columns with texts; they come first, and the others have figures
 	Rows    [][]string
 }
 
@@ -55,10 +55,10 @@ const (
 	frameBottom = 46.0
 )
 
-// An axis maps values to places in a picture, and has names for some of them.
+// An axis maps values to coordinates in a picture, and has names for some values, its ticks.
 type axis struct {
-	from, to   float64 // of values
-	start, end float64 // in the picture
+	from, to   float64 // range of the values
+	start, end float64 // their coordinates in the picture
 	log        bool
 	ticks      []float64
 	name       func(float64) string
@@ -97,7 +97,7 @@ func linear(most, start, end float64, name func(float64) string) *axis {
 	return a
 }
 
-// spans returns a logarithmic axis of lengths of time, with names.
+// spans returns a logarithmic axis of lengths of time, in seconds.
 func spans(from, to, start, end float64) *axis {
 	all := []float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 10 * 86400, 100 * 86400, 1000 * 86400}
 	a := &axis{from: from, to: to, start: start, end: end, log: true, name: span}
@@ -123,7 +123,7 @@ func spans(from, to, start, end float64) *axis {
 	return a
 }
 
-// clockSteps are the possible distances between named times.
+// clockSteps are the possible distances between the named times of a time axis.
 var clockSteps = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -131,7 +131,8 @@ var clockSteps = []time.Duration{
 	24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 91 * 24 * time.Hour, 364 * 24 * time.Hour,
 }
 
-// hours returns the time axis of a series, named by times of day or by days.
+// hours returns the time axis of a series. The names are times of day or, if the series is
+// long, days or months.
 func (s *Series) hours() *axis {
 	whole := time.Duration(s.Step * float64(len(s.Points)) * float64(time.Second))
 	step := clockSteps[len(clockSteps)-1]
@@ -190,8 +191,9 @@ func (p *plot) frame(x, y *axis, xName, yName string) {
 	p.Texts = append(p.Texts, label{"axis start", yName, 4, 14}, label{"axis end", xName, right, p.H - 6})
 }
 
-// steps returns a path over the steps of a series, closed along the values of below. If below
-// is nil, it is closed along the base line.
+// steps returns the path around an area. Its upper edge has a horizontal line at each value in
+// top, one for each step of a series. Its lower edge has the values in below or, if below is
+// nil, is the base line of the picture.
 func steps(x, y *axis, top, below []float64) string {
 	var b strings.Builder
 	for i, v := range top {
@@ -207,7 +209,7 @@ func steps(x, y *axis, top, below []float64) string {
 	return b.String() + "Z"
 }
 
-// line returns a path through the ends of the steps of a series.
+// line returns a path from the origin that has each value at the end of its step of a series.
 func line(x, y *axis, values []float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%.1f %.1f", x.start, y.start)
@@ -217,7 +219,7 @@ func line(x, y *axis, values []float64) string {
 	return b.String()
 }
 
-// A bar is a row of a picture: its name, and its parts from left to right.
+// A bar is a horizontal bar with its name and its value, and with parts from left to right.
 type bar struct {
 	name, value string
 	parts       []part
@@ -228,7 +230,7 @@ type part struct {
 	n            float64
 }
 
-// bars draws rows. The longest is as wide as the picture.
+// bars draws bars below each other. The longest is as wide as the picture.
 func (p *plot) bars(rows []bar) {
 	const height, left, right, letters = 34.0, 4.0, 4.0, 58
 	most := 0.0
@@ -258,7 +260,7 @@ func (b *bar) sum() (sum float64) {
 	return sum
 }
 
-// used returns the keys that are drawn.
+// used returns those of the keys whose class some mark has.
 func (p *plot) used(keys []key) []key {
 	return slices.DeleteFunc(keys, func(k key) bool {
 		return !slices.ContainsFunc(p.Marks, func(m mark) bool { return m.Class == k.Class })

@@ -27,7 +27,8 @@ var clockWords = []struct {
 	{frontier.BackOffClock, "rest after 429, 503 or no connection"}, {frontier.IPClock, "other sites of the address"},
 }
 
-// clockClass returns the colour of a clock, and its words.
+// clockClass returns the class of marks for a clock, which decides their colour, and the words
+// for it.
 func clockClass(c frontier.Clock) (class, words string) {
 	for i, w := range clockWords {
 		if w.clock == c {
@@ -37,7 +38,8 @@ func clockClass(c frontier.Clock) (class, words string) {
 	return "c7", "another clock"
 }
 
-// delayPlot shows the delay that was required against the delay that was kept.
+// delayPlot draws, for requests that had to keep a pause, the delay that was required and the
+// delay that was kept.
 func (r *Report) delayPlot() *plot {
 	p := &plot{
 		ID: "delays", Title: "Delay asked, and delay kept", W: plotWidth, H: 430,
@@ -68,7 +70,8 @@ func (r *Report) delayPlot() *plot {
 	return p
 }
 
-// mostDots is how many groups of requests are drawn: all early ones, and the largest.
+// mostDots is how many groups of requests are drawn. Groups with early requests come first,
+// then the largest.
 const mostDots = 1500
 
 func (p *plot) dots(delays []Delay, x, y *axis) {
@@ -95,10 +98,11 @@ func (p *plot) dots(delays []Delay, x, y *axis) {
 	slices.SortFunc(p.Legend, func(a, b key) int { return cmp.Compare(a.Class, b.Class) })
 }
 
-// digits returns the number of digits of n, less one.
+// digits returns the number of digits of n, minus one.
 func digits(n int64) float64 { return float64(len(fmt.Sprint(n)) - 1) }
 
-// overTime begins a picture of a series.
+// overTime begins a picture of Report.Series over time. If the series is empty, the returned
+// axis is nil.
 func (r *Report) overTime(id, title, caption string, head ...string) (*plot, *axis) {
 	p := &plot{ID: id, Title: title, W: plotWidth, H: plotHeight, Table: table{Caption: caption, Head: append([]string{"from"}, head...), Text: 1}}
 	if len(r.Series.Points) == 0 {
@@ -108,12 +112,12 @@ func (r *Report) overTime(id, title, caption string, head ...string) (*plot, *ax
 	return p, r.Series.hours()
 }
 
-// at returns the beginning of step i.
+// at returns the time at which step i begins, as text.
 func (s *Series) at(i int) string {
 	return moment(s.Begin.Add(seconds(s.Step * float64(i))))
 }
 
-// column returns a figure of each point of a series.
+// column returns the results of f for the points of a series.
 func (s *Series) column(f func(*Point) float64) []float64 {
 	all := make([]float64, len(s.Points))
 	for i := range s.Points {
@@ -122,7 +126,7 @@ func (s *Series) column(f func(*Point) float64) []float64 {
 	return all
 }
 
-// rateOver draws one figure per second.
+// rateOver draws a figure of the series over time, per second. It does nothing if x is nil.
 func (r *Report) rateOver(p *plot, x *axis, f func(*Point) float64, name func(float64) string, unit string) {
 	if x == nil {
 		return
@@ -176,7 +180,8 @@ func (r *Report) growthPlot() *plot {
 	return p
 }
 
-// answerWords are the classes of answers in the order of drawing, from the bottom.
+// answerWords has the first digits of HTTP statuses, with their classes of marks and words, in
+// the order of drawing from the bottom.
 var answerWords = []struct {
 	digit        int
 	class, words string
@@ -225,8 +230,8 @@ func fateInWords(c frontier.Code) string {
 	return c.Words()
 }
 
-// fateClass returns the colour of a reason why a URL was not fetched: owners, trouble, or
-// not yet.
+// fateClass returns the class of marks for a reason why a URL was not fetched. There are three:
+// owners refuse it, there was trouble, or it was not fetched yet.
 func fateClass(s frontier.Code) string {
 	switch s {
 	case frontier.RobotsDisallowed, frontier.UseRefused, frontier.OptedOut:
@@ -294,7 +299,8 @@ func (r *Report) leftPlot() *plot {
 	return p
 }
 
-// againNote says how many URLs wait to be fetched again, and when the first is due.
+// againNote returns the sentence that says how many URLs wait to be fetched again, and when the
+// first of them is due.
 func (r *Report) againNote() string {
 	text := plural(r.Again, "URL") + " wait"
 	if r.Again == 1 {

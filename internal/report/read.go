@@ -21,28 +21,28 @@ import (
 
 // Options are the settings of a report. The zero value is valid.
 type Options struct {
-	Temp string    // directory for temporary files, about 800 bytes per request plus the size of links.jsonl; "" means the system's
+	Temp string    // directory for temporary files, which take about 800 bytes per request plus the size of links.jsonl; "" means the system's directory for them
 	Now  time.Time // the time of the report, which decides what waits; zero means now
 
-	// Since is the directory of an earlier crawl of the same sites. The report then also has
-	// what has changed since that crawl, which must not be running. If Since is empty, the
-	// report compares with the crawl before this one (crawler.Options.Previous), if there is
-	// such a crawl. If that crawl cannot be read, Report.NotCompared says why.
+	// Since is the directory of an earlier crawl of the same sites, which must not be running.
+	// If Since is set, the report also has what has changed since that crawl. If Since is
+	// empty, the crawl before this one (crawler.Options.Previous) is used, if there is such a
+	// crawl. If that one cannot be read, it is no error, and Report.NotCompared says why.
 	Since string
 
 	order func(temp string) order // in tests; nil: crawllog.NewOrder
 }
 
-// An order is a crawllog.Order.
+// An order sorts records on disk. It is a *crawllog.Order, or one that fails in tests.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
 	Close() error
 }
 
-// Dir reports on the crawl in a directory, and changes nothing. While it reads, the crawl
-// cannot be opened to continue. If the crawl is running, the report is made from the log alone.
-// Lines of the log that cannot be read are counted, and are not an error. The error is a
+// Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
+// open the crawl. If the crawl is running already, the report is made from the log alone. Lines
+// of the log that cannot be read are counted, but are not an error. The error is a
 // *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an error that wraps
 // storage.ErrNoCrawl, or an error of the file system.
 func Dir(dir string, o Options) (r *Report, err error) {
@@ -87,10 +87,10 @@ type reporter struct {
 	rates  map[int]*histogram
 	fates  map[frontier.Code]int64
 
-	sites  order // records about each site, see sites.go
-	urls   order // records about each URL, see urls.go
-	found  order // sorted by the page that led to the URL
-	bodies order // by digest
+	sites  order // records about each site, sorted by site; see sites.go
+	urls   order // records about each URL, sorted by URL; see urls.go
+	found  order // records about when pages were fetched and to which URLs they led, sorted by page
+	bodies order // records about the bodies of pages, sorted by digest
 
 	rows     top[SiteRow]
 	rules    top[Rules]
@@ -159,7 +159,7 @@ func (r *reporter) readAsked() (err error) {
 	return nil
 }
 
-// readLog reads the log in its order.
+// readLog reads crawl.log from its first line to its last.
 func (r *reporter) readLog() error {
 	name := filepath.Join(r.dir, storage.LogFile)
 	file, err := os.Open(name)
@@ -213,7 +213,8 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 	return r.note(l.URL, kindLine, text)
 }
 
-// moment counts a line, and extends the time of the log to the time of the line.
+// moment counts a line, and extends the range from First to Last so that it includes the time
+// of the line.
 func (r *reporter) moment(at time.Time) {
 	if r.Lines++; r.First.IsZero() || at.Before(r.First) {
 		r.First = at
@@ -224,7 +225,7 @@ func (r *reporter) moment(at time.Time) {
 	r.time.at(at)
 }
 
-// run counts the run that a line about the crawl itself begins, if it begins one.
+// run counts a run if l, a line about the crawl itself, says that one begins.
 func (r *reporter) run(l *crawllog.Line) {
 	how, begins := l.Annotation("begin")
 	if !begins {
@@ -236,15 +237,16 @@ func (r *reporter) run(l *crawllog.Line) {
 	r.begins = append(r.begins, l.Time)
 }
 
-// wholeSite reports whether a line is about a whole site. The URLs of such a site are counted
-// by readQueue.
+// wholeSite reports whether a line is about all queued URLs of a site that was given up. These
+// URLs are counted by readQueue.
 func wholeSite(l *crawllog.Line) bool {
 	_, whole := l.Annotation("queued")
 	return whole
 }
 
-// isRobots reports whether a line is about a robots.txt, or about a tdmrep.json or a license,
-// which are fetched for a site in the same way (crawllog.Request.Use).
+// isRobots reports whether a line is about a robots.txt. It also returns true for a tdmrep.json
+// and for a license, which are fetched for a site in the same way; crawllog.Request.Use tells
+// these apart.
 func isRobots(l *crawllog.Line) bool {
 	return strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 }
@@ -304,21 +306,21 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.largest.add(row)
 }
 
-// isPage reports whether an answer counts as a page. A 304 counts as a page if the page is
-// archived.
+// isPage reports whether an answer counts as a page. A 304 counts as one if the archive has the
+// page.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
 	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page() && !isRobots(l)
 }
 
-// mayPass reports whether the error that a status means may be temporary. The crawl requests
-// such a URL again.
+// mayPass reports whether a status is that of an error that may be temporary, so that the crawl
+// requests the URL again.
 func mayPass(status int) bool {
 	return status/100 == 5 || status == 408 || status == 421 || status == 425 || status == 429
 }
 
 // refusal returns 1 if status says that the URL was not requested because its owner or the user
-// excludes it.
+// excludes it, or else 0.
 func refusal(status int) int64 {
 	switch status {
 	case crawllog.RobotsDisallowed, crawllog.UseRefused, crawllog.OptedOut, crawllog.OutOfScope:
@@ -327,13 +329,13 @@ func refusal(status int) int64 {
 	return 0
 }
 
-// Classes returns the kinds of trouble with a site.
+// Classes returns the classes of trouble with a site, in the order of reports.
 func Classes() []string {
 	return []string{"name", "connection", "broken", "time-out", "rest", "5xx", "4xx", "other"}
 }
 
-// classOf returns the class of an error or, if there was no error, of an answer. It returns ""
-// if there is no trouble.
+// classOf returns the class of trouble (see Classes) of a request, by the stage that failed or,
+// if none failed, by the status of the answer. It returns "" if there was no trouble.
 func classOf(status int, stage string) string {
 	switch fetch.Stage(stage) {
 	case fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress:

@@ -7,38 +7,38 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// Format names the form of a Report in JSON. It changes if a name or its meaning changes. Names
-// may be added without a change.
+// Format names the form of a Report in JSON. It changes if a name in the JSON or its meaning
+// changes, but not if a name is added.
 const Format = "permesso-report/3"
 
-// A Report is what a crawl has done. Times are UTC; lengths of time are seconds.
+// A Report is what a crawl has done. Times are in UTC, and lengths of time in seconds.
 type Report struct {
 	Format  string `json:"format"`
 	Program string `json:"program"`
 
-	Name    string    `json:"name"`              // of the directory
-	Token   string    `json:"token,omitempty"`   // of the crawler; unknown if the crawl is running
+	Name    string    `json:"name"`              // name of the directory
+	Token   string    `json:"token,omitempty"`   // product token of the crawler; empty if the crawl is running
 	Contact string    `json:"contact,omitempty"` // of its operator
-	Running bool      `json:"running"`           // a process runs the crawl: its queue is not known
+	Running bool      `json:"running"`           // a process is running the crawl, so its queue is not known
 	Runs    int       `json:"runs"`
-	Killed  int       `json:"killed"` // runs that did not end by themselves, as the next run says
+	Killed  int       `json:"killed"` // runs that did not end by themselves, as the first line of the next run says
 	First   time.Time `json:"first,omitzero"`
-	Last    time.Time `json:"last,omitzero"` // of the first and last line
+	Last    time.Time `json:"last,omitzero"` // First and Last are the earliest and the latest time of a line
 
-	Lines  int64   `json:"log_lines"`   // of the log
-	Others int64   `json:"other_lines"` // lines that are not of a crawl
-	Other  []Other `json:"others"`      // the first of those lines
+	Lines  int64   `json:"log_lines"`   // lines of crawl.log that were read
+	Others int64   `json:"other_lines"` // other lines of crawl.log, which cannot be read
+	Other  []Other `json:"others"`      // the first of these lines, up to mostOthers
 
 	Requests       int64 `json:"requests"`
 	RobotsRequests int64 `json:"robots_requests"` // requests for robots.txt
 	Answers        int64 `json:"answers"`         // requests that were answered
-	Pages          int64 `json:"pages"`           // answers with a 2xx status, and 304s whose page is archived; without robots.txt, sitemaps and resources of pages
+	Pages          int64 `json:"pages"`           // answers with a 2xx status, and 304s whose page is archived; robots.txt, sitemaps and resources of pages are not counted
 	NotModified    int64 `json:"pages_304"`       // 304s that are in Pages
 	Bytes          int64 `json:"bytes"`           // of bodies, as they came over the wire
-	Again          int64 `json:"again,omitempty"` // URLs that wait to be fetched again; unknown if the crawl is running
-	URLs           int64 `json:"urls"`            // URLs that the log or the queue names, each once, without robots.txt
+	Again          int64 `json:"again,omitempty"` // URLs that wait to be fetched again; 0 if the crawl is running, because its queue is not known
+	URLs           int64 `json:"urls"`            // URLs that the log or the queue names, each once; robots.txt files are not counted
 	Sites          int64 `json:"sites"`
-	Hosts          int64 `json:"hosts"` // names
+	Hosts          int64 `json:"hosts"` // different hosts of these sites
 
 	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again is due; zero if unknown
 
@@ -71,14 +71,14 @@ type Report struct {
 	NotCompared *NotCompared `json:"not_compared,omitempty"`
 }
 
-// A NotCompared says why a report does not compare a crawl.
+// A NotCompared says why a report does not compare this crawl with another one.
 type NotCompared struct {
 	Dir  string `json:"dir"` // of the crawl that was not compared
 	Why  string `json:"reason"`
 	Mend string `json:"mend"` // what to do about it
 }
 
-// A Table is the first rows of a list, and the number of all rows.
+// A Table has the first rows of a list, and the number of all its rows.
 type Table[T any] struct {
 	All  int64 `json:"all"`
 	Rows []T   `json:"list"`
@@ -93,16 +93,16 @@ type Other struct {
 // Polite is how a crawl has kept the pauses that its log says were required.
 type Polite struct {
 	Judged     int64          `json:"paced_requests"`       // requests that had to keep a pause
-	Early      int64          `json:"early_requests"`       // requests of Judged that began too early
-	Unknown    int64          `json:"unknown"`              // requests whose pause began in lines that a kill has taken
-	Least      float64        `json:"least_margin_seconds"` // seconds that the closest request waited beyond its pause
-	LeastLine  int64          `json:"least_line"`           // line of the closest request; 0 if Judged is 0
+	Early      int64          `json:"early_requests"`       // those of Judged that began too early
+	Unknown    int64          `json:"unknown"`              // requests that cannot be judged: the lines that say when their pause began were lost in a kill
+	Least      float64        `json:"least_margin_seconds"` // seconds that the closest request waited longer than its pause; the closest is the one of Judged for which this is least
+	LeastLine  int64          `json:"least_line"`           // line number of the closest request; 0 if Judged is 0
 	LeastClock frontier.Clock `json:"least_clock,omitempty"`
-	RetryAfter int64          `json:"retry_after_obeyed"` // requests that waited for a Retry-After as long as it required
+	RetryAfter int64          `json:"retry_after_obeyed"` // requests whose pause was required by a Retry-After, and that waited as long as it required
 }
 
-// Margin returns Least. It returns 0 if Least is negative although no request is early, because
-// the times in the log are rounded to microseconds.
+// Margin returns Least. But if Least is negative although no request is early, it returns 0:
+// this happens because the times in the log are rounded to microseconds.
 func (p *Polite) Margin() float64 {
 	if p.Early == 0 {
 		return max(0, p.Least)
@@ -110,8 +110,8 @@ func (p *Polite) Margin() float64 {
 	return p.Least
 }
 
-// An Outcome is a frontier.Code and the number of its URLs. URLs that are not queued are
-// judged by their last line in the log.
+// An Outcome is a frontier.Code and the number of URLs that have it. For a URL that is not
+// queued, the code is that of its last line in the log.
 type Outcome struct {
 	Fate frontier.Code `json:"fate"`
 	URLs int64         `json:"urls"`
@@ -123,7 +123,8 @@ type Count struct {
 	N    int64  `json:"count"`
 }
 
-// A Type is the answers of one media type. A 304 has the type of the archived page.
+// A Type counts the answers of one media type. A 304 counts under the type of the archived
+// page.
 type Type struct {
 	Name     string `json:"type"`
 	Requests int64  `json:"requests"`
@@ -142,14 +143,15 @@ type Point struct {
 	Requests int64    `json:"requests"`
 	Pages    int64    `json:"pages"`
 	Bytes    int64    `json:"bytes"`
-	Answers  [6]int64 `json:"answers"` // by the first digit of the status; 0 if there was no answer
+	Answers  [6]int64 `json:"answers"` // requests by the first digit of the status; index 0 is for those without an answer
 	Refused  int64    `json:"refused"` // URLs that were not requested because of robots.txt, use, opt-out or scope
-	Found    int64    `json:"found"`   // URLs, at the time of the page that led to them
-	Ended    int64    `json:"ended"`   // URLs, at the time of their last line; without queued ones
+	Found    int64    `json:"found"`   // URLs that were found, at the time when the page that led to them was fetched
+	Ended    int64    `json:"ended"`   // URLs that are not queued, at the time of their last line
 }
 
-// A Delay is a group of requests whose pause, clock and actual delay are about the same. Its
-// values are those of the request that was closest to being early.
+// A Delay is a group of requests that have the same clock, and about the same pause and actual
+// delay. Asked, Kept and Line are those of the closest request, which is the one that was
+// closest to being early.
 type Delay struct {
 	Clock    frontier.Clock `json:"clock"`
 	Asked    float64        `json:"asked_seconds"` // of the closest request, as Kept
@@ -159,25 +161,25 @@ type Delay struct {
 	Early    int64          `json:"early_requests"`
 }
 
-// A Rate is how long sites took to answer at a rate of requests. It counts the requests that
-// began between Every/1.78 and Every seconds after the request before to the same site: there
-// are four rates for each power of ten.
+// A Rate says how long sites took to answer at a certain rate of requests. It counts the
+// requests that began between Every/1.78 and Every seconds after the previous request to the
+// same site. The factor is 1.78, because there are four rates for each power of ten.
 type Rate struct {
 	Every    float64 `json:"every_seconds"`
 	Requests int64   `json:"requests"`
-	Median   float64 `json:"median_seconds"` // to the first byte, accurate to 1/12, like all of these
+	Median   float64 `json:"median_seconds"` // time to the first byte; accurate to 1/12, like Ninety
 	Ninety   float64 `json:"p90_seconds"`    // nine of ten answers were no slower
 }
 
-// A SiteRow is the requests to one site.
+// A SiteRow has the figures of the requests to one site.
 type SiteRow struct {
 	Site     frontier.Site  `json:"site"`
 	Requests int64          `json:"requests"`
 	Pages    int64          `json:"pages"`
 	Bytes    int64          `json:"bytes"`
-	Asked    float64        `json:"asked_seconds"` // the longest pause that was required between any two requests
+	Asked    float64        `json:"asked_seconds"` // the longest pause that was required between two requests, by Clock
 	Clock    frontier.Clock `json:"clock,omitempty"`
-	Median   float64        `json:"median_seconds"` // to the first byte; 0 if there was no answer
+	Median   float64        `json:"median_seconds"` // time to the first byte; 0 if there was no answer
 	Robots   string         `json:"robots"`         // result of the last request for robots.txt
 }
 
@@ -190,7 +192,7 @@ type Rules struct {
 	OptOut  int64         `json:"optout"`
 }
 
-// A Trouble counts what went wrong at one site, by Classes.
+// A Trouble counts the requests to one site that went wrong, by Classes.
 type Trouble struct {
 	Site    frontier.Site `json:"site"`
 	All     int64         `json:"all"`
@@ -203,7 +205,7 @@ type Left struct {
 	Queued  int64         `json:"queued"`
 	Fate    frontier.Code `json:"fate"`
 	Reason  string        `json:"reason,omitempty"`
-	Seconds float64       `json:"seconds"` // the least time that it takes; 0 if it will not be requested
+	Seconds float64       `json:"seconds"` // the least time until all of it is requested; 0 if it will not be
 }
 
 // A Failure is a URL whose last try failed.
@@ -212,8 +214,8 @@ type Failure struct {
 	Status int      `json:"status"`
 	Error  string   `json:"error,omitempty"`
 	Tries  int64    `json:"tries"`
-	Via    string   `json:"via,omitempty"`   // the page it was found on
-	Linked int64    `json:"linked"`          // pages that link to it or embed it, if links are kept
+	Via    string   `json:"via,omitempty"`   // the page on which it was found first
+	Linked int64    `json:"linked"`          // number of pages that link to it or embed it, if links are kept
 	From   []string `json:"from,omitempty"`  // the first of those pages
 	Title  string   `json:"title,omitempty"` // of the page that came with the error
 }
@@ -226,11 +228,11 @@ type Redirect struct {
 	Linked int64  `json:"linked"`
 }
 
-// A Linked is a URL, and how many pages have a link to it that readers follow.
+// A Linked is a URL, with the number of pages that have a link to it that readers can follow.
 type Linked struct {
 	URL   string        `json:"url"`
 	Pages int64         `json:"linked"`
-	Fate  frontier.Code `json:"fate,omitempty"` // empty if it never entered the crawl
+	Fate  frontier.Code `json:"fate,omitempty"` // empty if the URL never entered the crawl
 	Title string        `json:"title,omitempty"`
 }
 
@@ -249,12 +251,12 @@ type Request struct {
 type Duplicate struct {
 	Digest string   `json:"digest"`
 	Pages  int64    `json:"pages"`
-	Bytes  int64    `json:"bytes"` // of one body, over the wire; 0 if none was sent
+	Bytes  int64    `json:"bytes"` // length of the body over the wire; 0 if it was never sent
 	URLs   []string `json:"urls"`  // the first URLs with that body
 	Title  string   `json:"title,omitempty"`
 }
 
-// The maximum numbers of rows.
+// The maximum numbers of rows and of other items.
 const (
 	mostOthers  = 10
 	mostSites   = 50

@@ -14,11 +14,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// tick is by how much a pause may seem shorter in the log than it was, because the times there
-// are rounded to microseconds.
+// tick is how much shorter a pause may seem in the log than it was. The reason is that the
+// times in the log are rounded to microseconds.
 const tick = 3 * time.Microsecond
 
-// Kinds of records about a site, in the order of reading.
+// Kinds of records about a site, in the order in which they are read back.
 const (
 	siteLine   = 'a' // a line of the log: its number, the number of its run, its text
 	siteRobots = 'b' // the result of a request for the robots.txt of the site
@@ -71,7 +71,8 @@ func (r *reporter) eachSite() error {
 	return errors.Join(err, r.sites.Close())
 }
 
-// siteLine adds a line to what is known about a site. Lines come in the order of the log.
+// siteLine adds line n of the log, in a given run, to what is known about its site. The lines
+// of a site come in the order of the log.
 func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	l, err := crawllog.Parse(text)
 	if err != nil {
@@ -90,7 +91,8 @@ func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	return err
 }
 
-// siteEnds adds a site to the tables after all its lines. It does nothing if s is nil.
+// siteEnds adds a site to the tables. It is called after all lines of the site, and does
+// nothing if s is nil.
 func (r *reporter) siteEnds(s *site) {
 	if s == nil {
 		return
@@ -119,8 +121,8 @@ type site struct {
 	clock                         frontier.Clock
 	robots                        string
 
-	run        int       // of the last request; 0 before the first
-	began, end time.Time // of the request that ended last
+	run        int       // number of the run of the last request; 0 before the first request
+	began, end time.Time // times of the request that ended last
 }
 
 // unasked counts a URL that ended without a request.
@@ -152,7 +154,7 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	if q.TTFB > 0 {
 		s.ttfb.add(q.TTFB)
 	}
-	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // a missing robots.txt is not trouble
+	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // a 4xx for a robots.txt is not trouble: the site has none
 		s.troubles[slices.Index(Classes(), class)]++
 	}
 	switch c := frontier.Clock(q.Clock); c {
@@ -163,15 +165,17 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	}
 }
 
-// passed notes a request. The next pause of the site counts from the request that ended last.
+// passed notes when a request began and ended, if it is the one that ended last: the next pause
+// of the site counts from that request.
 func (s *site) passed(run int, q *crawllog.Request) {
 	if s.run != run || q.End.After(s.end) {
 		s.run, s.began, s.end = run, q.Start, q.End
 	}
 }
 
-// A delayBin is a group of requests: a clock, and the bins of the required and of the actual
-// delay. There are eight bins for each power of ten.
+// A delayBin identifies a group of requests: those with the same clock, whose required delays
+// are in the same bin, and whose actual delays are in the same bin. There are eight bins for
+// each power of ten.
 type delayBin struct {
 	clock       frontier.Clock
 	asked, kept int
@@ -179,7 +183,7 @@ type delayBin struct {
 
 const delaysPerDecade = 8
 
-// pause judges whether a request has waited as long as its line requires.
+// pause judges whether a request has waited as long as its line says that it must.
 func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	if s.run == run && s.run > 0 && q.TTFB > 0 && q.Start.After(s.began) {
 		every := bin(q.Start.Sub(s.began).Seconds(), 4)
@@ -214,7 +218,8 @@ func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	r.dot(n, delayBin{clock, bin(q.Asked.Seconds(), delaysPerDecade), bin(kept.Seconds(), delaysPerDecade)}, q.Asked, kept, early)
 }
 
-// dot adds a request to its group.
+// dot adds a request to its group. If there are too many groups, a request that is not early is
+// added to one group for all others.
 func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early bool) {
 	if r.delays[b] == nil && len(r.delays) >= mostNames && !early {
 		b = delayBin{clock: restName}
@@ -237,7 +242,7 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 // closest to being too early. If several came equally close, the first line counts.
 type closest struct {
 	Delay
-	left time.Duration // how much longer than required that request waited; negative: it was too early
+	left time.Duration // how much longer than required this closest request waited; negative: it was too early
 }
 
 // delayRows returns the groups, sorted by clock, required and actual delay.

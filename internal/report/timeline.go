@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// mostPoints is the maximum number of steps of time.
+// mostPoints is the maximum number of steps of a timeline.
 const mostPoints = 120
 
-// A timeline counts in steps of time. A step is one second at first, and is doubled until
-// mostPoints steps cover the whole time.
+// A timeline counts what happened in steps of time. A step is one second long at first. Its
+// length is doubled as often as needed for mostPoints steps to cover the whole time.
 type timeline struct {
 	begin  time.Time // zero if nothing was counted
 	step   time.Duration
@@ -22,8 +22,8 @@ func (t *timeline) start(at time.Time) {
 	t.begin, t.step = at.UTC().Truncate(time.Second), time.Second
 }
 
-// at returns the step of a moment, valid until the next call. A moment before the first step is
-// counted in the first step.
+// at returns the Point of the step that a moment is in. The result is valid until the next
+// call. A moment before the first step counts in the first step.
 func (t *timeline) at(when time.Time) *Point {
 	if t.begin.IsZero() {
 		t.start(when)
@@ -39,7 +39,7 @@ func (t *timeline) at(when time.Time) *Point {
 	return &t.points[i]
 }
 
-// double merges each two steps into one.
+// double merges each two successive steps into one.
 func (t *timeline) double() {
 	n := (len(t.points) + 1) / 2
 	for i := range n {
@@ -72,7 +72,7 @@ func (t *timeline) series() Series {
 // accurate to 1/12.
 type histogram struct {
 	from int      // the bin of bins[0]
-	bins []uint32 // up to the longest that was counted
+	bins []uint32 // one for each bin up to that of the longest length that was counted
 	n    int64
 }
 
@@ -101,8 +101,8 @@ func (h *histogram) add(d time.Duration) {
 	h.n++
 }
 
-// quantile returns the shortest length of time that is not exceeded by this part of all
-// lengths. It returns 0 if nothing was counted.
+// quantile returns the shortest length of time that the given part of all counted lengths does
+// not exceed. The part 0.5 gives the median. quantile returns 0 if nothing was counted.
 func (h *histogram) quantile(part float64) float64 {
 	want, sum := int64(math.Ceil(part*float64(h.n))), int64(0)
 	for i, n := range h.bins {
@@ -113,8 +113,8 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// rounded returns x with this number of digits. Further digits depend on the processor, or have
-// no meaning.
+// rounded returns x with the given number of digits. Further digits depend on the processor, or
+// have no meaning.
 func rounded(x float64, digits int) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return x

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A top keeps the first rows in an order, and counts all rows.
+// A top keeps the first of the rows that are added, by the function order, and counts all of
+// them.
 type top[T any] struct {
 	most  int
 	order func(a, b T) int // no two rows are equal
@@ -36,10 +37,11 @@ func (t *top[T]) table() Table[T] {
 	return Table[T]{t.all, t.rows}
 }
 
-// restName is the name for all names beyond mostNames.
+// restName stands for all names after the first mostNames.
 const restName = "(others)"
 
-// A tally counts names. There may be any number of names.
+// A tally counts how often names occur. If there are too many different names, the others are
+// counted together as restName.
 type tally map[string]int64
 
 func (t tally) add(name string) {
@@ -49,7 +51,7 @@ func (t tally) add(name string) {
 	t[name]++
 }
 
-// counts returns the counts of the names, the largest first.
+// counts returns the names with their counts, the largest count first.
 func (t tally) counts() []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(t)) {

@@ -17,15 +17,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Kinds of records about a URL, in the order of reading.
+// Kinds of records about a URL, in the order in which they are read back.
 const (
 	kindLine   = 'a' // a line of the log
-	kindPage   = 'b' // the time when it was fetched, if it is a robots.txt
-	kindQueued = 'c' // it is queued: its fate, and the page that led to it
-	kindLink   = 'd' // a page links to it
+	kindPage   = 'b' // if the URL is that of a robots.txt: the time when it was fetched
+	kindQueued = 'c' // the URL is queued: its fate, and the page that led to it
+	kindLink   = 'd' // a page names the URL, as links.jsonl says
 )
 
-// note stores a record about a URL, to be sorted by URL and kind.
+// note stores a record about a URL. The records are sorted by URL, and then by kind.
 func (r *reporter) note(url string, kind byte, value []byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
 		return nil // no URL has a NUL byte
@@ -33,7 +33,8 @@ func (r *reporter) note(url string, kind byte, value []byte) error {
 	return r.urls.Add(append([]byte(url), 0, kind), value)
 }
 
-// noteLink stores that the page from names url, to be sorted by url and page.
+// noteLink stores that the page with the URL from names url. These records are sorted by url,
+// and then by page.
 func (r *reporter) noteLink(url, from string, how byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
 		return nil // no URL has a NUL byte
@@ -55,8 +56,9 @@ const (
 	byOther = 'O' // an embedded resource, or a sitemap entry
 )
 
-// readLinks notes which page names which URL, and how. A page whose links were written more than
-// once, because it was fetched again, has records for each time; they have the same keys.
+// readLinks notes which page names which URL, and how. If a page was fetched more than once,
+// its links may be there more than once. The records then have the same keys, so takeLink
+// counts them once.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
 	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
@@ -93,10 +95,10 @@ type urlRecords struct {
 	tries  int64 // requests
 	robots time.Time
 	queued frontier.Code // empty if it is not queued
-	via    string        // the page that led to it, if it is queued
-	linked int64         // pages that name it
+	via    string        // the page that led to the URL, if it is queued
+	linked int64         // number of pages that name it
 	from   []string      // the first of those pages
-	links  int64         // pages with a link to it that readers follow
+	links  int64         // number of pages with a link to it that readers follow
 
 	linker  string // the page of the last record of kindLink
 	follows bool   // linker is counted in links
@@ -145,8 +147,9 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 	return nil
 }
 
-// takeLink counts the page from once, and once as a page with a link that readers follow. The
-// records of one page come one after the other.
+// takeLink counts the page with the URL from as a page that names the URL of t, and, if one of
+// its links is for readers to follow, also in t.links. Each page is counted once: its records
+// come one after the other.
 func (t *urlRecords) takeLink(from []byte, how byte) {
 	if t.linked == 0 || t.linker != string(from) {
 		t.linker, t.follows = string(from), false
@@ -181,7 +184,8 @@ func (r *reporter) url(t *urlRecords) error {
 	return r.finds(t)
 }
 
-// fate returns the fate of a URL: from the queue, or else from its last line.
+// fate returns the fate of a URL: the one in the queue or, if the URL is not queued, the one
+// that its last line says.
 func (t *urlRecords) fate() frontier.Code {
 	if t.queued != frontier.Undecided || t.last == nil {
 		return t.queued
@@ -225,8 +229,8 @@ func (r *reporter) ended(t *urlRecords, fate frontier.Code) error {
 // digestOfNothing is the digest of an empty body.
 const digestOfNothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
-// hasBody reports whether a page has a body that other pages may have, too. A 304 has the body
-// of the archived page.
+// hasBody reports whether the line of a page says that the page has a body, so that other pages
+// may have the same one. A page with a 304 has the body of the archived page.
 func hasBody(l *crawllog.Line) bool {
 	if _, kept := l.Annotation("kept"); kept {
 		return l.Digest != "" && l.Digest != digestOfNothing
@@ -236,14 +240,15 @@ func hasBody(l *crawllog.Line) bool {
 
 // Kinds of records about a page that led to URLs.
 const (
-	foundAt = 'a' // the page was fetched at that time
-	foundBy = 'b' // it led to a URL, which was first requested at that time, or zero
+	foundAt = 'a' // the page was fetched at the time in the record
+	foundBy = 'b' // the page led to a URL that was first requested at the time in the record
 )
 
-// finds stores two facts for eachFound: when a URL was fetched, and which page led to it.
+// finds stores two facts about a URL for eachFound: when it was fetched, and which page led to
+// it.
 func (r *reporter) finds(t *urlRecords) error {
 	var errs []error
-	var seen time.Time // when it was first requested
+	var seen time.Time // when the URL was first requested
 	via := t.via
 	if t.first != nil {
 		seen, via = t.first.Time, t.first.Via
@@ -257,14 +262,15 @@ func (r *reporter) finds(t *urlRecords) error {
 	if t.last == nil && t.queued == frontier.Undecided {
 		return errors.Join(errs...)
 	}
-	if via == "" { // a seed: known since the run began
+	if via == "" { // a seed, which is known from the beginning of its run
 		r.time.at(r.begin(seen)).Found++
 		return errors.Join(errs...)
 	}
 	return errors.Join(append(errs, r.found.Add(append([]byte(via), 0, foundBy), binaryTime(cmp.Or(seen, r.Last))))...)
 }
 
-// begin returns when the run of a moment began. The zero moment belongs to the first run.
+// begin returns when the run began in which a moment is. The zero time counts as in the first
+// run.
 func (r *reporter) begin(at time.Time) time.Time {
 	i, exact := slices.BinarySearchFunc(r.begins, at, time.Time.Compare)
 	if !exact {

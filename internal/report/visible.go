@@ -12,8 +12,8 @@ import (
 // the lines above and below.
 const mostMarks = 2
 
-// visible returns s with characters that are not graphic written as \u{...}. So nothing is
-// hidden, and nothing changes the order in which text is shown.
+// visible returns s in which characters that are not graphic are written as \u{...}. So no text
+// is hidden, and none changes the order in which other text is shown.
 func visible(s string) string {
 	var b strings.Builder
 	marks := 0

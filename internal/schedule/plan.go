@@ -7,7 +7,7 @@ type Ran struct {
 	// Last is the newest nominal time (time in the schedule) for which a run was started or
 	// recorded as missed. It is zero if there is none.
 	Last time.Time
-	// Since is when a scheduler began to run the series. Until there is a first run, times
+	// Since is when a scheduler began to run the series. As long as there was no run, times
 	// before Since do not count as missed. Zero means now.
 	Since time.Time
 	// Going is true if the newest run has not ended.
@@ -34,8 +34,8 @@ type Miss struct {
 type Plan struct {
 	// Missed are the runs to record as missed, the oldest first.
 	Missed []Miss
-	// More is true if further runs were missed. Then record the runs in Missed, and call
-	// Plan again.
+	// More is true if there are more missed runs than Missed has. Then record the runs in
+	// Missed, and call Plan again.
 	More bool
 	// Run is the nominal time of the run to start now; zero if there is none.
 	Run time.Time
@@ -44,9 +44,9 @@ type Plan struct {
 	// Waiting is the nominal time of a run that starts when the run before it has ended. It
 	// is zero if there is none.
 	Waiting time.Time
-	// Next is the nominal time of the first run after those in the Plan, and Wake is when it
-	// starts. Nothing has to be done until Wake, or until a run ends. Both are zero if there is
-	// no further run.
+	// Next is the nominal time of the first run after those in the Plan, and Wake is when that
+	// run starts. Nothing has to be done until Wake, or until a run ends. Next and Wake are
+	// zero if there is no further run.
 	Next, Wake time.Time
 }
 
@@ -54,8 +54,8 @@ type Plan struct {
 // the machine is off for a year, a job that runs each minute misses half a million runs.
 const mostMissed = 1000
 
-// Plan returns what to do at the time now for the series, in which ran has happened so far. For
-// the same arguments it returns the same plan.
+// Plan returns what a scheduler has to do for the series at the time now. The argument ran says
+// which runs have happened so far. For the same arguments Plan returns the same result.
 func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	last := ran.Last
 	if last.IsZero() {
@@ -89,8 +89,8 @@ func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	return p
 }
 
-// newest decides whether the newest of the runs whose start time has come is started, waits or
-// is missed. The older runs are missed in any case.
+// newest decides about the newest of the runs whose start time has come: it is started, waits,
+// or is missed. The older ones are missed in any case.
 func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, now time.Time) {
 	overlapped := s.overlapped(series, nominal, ran)
 	late := now.Sub(s.Start(series, nominal)) > Grace
@@ -104,8 +104,8 @@ func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, no
 	}
 }
 
-// overlapped reports whether the run before this run was still running when this run had to
-// start.
+// overlapped reports whether the run before was still running when the run with this nominal
+// time had to start.
 func (s *Schedule) overlapped(series string, nominal time.Time, ran Ran) bool {
 	return ran.Going || s.Start(series, nominal).Before(ran.Ended)
 }

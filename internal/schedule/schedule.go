@@ -9,11 +9,12 @@ import (
 
 // A Spec is a schedule as a person writes it.
 type Spec struct {
-	// Every is one of three things: five fields of cron (minute, hour, day of month, month, day
-	// of week; months and days may be names), one of @hourly, @daily, @weekly, @monthly and
-	// @yearly, or a period such as "36h", "7d" or "2w", which is counted from run to run. Days
-	// of month and of week work as in crontab(5): if both are restricted, a day that matches
-	// one of them is enough.
+	// Every says when runs come, in one of three forms. The first is the five fields of cron:
+	// minute, hour, day of month, month, day of week, in which months and days of the week may
+	// be names. The second is one of @hourly, @daily, @weekly, @monthly and @yearly. The third
+	// is a period such as "36h", "7d" or "2w", which is counted from run to run. As in
+	// crontab(5), if both the day of month and the day of week are restricted, a day that
+	// matches one of the two is enough.
 	Every string
 	// Zone is the name of a time zone, such as Europe/Rome; empty means UTC.
 	Zone string
@@ -37,15 +38,15 @@ type Overlap string
 
 const (
 	OverlapSkip Overlap = "skip" // the run is missed
-	OverlapWait Overlap = "wait" // the run starts after the run before it has ended; if several wait, only the newest starts
+	OverlapWait Overlap = "wait" // the run starts after the run before it has ended; if several runs wait, only the newest of them starts
 )
 
 // A CatchUp is a policy for runs whose time came while no scheduler was running.
 type CatchUp string
 
 const (
-	CatchUpNone CatchUp = "none" // all are missed
-	CatchUpOnce CatchUp = "once" // the newest run starts late, the others are missed
+	CatchUpNone CatchUp = "none" // all these runs are missed
+	CatchUpOnce CatchUp = "once" // the newest of these runs starts late, the others are missed
 )
 
 // Grace is the longest delay after which a run still counts as started in time.
@@ -67,7 +68,7 @@ type Schedule struct {
 
 // times are the nominal times of runs.
 type times interface {
-	// next returns the first time after the given time. ok is false if there is none.
+	// next returns the first nominal time after the given time. ok is false if there is none.
 	next(after time.Time) (at time.Time, ok bool)
 }
 
@@ -117,14 +118,15 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// judged is how many runs of a schedule checkJitter looks at: with one run a day, more than a
-// year. These are the first runs after judgedFrom, so that the result does not depend on the
-// current day.
+// judged is how many runs of a schedule checkJitter looks at. With one run a day these are the
+// runs of more than a year. They are the first runs after judgedFrom, so that the result does
+// not depend on the current day.
 const judged = 400
 
 var judgedFrom = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// checkJitter returns an error if a run might start after the time of the next one.
+// checkJitter returns an error if the jitter is so long that a run might start at the nominal
+// time of the next run or later.
 func (s *Schedule) checkJitter() error {
 	switch {
 	case s.spec.Jitter < 0:
@@ -156,8 +158,9 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	return at
 }
 
-// Start returns when the run with a nominal time starts. That is the nominal time plus a delay
-// shorter than Jitter, which depends only on the name of the series and on the run.
+// Start returns when the run with the given nominal time starts. That is the nominal time plus
+// a delay. The delay is shorter than Jitter, and depends only on the name of the series and on
+// the nominal time.
 func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	if s.spec.Jitter == 0 {
 		return nominal

@@ -64,8 +64,8 @@ var (
 	}
 )
 
-// cronOf accepts the syntax of crontab(5), without the letters (such as L and W) that other
-// programs add, because neither systemd nor cron has an equivalent for them.
+// cronOf accepts the syntax of crontab(5). It refuses the letters that other programs add, such
+// as L and W, because neither systemd nor cron has an equivalent for them.
 func cronOf(expression string, zone *time.Location) (times, error) {
 	is := strings.Fields(expression)
 	if len(is) != len(fields) {
@@ -91,8 +91,8 @@ func cronOf(expression string, zone *time.Location) (times, error) {
 	return c, nil
 }
 
-// next gets the next local time from the expression, and returns the time when the clock of
-// the zone shows it.
+// next computes the next local time by the expression, and returns the moment at which the
+// clock of the zone shows that time.
 func (c cron) next(after time.Time) (time.Time, bool) {
 	wall := c.wall(after)
 	for {
@@ -103,18 +103,20 @@ func (c cron) next(after time.Time) (time.Time, bool) {
 		if at := c.moment(next); at.After(after) {
 			return at.UTC(), true
 		}
-		wall = next // the clock shows this local time for the second time: take the next one
+		wall = next // the clock shows this local time for the second time, which does not count: take the next local time
 	}
 }
 
-// wall returns what a clock in the zone shows at the time at, as a time in UTC.
+// wall returns the local time that a clock in the zone shows at a moment. The result has this
+// local time as if it were UTC.
 func (c cron) wall(at time.Time) time.Time {
 	_, offset := at.In(c.zone).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// moment returns when the clock of the zone first shows a local time. If the local time is in
-// a gap, moment returns the end of the gap.
+// moment returns when the clock of the zone first shows the local time wall, which is as wall
+// returns it. If the clock skips that time because it is put forward, moment returns the moment
+// of the change.
 func (c cron) moment(wall time.Time) time.Time {
 	// Offsets change by at most a day. So if the local time exists, its offset is one of those
 	// a day before and a day after.

@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// beingMade is the end of the name of a snapshot's directory until the snapshot is completely
-// made.
+// beingMade is added to the name of the directory of a snapshot until Begin has made it
+// completely.
 const beingMade = ".new"
 
 // A Job is the job of the next snapshot.
@@ -29,17 +29,17 @@ type Job struct {
 type Moment struct {
 	Now   time.Time // precise to the second
 	Due   time.Time // time of the run in the schedule, which gives its snapshot the name; zero means Now
-	Fresh bool      // make a new snapshot even if the last one was not finished, instead of continuing that
+	Fresh bool      // make a new snapshot even if the last one is not over; otherwise the last one is continued
 }
 
-// A Run is a snapshot that is made or continued. No other process can use the series until
-// Close.
+// A Run is a snapshot that Begin has made, or that is continued. No other process can begin a
+// run of the series until Close.
 type Run struct {
 	Snapshot
 	Seeds    []string // seeds of the snapshot, even if the job has other seeds now
 	Resumed  bool     // the run continues an existing snapshot
 	Previous string   // directory of the newest earlier snapshot that is over (see State.Over); empty if there is none
-	Changed  *Changed // how the job differs from that of the snapshot before or, if Resumed, from the job that made this snapshot; nil if it does not differ
+	Changed  *Changed // how the job differs from the job that made the snapshot before, or, if Resumed, this snapshot; nil if it does not differ
 
 	lock *lock
 }
@@ -88,13 +88,14 @@ func (e *NameError) Error() string {
 }
 
 // Begin makes the next snapshot of the series. If the last snapshot is not over (see
-// State.Over), Begin continues that snapshot instead. A new snapshot is made completely, with
-// its seeds, its job file and its Facts on disk, or not at all. Begin creates the directory if
-// it does not exist.
+// State.Over), Begin returns a Run that continues that snapshot instead, unless at.Fresh is
+// true. A new snapshot is made completely, with its seeds, its job file and its Facts on disk,
+// or not at all. Begin creates the directory of the series if it does not exist.
 //
 // The error is a *DirError, a *NameError, an *InUseError, an error of State or ReadSeeds about
-// the last snapshot, or an error of the file system. Begin may be called from any goroutine and
-// process: only one of them gets the series.
+// the last snapshot, or an error of the file system. Begin may be called by several goroutines
+// and processes at the same time. Only one of them gets the series; the others get an
+// *InUseError.
 func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	if err := s.checkPlace(); err != nil {
 		return nil, err
@@ -126,8 +127,8 @@ func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	return r, s.make(r, snapshots, job, at)
 }
 
-// goOn sets r to continue last, a snapshot that is not over. before are the snapshots before
-// it.
+// goOn sets r to continue the snapshot last, which is not over. The parameter before has the
+// snapshots that are older than last.
 func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err error) {
 	r.Snapshot, r.Resumed = last, true
 	switch r.Seeds, err = last.ReadSeeds(); {
@@ -140,8 +141,8 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 		r.Previous = over.Dir
 	}
 	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
-		// The previous crawl is the one with which this snapshot was begun. Snapshots that
-		// ended since then may have newer answers than this snapshot.
+		// The previous crawl stays the one with which this snapshot was begun. A snapshot that
+		// has ended since then may have newer answers than this snapshot, so it is not used.
 		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
 			r.Previous = was
 		}

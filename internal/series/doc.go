@@ -1,6 +1,7 @@
-// Package series keeps the crawls that a job makes every week: a series is a directory, and
-// each run of the job makes a snapshot in it. A snapshot is an ordinary crawl directory, whose
-// name is the time when its run began.
+// Package series keeps the crawls that a job makes again and again, for example every week. A
+// series is a directory, and each run of the job makes a snapshot in it. A snapshot is an
+// ordinary crawl directory. Its name is the time for which its run was scheduled or, without a
+// schedule, the time when the run began.
 //
 //	weekly/
 //	  20261120T030000Z.crawl/
@@ -9,11 +10,12 @@
 //	  missed.jsonl             runs that did not happen, see Missed
 //	  series.lock              held by the process that makes a snapshot
 //
-// In addition to the files of any crawl, a snapshot has the job that made it: seeds.txt,
-// job.yaml, and snapshot.json (Facts). These are written before its first request, and a run
-// that continues the snapshot uses these seeds. A snapshot that is over does not change any
-// more. Only snapshots that are over are compared or referred to.
+// In addition to the files of any crawl, a snapshot has files about the job that made it:
+// seeds.txt, job.yaml, and snapshot.json (Facts). They are written before the first request of
+// the snapshot. A run that continues the snapshot uses the seeds in seeds.txt. A snapshot that
+// is over (see State.Over) does not change any more. Only such snapshots are compared with
+// later ones, or referred to by later ones.
 //
-// All facts about a series are in its directory. So a copy of a series, or one restored from a
-// backup, is a series.
+// All facts about a series are in its directory. So a copy of the directory, or one that was
+// restored from a backup, is a series, too.
 package series

@@ -30,7 +30,7 @@ const (
 type Facts struct {
 	Version  int               `json:"version"`            // version of these fields: 1
 	Due      time.Time         `json:"due"`                // time of the run in the schedule, and the name of the snapshot
-	Began    time.Time         `json:"began"`              // when the snapshot was made: answers in older snapshots were requested before that
+	Began    time.Time         `json:"began"`              // when the snapshot was made; all answers in older snapshots were requested earlier
 	Previous string            `json:"previous,omitempty"` // name of the newest earlier snapshot that was over
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
@@ -39,16 +39,17 @@ type Facts struct {
 	Changed  *Changed          `json:"changed,omitempty"`
 }
 
-// A Changed says how a job differs from the job before.
+// A Changed says how a job differs from the job that made an earlier snapshot.
 type Changed struct {
-	Since        string   `json:"since"` // name of the snapshot before
+	Since        string   `json:"since"` // name of the earlier snapshot
 	Settings     []Change `json:"settings,omitempty"`
 	SeedsAdded   int      `json:"seeds_added,omitempty"`
 	SeedsRemoved int      `json:"seeds_removed,omitempty"`
-	File         bool     `json:"file,omitempty"` // the job files are not the same bytes
+	File         bool     `json:"file,omitempty"` // the bytes of the two job files differ
 }
 
-// A Change is a setting that differs from the job before, with its values in words.
+// A Change is a setting that differs from that of the earlier job, with its old and new value
+// in words.
 type Change struct {
 	Setting string      `json:"setting"`
 	Was     string      `json:"was"`
@@ -89,8 +90,8 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReadSeeds reads the seeds of a snapshot, as they were when it was made. The errors are those
-// of ReadFacts.
+// ReadSeeds reads the seeds with which a snapshot was made. The errors are those of ReadFacts,
+// also for the file of the seeds.
 func (n Snapshot) ReadSeeds() ([]string, error) {
 	facts, err := n.ReadFacts()
 	if err != nil {
@@ -158,8 +159,9 @@ func (j Job) facts(due, now time.Time) Facts {
 	return f
 }
 
-// changed returns how a job differs from the job of a snapshot. It returns nil if the two jobs
-// are the same, or if the snapshot has no facts.
+// changed returns how j differs from the job that made the snapshot before. The parameter now
+// has the facts of j. changed returns nil if the two jobs are the same, or if the facts of the
+// snapshot cannot be read.
 func (j Job) changed(now Facts, before Snapshot) *Changed {
 	was, err := before.ReadFacts()
 	if err != nil {
@@ -190,7 +192,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	return c
 }
 
-// lacking returns how many different elements of the argument of are missing in list.
+// lacking returns how many different elements of the second list are missing in the first.
 func lacking(list, of []string) (n int) {
 	known := make(map[string]bool, len(list))
 	for _, text := range list {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// LockFile is the name of the file in a series that is locked by the process that makes a
-// snapshot. The file stays after that, and only means something while it is locked. The system
-// releases the lock if the process is killed.
+// LockFile is the name of a file in a series. The process that makes a snapshot locks it. The
+// file stays after the lock is released, and means something only while it is locked. If the
+// process is killed, the system releases the lock.
 const LockFile = "series.lock"
 
 // An InUseError says that another process makes a snapshot of the series in Dir.
@@ -46,8 +46,8 @@ type lock struct {
 	madeDir bool   // the directory of the series did not exist before
 }
 
-// lock locks the series for this process until the file is closed. It makes the directory if
-// it does not exist. If another process has the series, the error is an *InUseError.
+// lock locks the series for this process, until l.file is closed. It makes the directory if it
+// does not exist. If another process has the series, the error is an *InUseError.
 func (s Series) lock(now time.Time) (l *lock, err error) {
 	l = &lock{}
 	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 		if l.named(path) {
 			break
 		}
-		l.file.Close() // meanwhile another process has removed the file, in Undo
+		l.file.Close() // before the lock was taken, another process has removed the file (see Undo): try again
 	}
 	if l.was, err = io.ReadAll(l.file); err == nil {
 		err = note(l.file, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
@@ -90,12 +90,12 @@ func (l *lock) named(path string) bool {
 	return err == nil && err2 == nil && os.SameFile(is, now)
 }
 
-// undo releases the series. It restores the earlier content of the lock file, and removes what
-// lock has made.
+// undo releases the series. It removes the lock file and the directory if lock has made them.
+// Otherwise it restores the earlier content of the lock file.
 func (l *lock) undo() (err error) {
 	path := l.file.Name()
 	if l.made && runtime.GOOS != "windows" { // Windows does not remove open files
-		err = os.Remove(path) // the lock is held until the name is removed
+		err = os.Remove(path) // the lock is still held, so that no other process can take it before the name is removed
 	} else if err = l.file.Truncate(0); err == nil {
 		_, err = l.file.WriteAt(l.was, 0)
 	}

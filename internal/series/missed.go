@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// MissedFile is the name of the file in a series with the runs that did not happen: one JSON
-// object on each line.
+// MissedFile is the name of the file in a series that lists the runs that did not happen. Each
+// line has one JSON object.
 const MissedFile = "missed.jsonl"
 
 // Reasons why a run did not happen.
@@ -38,9 +38,9 @@ type missedLine struct {
 	Noted time.Time `json:"noted,omitzero"`
 }
 
-// Missed returns the runs that did not happen, in the order in which they were noted, each
-// once. since is when a scheduler began to run the series, or zero if none has. Missed ignores
-// a line that is incomplete because of a kill or a power cut.
+// Missed returns the runs that did not happen, each once, in the order in which they were
+// recorded. since is when a scheduler began to run the series; it is zero if none has. If a
+// line is incomplete because of a kill or a power cut, Missed ignores it.
 func (s Series) Missed() (all []Missed, since time.Time, err error) {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, MissedFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +86,9 @@ func (s Series) NoteMissed(runs ...Missed) error {
 	})
 }
 
-// NoteSince records that a scheduler runs the series from now on, unless this is already
-// recorded. Without this record, a first run that a kill prevents would not count as missed.
+// NoteSince records that a scheduler runs the series from now on, unless this was recorded
+// before. Without this record, a first run that did not happen because the scheduler was killed
+// would not count as missed.
 func (s Series) NoteSince(now time.Time) error {
 	return s.appendMissed(func(_ []Missed, since time.Time) []missedLine {
 		if !since.IsZero() {
@@ -97,8 +98,8 @@ func (s Series) NoteSince(now time.Time) error {
 	})
 }
 
-// appendMissed adds the lines that the function lines returns to the file, in one write. No
-// other process adds lines while that function runs.
+// appendMissed calls the function lines with what the file has, and adds the lines that it
+// returns to the file, in one write. No other process can add lines meanwhile.
 func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

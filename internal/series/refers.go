@@ -16,14 +16,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// mostRevisits is how many records of a snapshot RefersBehind reads. If one record refers to an
-// old snapshot, most do, since the bodies of unchanged pages are in the oldest snapshot.
+// mostRevisits is how many records of a snapshot RefersBehind reads. That is enough, because
+// the bodies of unchanged pages are in the oldest snapshot: if one record refers to an old
+// snapshot, most do.
 const mostRevisits = 1000
 
-// RefersBehind reports whether records in the archive of a snapshot have no body of their own,
-// but refer to an answer from before a time. Such records lose their bodies if the snapshots
-// with these answers are removed. RefersBehind reads only the first records. It returns false
-// if there is no archive.
+// RefersBehind reports whether the archive of a snapshot has records without a body of their
+// own that refer to an answer from before the given time. Such records lose their bodies if the
+// snapshot with that answer is removed. RefersBehind reads only the first mostRevisits records
+// of this kind. It returns false if there is no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,7 +21,7 @@ const (
 type Series struct {
 	Dir string
 
-	syncing func(path string) error // for tests: called before each sync, which fails with its error; may be nil
+	syncing func(path string) error // for tests: called before each sync; if it returns an error, the sync fails with that error; may be nil
 }
 
 // sync syncs a file or a directory.
@@ -42,7 +42,7 @@ func (s Series) syncDir(path string) error {
 // A Snapshot is one crawl of a series.
 type Snapshot struct {
 	Dir   string
-	Start time.Time // when its run began, in UTC and whole seconds; this is its name
+	Start time.Time // the time in its name, in UTC and whole seconds: that of its run in the schedule, or when the run began
 }
 
 // ErrNoSeries is the error for a directory without snapshots.
@@ -78,13 +78,13 @@ func (s Series) Snapshots() ([]Snapshot, error) {
 	return all, nil
 }
 
-// SnapshotName returns the name of the snapshot of a run that began at start. It has whole
+// SnapshotName returns the name of the snapshot whose Start is start. The name has whole
 // seconds in UTC, so that names sort as times do.
 func SnapshotName(start time.Time) string {
 	return start.UTC().Format(stampLayout) + snapshotEnd
 }
 
-// ParseSnapshotName returns when the run of the snapshot with this name began. If SnapshotName
+// ParseSnapshotName returns the Start of the snapshot with the given name. If SnapshotName
 // never makes such a name, ok is false.
 func ParseSnapshotName(name string) (start time.Time, ok bool) {
 	stamp, found := strings.CutSuffix(name, snapshotEnd)

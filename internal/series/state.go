@@ -13,9 +13,9 @@ import (
 
 // A State says whether a snapshot was begun, is running, or is over.
 type State struct {
-	Over    bool           // its crawl has ended by itself: no run continues it
+	Over    bool           // its crawl has ended by itself, so no run continues it
 	Running bool           // a process is running the crawl
-	Begun   bool           // a run of the crawl has begun; false: only its directory was made
+	Begun   bool           // a run of the crawl has begun; if false, only the directory was made
 	Status  crawler.Status // status of the last run, if Begun and not Running
 }
 
@@ -27,15 +27,15 @@ func (s State) Ended() time.Time {
 	return s.Status.Time
 }
 
-// overBy has the ends of a run after which a snapshot is over: nothing is left, or a limit of
-// the job was reached. Limits count for each snapshot separately.
+// overBy has the ends of a run after which a snapshot is over: nothing is left that can be
+// fetched now, or a limit of the job was reached. A limit counts for each snapshot separately.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
 
 // State returns the state of the snapshot, and changes nothing. A snapshot is not over if its
-// last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus,
-// except the errors for a crawl that is running or has not begun, which the State describes.
+// last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus.
+// But if the crawl is running or has not begun, that is not an error: the State says so.
 func (n Snapshot) State() (State, error) {
 	if _, err := os.Stat(filepath.Join(n.Dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
@@ -53,8 +53,8 @@ func (n Snapshot) State() (State, error) {
 	return State{Over: status.State == crawler.StateEnded && overBy[status.End], Begun: true, Status: status}, nil
 }
 
-// LastOver returns the newest of these snapshots that is over. If there is none, ok is false.
-// It skips snapshots that cannot be read.
+// LastOver returns the newest of the given snapshots that is over. It skips snapshots that
+// cannot be read. If none is left, ok is false.
 func LastOver(snapshots []Snapshot) (last Snapshot, ok bool) {
 	for i := len(snapshots) - 1; i >= 0; i-- {
 		if state, err := snapshots[i].State(); err == nil && state.Over {

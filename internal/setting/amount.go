@@ -12,12 +12,13 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Amount is a numeric option. In its text 0 means none: no limit or no pause. In its field 0
-// means the default; if the default is not none, a negative number in the field means none.
+// An Amount is the value of a numeric option, which has a field of crawler.Options and a text.
+// In the text 0 means none: no limit or no pause. In the field 0 means the default. If the
+// default is not none, a negative number in the field means none.
 type Amount[T ~int | ~int64 | ~float64] struct {
 	to    *T
 	usual T
-	least T // least value except none; 0: there is no least value, and none is allowed
+	least T // least value of a number; 0: there is no least value, and the text 0 (none) is allowed
 	notation[T]
 }
 
@@ -106,8 +107,8 @@ func (a Amount[T]) Measure(text string) (float64, error) {
 	return float64(n), err
 }
 
-// Fill replaces 0 by the default, and returns what is wrong with the field; "" if it is
-// valid.
+// Fill replaces 0 in the field by the default. It returns what is wrong with the value of the
+// field, or "" if it is valid.
 func (a Amount[T]) Fill() (wrong string) {
 	if *a.to == 0 {
 		*a.to = a.usual
@@ -121,9 +122,9 @@ func (a Amount[T]) Fill() (wrong string) {
 	return ""
 }
 
-// BelowNone returns what is wrong with a number for which -1 means none, or "". It refuses
-// numbers below -1, because they come from a wrong calculation and would remove a pause or a
-// limit.
+// BelowNone returns what is wrong with a number for which -1 means none, or "" if it is valid.
+// Other negative numbers are not valid: they come from a wrong calculation, and if they meant
+// none, a pause or a limit would be lost.
 func BelowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)
@@ -164,7 +165,8 @@ func parseSpan(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is no duration: write it as 500ms, 10s or 1h30m", text)
 }
 
-// tellSpan omits zero seconds and minutes.
+// tellSpan formats a duration as Duration.String does, but omits zero seconds and minutes at
+// the end.
 func tellSpan(d time.Duration) string {
 	text := d.String()
 	if short, ok := strings.CutSuffix(text, "m0s"); ok {
@@ -197,7 +199,8 @@ type unit struct {
 	bytes int64
 }
 
-// units are the units of sizes. A size is printed in the first unit that divides it.
+// units are the units of sizes. A size is printed in the first unit of which it is a whole
+// multiple.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }

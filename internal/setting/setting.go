@@ -1,6 +1,6 @@
 // Package setting describes one setting of a crawl: its name, its value as text, the heading
 // under which it is listed, and what happens if it is changed when a crawl is resumed. The
-// settings themselves are made by crawler.Options.
+// method Settings of crawler.Options makes the settings.
 package setting
 
 import (
@@ -9,18 +9,18 @@ import (
 	"strconv"
 )
 
-// A Setting is an option of a crawl with a name and a text value. Flags, their help, the
-// differences between runs and the documentation are made from settings.
+// A Setting is an option of a crawl that has a name and a value as text. Settings are used for
+// flags and their help, for finding the differences between runs, and for the documentation.
 //
-// It is a flag.Value of flag.FlagSet and of spf13/pflag. Set refuses invalid values; if the
-// setting is a list, Set adds to it. String never returns a secret.
+// It is a flag.Value for package flag, and a Value for spf13/pflag. Set refuses invalid values;
+// if the setting is a list, Set adds to it. String never returns a secret.
 type Setting struct {
 	Name     string     // such as max-host-pages
 	Field    string     // field of crawler.Options; empty if the setting has none
 	Group    Group      // the heading under which the setting is listed
 	Unit     string     // unit of a number
 	Help     string     // a short description
-	Larger   Way        // what a larger value, or one that is later in Choices, means for sites
+	Larger   Way        // what it means for sites if the value becomes larger, or one that is later in Choices
 	Resume   Effect     // what happens if the value differs from that of the last run
 	CodeOnly bool       // only Go programs can set it, not the command line
 	Value    flag.Value // the field of crawler.Options that String reads and Set changes
@@ -49,7 +49,7 @@ const (
 	Other   Way = "other"   // neither, or unknown
 )
 
-// An Effect says what happens if a setting differs from the last run of the crawl.
+// An Effect says what happens if a setting differs from that of the last run of the crawl.
 type Effect string
 
 // The effects.
@@ -84,8 +84,8 @@ func (s Setting) IsList() bool {
 	return ok && l.IsList()
 }
 
-// Choices returns the words that are allowed as a value, or as elements of a value that is a
-// list. It returns nil if other values are allowed.
+// Choices returns the words that are allowed as the value or, if the value is a list, as its
+// elements. It returns nil if the value is not limited to certain words.
 func (s Setting) Choices() []string {
 	if c, ok := s.Value.(interface{ Choices() []string }); ok {
 		return c.Choices()
@@ -101,8 +101,8 @@ func (s Setting) Type() string {
 	return "text"
 }
 
-// Compare returns how sites are affected if the value changes from before to after. Both are in
-// the form of String.
+// Compare returns how sites are affected if the value changes. The arguments are the old and
+// the new value, in the form of String.
 func (s Setting) Compare(before, after string) Way {
 	was, known := s.width(before)
 	now, ok := s.width(after)
@@ -115,8 +115,9 @@ func (s Setting) Compare(before, after string) Way {
 	return Tighter
 }
 
-// width returns a number that is larger if the value allows more requests to sites. For no
-// limit and for no pause it is +Inf. It returns false if the value has no such number.
+// width returns a number for the value text. The number is larger for a value that allows more
+// requests to sites, and +Inf for no limit and for no pause. width returns false if the value
+// has no such number.
 func (s Setting) width(text string) (float64, bool) {
 	m, ok := s.Value.(interface{ Measure(string) (float64, error) })
 	if !ok {
@@ -129,8 +130,8 @@ func (s Setting) width(text string) (float64, bool) {
 	return n, err == nil
 }
 
-// InWords returns value, in the form of String, as text for people: "none" for an empty text
-// and for 0.
+// InWords returns a value as text for people. The argument is in the form of String. The result
+// is "none" for an empty text and for 0, and the same text otherwise.
 func InWords(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
 		return "none"

@@ -1,4 +1,4 @@
-// Package temp creates temporary files that do not survive a kill.
+// Package temp creates temporary files that are removed even if the process is killed.
 package temp
 
 import (
@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// name returns a unique name; kind says what the file is for, on systems where the name
-// stays visible.
+// name returns the path of a new file in dir, with a unique name. kind is the beginning of the
+// name: it says what the file is for, on systems where the name stays visible.
 func name(dir, kind string) string {
 	if dir == "" {
 		dir = os.TempDir()

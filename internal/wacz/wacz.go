@@ -1,7 +1,7 @@
 // Package wacz packs the WARC files of a crawl into a WACZ, the format in which archives are
 // passed on and replayed in a browser, and checks WACZ files. The format is that of
-// https://specs.webrecorder.net/wacz/1.1.1/, which every reader accepts: profile data-package,
-// wacz_version 1.1.1.
+// https://specs.webrecorder.net/wacz/1.1.1/, with the profile data-package and wacz_version
+// 1.1.1. Every reader accepts it.
 //
 //	archive/NAME.warc.gz      the WARC files as they are
 //	indexes/index.cdx         CDXJ of all of them; in a large package instead
@@ -39,12 +39,13 @@ import (
 // Version is the wacz_version of written packages.
 const Version = "1.1.1"
 
-// PlainIndex is the maximum number of captures in an index that is one plain file. A reader
-// loads a plain index completely, and a larger one in blocks.
+// PlainIndex is the maximum number of captures (archived answers) in an index that is one plain
+// file. A reader loads a plain index completely. An index with more captures is written in
+// blocks, so that a reader need not load all of it.
 const PlainIndex = 20_000
 
-// blockLines is how many captures (archived answers), one on each line, are in a block of a
-// large index. Other programs that write WACZ use the same number.
+// blockLines is how many lines a block of a large index has. There is one capture on each line.
+// Other programs that write WACZ use the same number.
 const blockLines = 3000
 
 // A Page is a line of pages.jsonl.
@@ -60,8 +61,8 @@ type Package struct {
 	// WARCs are the paths of the WARC files. Their last elements must differ, and end in .warc
 	// or .warc.gz.
 	WARCs []string
-	// Unlisted reports whether the index leaves out a capture, for example because another
-	// record replaces it. It may be nil.
+	// Unlisted reports whether a capture is left out of the index, for example because another
+	// record replaces it. If Unlisted is nil, none is left out.
 	Unlisted func(*cdxj.Entry) bool
 	// Pages returns the pages; it may be nil. If it yields an error, Write returns that error.
 	Pages iter.Seq2[Page, error]
@@ -72,8 +73,8 @@ type Package struct {
 	Software    string    // name of the program with its version; left out if empty
 	MainPageURL string    // the page that a reader opens first; left out if empty
 
-	// Temp is the directory for temporary files; "" means the system's. An index takes about
-	// 250 bytes per capture there.
+	// Temp is the directory for temporary files; "" means the system's directory for them. An
+	// index takes about 250 bytes there for each capture.
 	Temp string
 
 	memory int // bytes of the index that are sorted in memory; 0 means cdxj.defaultMemory
@@ -114,9 +115,10 @@ const (
 	profile     = "data-package"
 )
 
-// Write writes a package to w sequentially. It reads each WARC file twice, the first time for
-// the index; the file must not grow between the two. Memory does not grow with the package,
-// except for about 200 bytes per 3000 captures. A package above 4 GB has the fields of ZIP64.
+// Write writes a package to w sequentially. It reads each WARC file twice, first for the index
+// and then to copy it into the package. The file must not grow in between. The memory that
+// Write uses does not grow with the package, except by about 200 bytes for 3000 captures. A
+// package above 4 GB has the fields of ZIP64.
 func Write(w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
@@ -269,9 +271,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// blocks writes a large index as ZipNum: blocks of lines, each a gzip member, and a second
-// index with the places of the blocks. The second index is small: it has a line for each
-// blockLines captures.
+// blocks writes a large index in the form that is called ZipNum: blocks of lines, each of which
+// is a gzip member, and a second index with the offsets and lengths of the blocks. The second
+// index is small, because it has only one line for each block.
 func (z *writer) blocks(index *cdxj.Sorter) error {
 	var second bytes.Buffer
 	fmt.Fprintf(&second, `!meta 0 {"format":"cdxj-gzip-1.0","filename":%q}`+"\n", path.Base(blocksName))
