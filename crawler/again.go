@@ -12,7 +12,7 @@ import (
 // again sets in res the time at which an entry will be fetched again after this visit. p is the
 // page that the visit got, or nil. The parameter before has what earlier visits of the URL have
 // stored. It fails with a *PanicError of Options.Revisit.
-func (j *Job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
+func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
 		return nil

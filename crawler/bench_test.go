@@ -13,7 +13,7 @@ import (
 
 func BenchmarkNext(b *testing.B) {
 	u, _ := frontier.ParseURL("http://a.example/dir/page")
-	j, err := NewJob(Options{Identity: Identity{Token: "testbot", Contact: "https://example.org/"}, Seeds: []string{u.String()}}, nil, JobDeps{})
+	j, err := NewJob(Options{Identity: Identity{Token: "testbot", Contact: "https://example.org/"}, Seeds: []string{u.String()}}, nil, jobDeps{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const (
 	keyAsked = "job"   // the options of the last run
 )
 
-// A Crawler is one crawl on one machine. It has a Job, which fetches single URLs, a frontier,
+// A Crawler is one crawl on one machine. It has a job, which fetches single URLs, a frontier,
 // which decides what is fetched when, workers, and a directory. Run can be called once only.
 type Crawler struct {
 	opts  Options // checked; never changed
@@ -29,7 +29,7 @@ type Crawler struct {
 
 	// Set by Run before started is closed; read only after that.
 	started  chan struct{}
-	visits   *Job
+	visits   *job
 	frontier *frontier.Frontier
 	db       *storage.DB // nil without Options.Dir
 	rescans  *asked      // the stored options, with Rescan set; nil: there is no rescan
@@ -296,7 +296,7 @@ func (c *Crawler) open(h Handler) error {
 		frontier.Backlog
 		queue
 	}
-	deps := JobDeps{Stop: c.Stop}
+	deps := jobDeps{Stop: c.Stop}
 	var err error
 	var restarted time.Time
 	if o.Dir != "" {

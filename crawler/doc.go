@@ -23,8 +23,8 @@
 //
 // # Reading the source
 //
-// Job.Visit fetches one URL; job.go has its dependencies. Crawler.Run opens a directory and a
-// frontier around a Job and starts the workers. settings.go is the table of the options that
+// job.Visit fetches one URL; job.go has its dependencies. Crawler.Run opens a directory and a
+// frontier around a job and starts the workers. settings.go is the table of the options that
 // have names. Their text forms are in values.go, those of numbers in package internal/setting.
 // limits.go has the options that may change during a run. scope.go and links.go decide which
 // links are followed; hooks.go calls the program's functions. siteoptions.go has the options of

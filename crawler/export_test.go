@@ -53,3 +53,21 @@ func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
 
 // HasDigest reports whether a SHA-1 of the page's body was computed.
 func HasDigest(p *Page) bool { return p.sha1 != "" }
+
+type (
+	Job     = job
+	JobDeps = jobDeps
+)
+
+// NewJob checks the options and adds their seeds to the scope. Options that are not about a
+// single visit are checked, but have no effect. The caller has to queue the seeds, and to
+// enforce the limits of the crawl and those that SiteLimits returns for each site. With
+// Options.Revisit the caller must set frontier.Options.Revisits. The error is an *OptionError.
+func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
+	if seeds, err := opts.prepare(); err != nil {
+		return nil, err
+	} else if len(seeds) == 0 {
+		return nil, errNoSeeds
+	}
+	return newJob(opts, h, deps)
+}

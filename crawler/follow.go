@@ -69,7 +69,7 @@ func (p *Page) Resolve(ref string) (frontier.URL, error) {
 // late returns the entries to queue for the URLs that the program followed on p after the visit
 // had ended. It leaves out those that the crawl refuses. The error is a *PanicError of a
 // function of the options.
-func (j *Job) late(p *Page) (entries []frontier.Entry, err error) {
+func (j *job) late(p *Page) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, newFindings(), j.onSkip)
 		s.addFollowed()

@@ -10,13 +10,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A Job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
+// A job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
 // handler, the storage, and the counts. It does not decide when a URL is visited. A Crawler has
-// a Job and a frontier, which decides this, for a crawl on one machine.
+// a job and a frontier, which decides this, for a crawl on one machine.
 //
 // Visits run concurrently. Each field that they share is either constant or has a lock of its
-// own, which is held for a short time only. So the Job itself has no lock.
-type Job struct {
+// own, which is held for a short time only. So the job itself has no lock.
+type job struct {
 	// Set by newJob, then constant.
 	opts       Options    // checked
 	listed     bool       // only the seeds are in scope
@@ -26,7 +26,7 @@ type Job struct {
 	programmed bool       // a function of the program is called with pages, and may keep them
 	digests    bool       // the fate of each page has the digest of its body, for hooks and for comparison
 	sumSeed    uint64     // secret seed of the hashes that bodySum and sitemapSum return
-	deps       JobDeps
+	deps       jobDeps
 	sites      *sites
 	admits     admission
 	memory     *remembered    // looks up what was stored about pages that were fetched before
@@ -43,9 +43,9 @@ type Job struct {
 	slots       slots                 // the worker slots of the running visits
 }
 
-// JobDeps are what a Job uses but does not own: they may outlive the Job, or be shared by
-// several. A Job with the zero JobDeps stores nothing.
-type JobDeps struct {
+// jobDeps are what a job uses but does not own: they may outlive the job, or be shared by
+// several. A job with the zero jobDeps stores nothing.
+type jobDeps struct {
 	// Snapshots stores the robots.txt of every site; nil: they are kept in memory.
 	Snapshots fetch.Snapshots
 
@@ -63,22 +63,9 @@ type JobDeps struct {
 	ownSites bool // DB keeps settings of sites from an earlier run
 }
 
-// NewJob checks the options and adds their seeds to the scope. Options that are not about a
-// single visit are checked, but have no effect. The caller has to queue the seeds, and to
-// enforce the limits of the crawl and those that SiteLimits returns for each site. With
-// Options.Revisit the caller must set frontier.Options.Revisits. The error is an *OptionError.
-func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
-	if seeds, err := opts.prepare(); err != nil {
-		return nil, err
-	} else if len(seeds) == 0 {
-		return nil, errNoSeeds
-	}
-	return newJob(opts, h, deps)
-}
-
 // newJob is like NewJob, for options on which prepare was already called.
-func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
-	j := &Job{
+func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
+	j := &job{
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,
 		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
@@ -116,11 +103,11 @@ func newJob(o Options, h Handler, deps JobDeps) (*Job, error) {
 }
 
 // Close closes idle connections. No visit may be running.
-func (j *Job) Close() { j.fetcher.Close() }
+func (j *job) Close() { j.fetcher.Close() }
 
 // Counts returns the figures of all visits so far. It may be called at any time, from any
 // goroutine.
-func (j *Job) Counts() Counts {
+func (j *job) Counts() Counts {
 	n := j.counts.snapshot()
 	n.Sitemaps = j.sitemaps.counts()
 	return n
@@ -128,10 +115,10 @@ func (j *Job) Counts() Counts {
 
 // oldest returns the longest-running visit, and its start; ok is false if no visit is running.
 // It may be called at any time, from any goroutine.
-func (j *Job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
+func (j *job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
 // db returns the storage of a site's visits, or nil if they are not stored.
-func (j *Job) db(site frontier.Site) *storage.DB {
+func (j *job) db(site frontier.Site) *storage.DB {
 	if j.deps.DB == nil {
 		return nil
 	}

@@ -40,14 +40,14 @@ func (f *findings) clear() {
 
 // next returns an entry to queue for each URL that the page links to and the crawl wants, each
 // URL once. The entries are valid until f is used for another page.
-func (j *Job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
+func (j *job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.onSkip) })
 	return entries, err
 }
 
 // wantedOf is like next, but does not recover from panics. It calls tell for each link that is
 // not queued.
-func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
+func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
 	s := j.sorting(p, f, tell)
@@ -74,7 +74,7 @@ func (j *Job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 
 // A sorting decides which links of a page become entries.
 type sorting struct {
-	job  *Job
+	job  *job
 	page *Page
 	*findings
 	onSkip func(Skip)
@@ -95,7 +95,7 @@ type verdict struct {
 	reason frontier.Code
 }
 
-func (j *Job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
+func (j *job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
 	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: newFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
@@ -194,7 +194,7 @@ func (o *Options) bySite() bool {
 
 // trapped returns the pattern of the endless space of URLs that a link on p leads into, or ""
 // if it leads into none.
-func (j *Job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
+func (j *job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
 		return ""
@@ -231,7 +231,7 @@ func (p *Page) shows() bool {
 
 // framed reports whether a link of p is to a framed document that the crawl does not fetch
 // as a page. Such a document is fetched as a requisite.
-func (j *Job) framed(p *Page, l *extract.Link) bool {
+func (j *job) framed(p *Page, l *extract.Link) bool {
 	if !j.opts.Requisites || !p.shows() {
 		return false
 	}
@@ -246,7 +246,7 @@ func (j *Job) framed(p *Page, l *extract.Link) bool {
 }
 
 // follows reports whether the links of p are followed.
-func (j *Job) follows(p *Page) bool {
+func (j *job) follows(p *Page) bool {
 	switch j.opts.Sitemaps {
 	case SitemapsOnly:
 		return p.html.Sitemap
@@ -258,7 +258,7 @@ func (j *Job) follows(p *Page) bool {
 
 // admit adds the URL of p to the scope if redirects of a seed have ended there. It also stores
 // the URL in db, unless db is nil.
-func (j *Job) admit(db *storage.DB, p *Page) error {
+func (j *job) admit(db *storage.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil

@@ -12,7 +12,7 @@ import (
 // may list pages with the dates of their changes. It returns nil if there are none, or if
 // Options.Revisit does not trust the dates of p. The error is a *PanicError of a function of
 // the options.
-func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
+func (j *job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
 		return nil, nil
@@ -32,7 +32,7 @@ func (j *Job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 
 // changedPages returns the changes that p lists. It leaves out changes whose dates are not
 // plausible, and pages of sites that p must not speak for (see mayDate).
-func (j *Job) changedPages(p *Page) (pages []frontier.Change) {
+func (j *job) changedPages(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
 			if !yield(p.html.Changes[i].Time) {

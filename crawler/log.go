@@ -52,7 +52,7 @@ func (c *Crawler) logStart(s Start) error {
 
 // logVisit writes a line for each request of a visit, or one line for an entry that ended
 // without a request. p is nil if there is no page.
-func (j *Job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page) error {
+func (j *job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page) error {
 	if slot.db == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ type Request struct {
 
 // visited calls OnVisit at the end of a visit, when the site already is free for its next
 // visit.
-func (j *Job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
+func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil
 	}

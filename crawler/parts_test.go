@@ -354,7 +354,7 @@ func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
 		{Scope: SameDomain(), Follow: Follow{Requisites: true}}, {Follow: Follow{Sitemaps: SitemapsNone}}, {Follow: Follow{Sitemaps: SitemapsOnly}, Scope: SameHost()},
 	} {
 		o.Identity, o.Seeds = Identity{Token: "testbot", Contact: "https://example.org/"}, []string{seed.String()}
-		j, err := NewJob(o, nil, JobDeps{})
+		j, err := NewJob(o, nil, jobDeps{})
 		if err != nil {
 			t.Fatal(err)
 		}

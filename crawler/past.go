@@ -81,7 +81,7 @@ type recollection struct {
 // recall looks up what earlier visits have stored about the URL of e: in this crawl, if it has
 // fetched the URL before, or else in the previous crawl. If e is requested with HEAD or over
 // FTP, no archived answer is looked up.
-func (j *Job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
+func (j *job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
 	switch v := e.Visits; {
@@ -150,7 +150,7 @@ func fromFuture(c *storage.Capture) bool {
 // stored returns the archived answer that x refers to, if x is a 304 to a conditional request.
 // Otherwise it returns nil. If again is true, the archived answer cannot be used, and the page
 // must be requested once more, without a condition. An error ends the crawl.
-func (j *Job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
+func (j *job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
 	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
 		return nil, false, nil
 	}
@@ -183,7 +183,7 @@ func sameCopy(kept, by http.Header) bool {
 
 // askPlainly sets whether the next request for a page has no condition, so that the server
 // sends the body.
-func (j *Job) askPlainly(u frontier.URL, plainly bool) {
+func (j *job) askPlainly(u frontier.URL, plainly bool) {
 	m := j.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -195,7 +195,7 @@ func (j *Job) askPlainly(u frontier.URL, plainly bool) {
 }
 
 // unread counts archived answers that cannot be read, and logs the first of them.
-func (j *Job) unread(r *recollection, err error) {
+func (j *job) unread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
 	m := j.memory
 	m.mu.Lock()
@@ -213,7 +213,7 @@ func (j *Job) unread(r *recollection, err error) {
 }
 
 // classify sets in p how the page has changed since it was fetched before, if that is known.
-func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
+func (j *job) classify(ctx context.Context, p *Page, r *recollection) {
 	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
 		return
 	}
@@ -243,7 +243,7 @@ func (j *Job) classify(ctx context.Context, p *Page, r *recollection) {
 // takeText checks that the Content-Type has not changed either. If the archive will refer to a
 // body in the archive of the previous crawl, takeText first checks that this body can be read.
 // If it cannot, takeText copies nothing, and store reports the error.
-func (j *Job) takeText(p *Page, r *recollection) {
+func (j *job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
 		return
@@ -273,7 +273,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 
 // compare compares a page with c, its archived earlier answer. It reads the body of c only if
 // the digests and headers of the two do not decide the result.
-func (j *Job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
+func (j *job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	if !plain(x) && len(x.Wire) > 0 {
 		p.payload = digestOf(x.Wire)

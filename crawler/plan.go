@@ -71,7 +71,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 		return nil, errNoSeeds
 	}
 	opts.Dir = ""
-	job, err := newJob(opts, nil, JobDeps{})
+	job, err := newJob(opts, nil, jobDeps{})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 
 // A planner requests robots.txt of sites.
 type planner struct {
-	job  *Job
+	job  *job
 	at   map[frontier.Site]int // index of a site in plan.Sites
 	plan *Plan                 // each SitePlan in it is written only by the visit to its site, of which one runs at a time
 }
@@ -118,7 +118,7 @@ func (s *SitePlan) asked() *SeedPlan {
 	return nil
 }
 
-func newPlanner(job *Job, seeds []frontier.Entry) (*planner, error) {
+func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
 	p := &planner{job: job, at: map[frontier.Site]int{}, plan: &Plan{}}
 	seen := map[string]bool{}
 	for _, e := range seeds {

@@ -49,7 +49,7 @@ type bodyKey struct {
 // the digest; otherwise it hashes the body itself, because it would take far longer to compute
 // the digest (SHA-1) first. The seed is secret, so that nobody can write pages whose hashes
 // collide.
-func (j *Job) bodySum(p *Page) uint64 {
+func (j *job) bodySum(p *Page) uint64 {
 	if j.digests {
 		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
 	}

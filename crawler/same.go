@@ -133,7 +133,7 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 
 // cleaner returns the Clean-param lines of s, a robots.txt. It returns nil if s is nil, or if
 // Options.CleanParam is not set.
-func (j *Job) cleaner(s *robots.Snapshot) *robots.Cleaner {
+func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	if !j.opts.CleanParam || s == nil {
 		return nil
 	}

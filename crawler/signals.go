@@ -108,7 +108,7 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 // of the crawl, or requires that a license is bought. Of such a page it keeps only that it
 // exists and why it is not kept: it removes the body, title, digest and links. The target of a
 // redirect is not part of the page, so it is kept, and judged when it is fetched.
-func (j *Job) decline(p *Page, res *fetch.Result) {
+func (j *job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
 	}
@@ -117,7 +117,7 @@ func (j *Job) decline(p *Page, res *fetch.Result) {
 }
 
 // refusal returns the statement that forbids storing a page, or "".
-func (j *Job) refusal(p *Page) string {
+func (j *job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted
 	}
@@ -144,7 +144,7 @@ func (p *Page) unread() (all robots.Licenses) {
 
 // lookAtUse warns of each tdmrep.json or license that has a 2xx status and cannot be read. It
 // does not warn of HTML pages, because many sites send one for a missing file.
-func (j *Job) lookAtUse(res *fetch.Result) {
+func (j *job) lookAtUse(res *fetch.Result) {
 	for _, x := range res.Exchanges {
 		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
 			continue
@@ -188,7 +188,7 @@ func (p *Page) licenseWanted() string {
 // declined reports whether the answer x must not be archived. x is the answer that p was made
 // of, or an answer of which no page is made because the URL is requested again. If the body of
 // x was cut, the elements before the cut are used.
-func (j *Job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
+func (j *job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:
 		return p.refused != ""

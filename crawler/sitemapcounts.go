@@ -105,11 +105,11 @@ func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 }
 
 // sitemapSum returns a hash that identifies a named sitemap.
-func (j *Job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
+func (j *job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
 
 // countSitemap counts p if p is a sitemap, or the answer to a request for one. It warns if the
 // sitemap lists nothing.
-func (j *Job) countSitemap(p *Page) {
+func (j *job) countSitemap(p *Page) {
 	switch {
 	case j.opts.Sitemaps == SitemapsNone, !p.Entry.Sitemap() && !p.html.Sitemap:
 		return
@@ -143,7 +143,7 @@ func (j *Job) countSitemap(p *Page) {
 
 // countFailedSitemap counts e as failed if it is a sitemap and fate says that it ended with an
 // error status or without an answer.
-func (j *Job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
+func (j *job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
 	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
 	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {
 		j.sitemaps.fail()

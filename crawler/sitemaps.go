@@ -78,7 +78,7 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 // robots.txt that applied to e. It returns none if e is a requisite, a sitemap that is not a
 // seed, or requested with HEAD, because sitemaps are read only for sites of which pages are
 // fetched. It also returns none if only the seeds are in scope.
-func (j *Job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
+func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
 	}

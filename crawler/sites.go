@@ -142,11 +142,11 @@ func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	return why, a.err
 }
 
-// SiteLimits returns the limits of a site that Options.Site has set. A program that runs a Job
+// SiteLimits returns the limits of a site that Options.Site has set. A program that runs a job
 // must call it before the first request to a site, for instance as frontier.Options.Site. The
 // error is an *OptionError if the settings are not valid, or a *PanicError if Site has
 // panicked. It must end the crawl.
-func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
+func (j *job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
 		return frontier.SiteLimits{}, err
@@ -155,7 +155,7 @@ func (j *Job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 }
 
 // siteWire returns the options of the fetcher for one site.
-func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
+func (j *job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {
 		return fetch.SiteOptions{}, err
@@ -166,7 +166,7 @@ func (j *Job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
 // siteInForce returns the settings of a site. It must be called before a request to the site.
 // If the site has settings of its own, or had some in an earlier run, the first call logs its
 // settings.
-func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
+func (j *job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 	a := j.sites.of(site)
 	if a.err != nil {
 		return nil, a.err
@@ -180,7 +180,7 @@ func (j *Job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 // logSite writes the settings that a site has of its own to crawl.log and to the state, before
 // requests to the site are logged. If the site has none any more, but had some in an earlier
 // run, it writes that there are none.
-func (j *Job) logSite(site frontier.Site, a *siteAnswer) error {
+func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
 	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}
 	said := []any{"site", string(site)}

@@ -21,18 +21,18 @@ type Skip struct {
 }
 
 // skipLink counts a link whose URL is not queued, and passes it to OnSkip.
-func (j *Job) skipLink(s Skip) {
+func (j *job) skipLink(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedLinks, s.Code) })
 	j.skip(s)
 }
 
 // skipURL counts a queued URL that ended without a page, and passes it to OnSkip.
-func (j *Job) skipURL(s Skip) {
+func (j *job) skipURL(s Skip) {
 	j.counts.add(func(n *Counts) { increment(&n.SkippedURLs, s.Code) })
 	j.skip(s)
 }
 
-func (j *Job) skip(s Skip) {
+func (j *job) skip(s Skip) {
 	if j.opts.OnSkip != nil {
 		j.opts.OnSkip(s)
 	}

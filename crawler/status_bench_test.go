@@ -39,7 +39,7 @@ func BenchmarkStatus(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if c.visits, err = newJob(c.opts, nil, JobDeps{}); err != nil {
+	if c.visits, err = newJob(c.opts, nil, jobDeps{}); err != nil {
 		b.Fatal(err)
 	}
 	c.frontier = f

@@ -28,7 +28,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := newJob(o, nil, JobDeps{Snapshots: db, DB: func(frontier.Site) *storage.DB { return db }})
+	job, err := newJob(o, nil, jobDeps{Snapshots: db, DB: func(frontier.Site) *storage.DB { return db }})
 	if err != nil {
 		t.Fatal(err)
 	}

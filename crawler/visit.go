@@ -19,7 +19,7 @@ import (
 // If the site or the page fails, Visit returns no error. An error that it returns ends the
 // crawl, and no further turn should be handed out. It is the error of ctx, an error of the
 // disk, or a *PanicError of a function in the options.
-func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
+func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
 	defer j.slots.leave(slot)
@@ -73,7 +73,7 @@ func (j *Job) Visit(ctx context.Context, turn *frontier.Turn) error {
 }
 
 // maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.
-func (j *Job) maxBody(x *fetch.Exchange) (most int64) {
+func (j *job) maxBody(x *fetch.Exchange) (most int64) {
 	if err := safely("MaxBody", func() { most = j.opts.MaxBody(x) }); err != nil {
 		j.panicked.Store(&err)
 	}
@@ -83,7 +83,7 @@ func (j *Job) maxBody(x *fetch.Exchange) (most int64) {
 // settleAnswer returns the answer from which a page is made. It is the server's answer, or,
 // after a 304, the stored earlier answer. If the stored answer cannot be used, settleAnswer
 // returns nil, and the frontier hands the entry out again. An error ends the crawl.
-func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
+func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
 	u := turn.Entry().URL
 	answer, again, err := j.stored(ctx, before, res.Page)
 	switch {
@@ -106,7 +106,7 @@ func (j *Job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 
 // visitPage is the second half of Visit, for an answer that is a page. The parameter answer is
 // the one from which the page is made, from the server or the archive.
-func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
+func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
 	memory := scratches.Get().(*scratch)
@@ -160,7 +160,7 @@ func (j *Job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, re
 
 // hand passes a page to the handler, and then its links to the functions in the options. It
 // returns the entries to queue for the links.
-func (j *Job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
+func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
 		u := page.URL // the handler may keep the page
 		defer j.notice(func() []any { return []any{"url", u.String()} })()
@@ -179,7 +179,7 @@ const longHandled = 5 * time.Minute
 // notice logs a warning if the program is busy with a page for longer than longHandled, since
 // the site and a worker wait meanwhile. The caller must call the returned function done when
 // the program has finished. The function with returns the attributes of the warning.
-func (j *Job) notice(with func() []any) (done func() bool) {
+func (j *job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
 			j.opts.Logger.Warn("the program is busy with what it was given", append(with(), "for", longHandled)...)
@@ -188,7 +188,7 @@ func (j *Job) notice(with func() []any) (done func() bool) {
 }
 
 // handle calls the handler. An error ends the crawl.
-func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
+func (j *job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	if page.Entry.Sitemap() {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (j *Job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 }
 
 // handlerFailed counts an error of the handler, logs it and passes it to Options.OnError.
-func (j *Job) handlerFailed(page *Page, err error) error {
+func (j *job) handlerFailed(page *Page, err error) error {
 	j.counts.add(func(n *Counts) { n.Handler++ })
 	said := []any{"url", page.URL.String(), "error", err}
 	var panicked *PanicError
@@ -224,7 +224,7 @@ func (j *Job) handlerFailed(page *Page, err error) error {
 
 // narrowedSince returns why an entry that was queued, maybe by an earlier run with a wider
 // scope, is not in scope now. It returns frontier.Undecided if it is in scope.
-func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) {
+func (j *job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) {
 	if j.deps.DB == nil || e.FromSeed() {
 		return frontier.Undecided, nil
 	}
@@ -234,7 +234,7 @@ func (j *Job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) 
 
 // keep stores a page. If redirects of a seed have ended at its URL, it also stores the URL as a
 // root of the scope. It is called before the handler.
-func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
+func (j *job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (j *Job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollect
 }
 
 // look counts and logs unusual properties of a page, such as too many links.
-func (j *Job) look(p *Page) {
+func (j *job) look(p *Page) {
 	if p.html.Cut {
 		var cut int
 		j.counts.add(func(n *Counts) { n.Cut++; cut = n.Cut })
@@ -266,7 +266,7 @@ func (j *Job) look(p *Page) {
 
 // finish gives the turn back and counts the result of the visit. It returns the fate of the
 // entry.
-func (j *Job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate, err error) {
+func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate, err error) {
 	e := turn.Entry()
 	fate, err = turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
