@@ -68,7 +68,9 @@ type ClientOptions struct {
 // rest after failures, and the clocks of addresses and host names. One URL may be requested any
 // number of times.
 //
-// A request waits in memory. Requests to one site are made in the order of the calls.
+// A request waits in memory. Requests to one site are made in the order of the calls. The
+// functions of ClientOptions are called by the goroutine of a request; they must not make
+// requests with the same Client, which would wait for each other.
 type Client struct {
 	fetcher  *Fetcher
 	frontier *frontier.Frontier
@@ -252,7 +254,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 	}
 	a := newCall(ctx, u, head, fields)
 	defer a.cancel()
-	if err := c.notYet(a, u.Site()); err != nil {
+	if err := c.notYet(u.Site(), a); err != nil {
 		return nil, err
 	}
 	if err := c.calls.add(a); err != nil {
@@ -290,16 +292,22 @@ func (c *Client) due(of frontier.Site) (out bool, until time.Time, by frontier.C
 	return false, st.Clocks.Due, st.Clocks.By
 }
 
-// notYet returns a *NotYetError if the site of a does not get a request within the patience,
-// or within the time that the caller has.
-func (c *Client) notYet(a *call, of frontier.Site) error {
+// notYet returns a *NotYetError if the site of the calls does not get a request within the
+// patience, or within the time that a caller has, and ends those calls with it.
+func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	out, until, by := c.due(of)
 	wait := time.Until(until)
-	end, limited := a.ctx.Deadline()
-	if out || wait <= c.patience && (!limited || until.Before(end)) || wait <= 0 {
+	if out || wait <= 0 {
 		return nil
 	}
-	return &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.cause}
+	var last error
+	for _, a := range calls {
+		if end, limited := a.ctx.Deadline(); wait > c.patience || limited && !until.Before(end) {
+			last = &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.cause}
+			c.calls.end(a, nil, last)
+		}
+	}
+	return last
 }
 
 // serve uses a turn for the call of its entry, and gives it back.
@@ -347,11 +355,7 @@ func (c *Client) finish(turn *frontier.Turn, a *call, o *frontier.Outcome, resp 
 	case resp != nil || err != nil:
 		c.calls.end(a, resp, err)
 	}
-	for _, w := range c.calls.waiting(turn.Site()) {
-		if err := c.notYet(w, turn.Site()); err != nil {
-			c.calls.end(w, nil, err)
-		}
-	}
+	c.notYet(turn.Site(), c.calls.waiting(turn.Site())...)
 }
 
 // conclude returns the response or the error that ends the call; both are nil if the call needs
