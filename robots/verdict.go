@@ -35,8 +35,8 @@ func (a Access) String() string {
 type Reason uint8
 
 const (
-	// Unknown is the reason of the zero Verdict.
-	Unknown Reason = iota
+	// NoReason is the reason of the zero Verdict.
+	NoReason Reason = iota
 	// RuleMatched: Verdict.Rule is the rule that decided (RFC 9309, 2.2.2).
 	RuleMatched
 	// NoRule: a group applies, but none of its rules matches (2.2.2).
@@ -66,7 +66,7 @@ const (
 // String returns a short description of the reason, for users.
 func (r Reason) String() string {
 	switch r {
-	case Unknown:
+	case NoReason:
 		return "unknown"
 	case RuleMatched:
 		return "rule matched"

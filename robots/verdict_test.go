@@ -12,7 +12,7 @@ func TestWords(t *testing.T) {
 	for a := Defer; a <= Disallow; a++ {
 		words = append(words, a.String())
 	}
-	for r := Unknown; r <= OtherSite; r++ {
+	for r := NoReason; r <= OtherSite; r++ {
 		words = append(words, r.String())
 	}
 	for _, w := range words {

@@ -65,7 +65,7 @@ func (p *Past) Remembers() bool {
 
 // Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge has
 // removed the body of the capture. It returns an error if the index or a record cannot be read,
-// or if the record with the body is missing (an *AwayError). Errors about a damaged record wrap
+// or if the record with the body is missing (an *MissingAnswerError). Errors about a damaged record wrap
 // a *warc.Error. Capture does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
@@ -88,7 +88,7 @@ func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 // the older crawls. If no crawl has such a record that can be read, find returns
 //   - an error that wraps ErrPurged, if captures of url were purged;
 //   - otherwise the error of the first crawl in which the record or the index cannot be read;
-//   - an *AwayError, if there was no such error.
+//   - an *MissingAnswerError, if there was no such error.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -102,7 +102,7 @@ func (p *Past) find(url string, at time.Time) (*original, error) {
 		return nil, purged
 	}
 	if bad == nil {
-		bad = &AwayError{fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
+		bad = &MissingAnswerError{fmt.Errorf("the answer of %s of %s is repeated, and is neither in %s nor in a crawl beside it: bring back the crawl that has it",
 			url, at.UTC().Format(time.RFC3339Nano), p.dir)}
 	}
 	return nil, bad

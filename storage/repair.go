@@ -146,7 +146,7 @@ func (r *Repair) prepare() error {
 		return err
 	}
 	check := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
-		var away *AwayError
+		var away *MissingAnswerError
 		if !errors.As(problem, &away) {
 			r.Problems++
 		}

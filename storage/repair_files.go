@@ -47,7 +47,7 @@ func (r *Repair) make() (err error) {
 		}
 	}
 	left := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
-		var away *AwayError
+		var away *MissingAnswerError
 		if !errors.As(problem, &away) {
 			r.Left = append(r.Left, r.inCrawl(problem))
 		}
@@ -160,7 +160,7 @@ func (r *Repair) restored() (bool, error) {
 	}
 	fits := true
 	_, err := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
-		var away *AwayError
+		var away *MissingAnswerError
 		fits = fits && errors.As(problem, &away)
 	}, beside: r.dir}.Verify(r.stage)
 	return fits && err == nil, err

@@ -127,13 +127,13 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An AwayError says that a record repeats an answer of an earlier crawl, and that the record of
+// A MissingAnswerError says that a record repeats an answer of an earlier crawl, and that the record of
 // this answer cannot be found or read. The files of this crawl itself are not damaged.
-type AwayError struct{ Err error }
+type MissingAnswerError struct{ Err error }
 
-func (e *AwayError) Error() string { return e.Err.Error() }
+func (e *MissingAnswerError) Error() string { return e.Err.Error() }
 
-func (e *AwayError) Unwrap() error { return e.Err }
+func (e *MissingAnswerError) Unwrap() error { return e.Err }
 
 // problemOf reports a problem of a file. If the file is an index, the problem is an
 // *IndexError.

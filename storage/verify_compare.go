@@ -199,7 +199,7 @@ func (v *verifier) compareReferred(key string, s said) {
 		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is neither in the archive nor in an earlier crawl that can be found: bring back the crawl that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
 		if !s.has(ofPayload) { // if the state has the answer, the answer was in this archive
 			v.done.Away++
-			err = &AwayError{err}
+			err = &MissingAnswerError{err}
 		}
 		v.problem("%w", err)
 	}

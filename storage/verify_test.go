@@ -131,7 +131,7 @@ func TestFactsAreCompared(t *testing.T) {
 				if ofIndex := strings.HasPrefix(err.Error(), "/c/index."); errors.As(err, &index) != ofIndex {
 					t.Errorf("is of the index alone: %v; %v", !ofIndex, err)
 				}
-				var away *AwayError
+				var away *MissingAnswerError
 				if elsewhere := name == "repeats nothing"; errors.As(err, &away) != elsewhere || elsewhere && v.done.Away != 1 {
 					t.Errorf("is of another crawl alone: %v; %v, %d away", elsewhere, err, v.done.Away)
 				}

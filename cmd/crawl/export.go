@@ -226,7 +226,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	for _, s := range source.sources() {
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
-			if errors.As(d, new(*storage.AwayError)) { // all such records are counted in Missing
+			if errors.As(d, new(*storage.MissingAnswerError)) { // all such records are counted in Missing
 				if away++; away <= say.MaxProblems {
 					p.note("crawl: %v", d)
 				}

@@ -185,7 +185,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		}
 		var index *storage.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
-		var away *storage.AwayError
+		var away *storage.MissingAnswerError
 		onlyAway = onlyAway && errors.As(problem, &away)
 		var seal *seal.Error
 		onlySeal = onlySeal && errors.As(problem, &seal)

@@ -136,7 +136,7 @@ func (r *referred) record(rec *warc.Record, name string) error {
 		return nil
 	}
 	c, err := r.past.Original(rec)
-	var away *storage.AwayError
+	var away *storage.MissingAnswerError
 	if purged := errors.Is(err, storage.ErrPurged); purged || errors.As(err, &away) {
 		m := &missing{purged: purged}
 		m.add(damage, err)

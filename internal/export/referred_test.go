@@ -292,7 +292,7 @@ func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 	}
 	path, damage := packTo(t, second)
 	for _, d := range damage {
-		if !errors.As(d, new(*storage.AwayError)) {
+		if !errors.As(d, new(*storage.MissingAnswerError)) {
 			t.Error(d)
 		}
 	}
