@@ -89,8 +89,8 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	return more
 }
 
-// larger reports whether the budget that one site has of its own is larger than that of all
-// other sites. The latter is unlimited if it is 0 or negative.
+// larger reports whether own, the budget of one site, is larger than usual, the budget of each
+// other site. A usual budget of 0 or less, and a negative own one, are unlimited.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
 }

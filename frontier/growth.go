@@ -6,9 +6,9 @@ import (
 )
 
 // recall loads the sites of the backlog that have entries left or still rest. If the wall clock
-// was wrong, so that a pause of more than a minute was moved, recall returns a completion that
-// saves the moved pause. If it were not saved, each run that is shorter than the pause would
-// move the pause again.
+// was wrong, the end of a pause is shifted (Clocks.meet). If the pause is longer than a minute,
+// recall returns a completion that saves the new end. Otherwise each short run would shift it
+// again, and the pause would never end.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)

@@ -117,8 +117,8 @@ func (s Signals) of(use Use) (Stance, Statement) {
 	return stance, decides
 }
 
-// Deciding returns the statement that decides for each use that has a statement, in the order
-// of Uses.
+// Deciding returns, for each use about which there are statements, the statement that takes
+// effect. The uses have a fixed order.
 func (s Signals) Deciding() []Statement {
 	var all []Statement
 	for _, use := range uses {

@@ -135,9 +135,10 @@ func logFact(l *crawllog.Line) string {
 	return strconv.FormatInt(start.UnixMicro(), 10)
 }
 
-// recordFact returns the value of a fact about a record. It begins with the same text as the
-// placeFact of the page of the record, so that the two can be compared. But for an answer over
-// FTP only the placeFact has a status.
+// recordFact returns the value of a fact about a record. It begins with the text that
+// placeFact returns for the page of the record, so that the two can be compared. Answers over
+// FTP are an exception: there the text of placeFact has a status, and that of recordFact has
+// none.
 func recordFact(p *warc.Placed, line []byte) string {
 	status := ""
 	if p.Status != 0 {

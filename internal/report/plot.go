@@ -260,7 +260,7 @@ func (b *bar) sum() (sum float64) {
 	return sum
 }
 
-// used returns those of the keys whose class some mark has.
+// used returns the keys whose class occurs among the marks of the plot.
 func (p *plot) used(keys []key) []key {
 	return slices.DeleteFunc(keys, func(k key) bool {
 		return !slices.ContainsFunc(p.Marks, func(m mark) bool { return m.Class == k.Class })

@@ -12,9 +12,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Kept is an entry and its fate. The fate is Undecided while the entry is queued, and Waiting
-// while it waits for another try. If the entry waits to be fetched again, the fate is that of
-// its last visit, with an Until (frontier.Fate.Again).
+// A Kept is an entry and its fate. The fate is Undecided while the entry is queued. After a
+// failed try that will be repeated it is Waiting. If the entry was fetched, and will be fetched
+// again later, the fate is that of its last visit, with the time of the next visit as Until
+// (frontier.Fate.Again).
 type Kept struct {
 	frontier.Entry
 	Fate frontier.Fate
