@@ -40,6 +40,7 @@ func killedClient(where string) error {
 	}
 	c, err := fetch.NewClient(fetch.ClientOptions{
 		Token: "feedbot", Contact: "https://example.org/bot", Dir: dir, Delay: killedDelay, Patience: time.Second,
+		Header:       http.Header{"X-Run": {strconv.Itoa(os.Getpid())}},
 		AllowPrivate: true, ConnectTo: []fetch.ConnectTo{to}, Shared: frontier.NewSharedClocks(),
 	})
 	if err != nil {
@@ -72,7 +73,7 @@ type killedWeb struct {
 }
 
 type killedRequest struct {
-	path       string
+	path, run  string
 	start, end time.Time
 	until      time.Time // of Retry-After
 }
@@ -110,20 +111,25 @@ func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen[r.Host] = append(w.seen[r.Host], killedRequest{r.URL.Path, start, time.Now(), until})
+	w.seen[r.Host] = append(w.seen[r.Host], killedRequest{r.URL.Path, r.Header.Get("X-Run"), start, time.Now(), until})
 }
 
-// check returns what is wrong with the requests so far. After a kill a site rests its pause, and
-// what was answered within the time that a commit takes before the kill may be unknown.
+// check returns what is wrong with the requests so far. After a kill a site rests its pause, but
+// an answer that came within the time of a commit before the kill may be unknown to the next run.
+// A request that the server has handled after the kill is nothing that a client can know of.
 func (w *killedWeb) check(kills []time.Time) (all int, wrong []string) {
 	const commit = time.Second
-	killed := func(from, to time.Time) bool {
+	// cut returns the kill between two requests of different runs.
+	cut := func(last, next *killedRequest) (at time.Time, ok bool) {
+		if last.run == next.run {
+			return at, false
+		}
 		for _, at := range kills {
-			if at.After(from) && at.Before(to) && at.Sub(from) < commit {
-				return true
+			if at.After(last.start.Add(-commit)) && at.Before(next.start) && at.Sub(last.start) < commit {
+				return at, true
 			}
 		}
-		return false
+		return at, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +147,11 @@ func (w *killedWeb) check(kills []time.Time) (all int, wrong []string) {
 				continue
 			}
 			last := requests[i-1]
-			pause, unsure := asks(site), killed(last.end, r.start)
+			pause := asks(site)
+			at, unsure := cut(&last, &r)
+			if unsure && last.end.After(at) {
+				continue
+			}
 			if unsure && last.path == "/robots.txt" {
 				pause = killedDelay
 			}
