@@ -107,10 +107,9 @@ func (s *StatusSites) wait(one StatusSite) {
 	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
 }
 
-// keepIf sets the pointer in *to to a copy of one if that pointer is nil, or if better returns
-// true for what it points to.
-func (one StatusSite) keepIf(to **StatusSite, better func(was *StatusSite) bool) {
-	if was := *to; was == nil || better(was) {
-		*to = &one
+// keepIf replaces *kept by a pointer to a copy of s, if *kept is nil or better(*kept) is true.
+func (s StatusSite) keepIf(kept **StatusSite, better func(*StatusSite) bool) {
+	if *kept == nil || better(*kept) {
+		*kept = &s
 	}
 }

@@ -199,7 +199,7 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
 		// This was the last try, so the part that was received is used as the page. The site
-		// still gets the rest that follows a failure.
+		// still gets the pause that follows a failure.
 		x.Err, res.Page = nil, x
 		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
 		return

@@ -101,7 +101,7 @@ type rewriter struct {
 // versions 1 and 3 have the second.
 const candidates = 4
 
-// A rewrittenFile is one version of the file whose lines were lost.
+// A rewrittenFile is a new version, one of candidates, of a file that has lost lines.
 type rewrittenFile struct {
 	path string
 	file *os.File

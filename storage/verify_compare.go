@@ -145,7 +145,8 @@ func (v *verifier) compareLine(file string, lines []fact, must bool, want, there
 	}
 }
 
-// compareAbsent reports facts about a place that has no record.
+// compareAbsent reports each fact that the state, pages.jsonl or an index states about a place in
+// the archive at which there is no record.
 func (v *verifier) compareAbsent(name, there string, s said) {
 	if v.present[name] || !v.Moved {
 		v.findings.lostPlaces(s[ofPage])

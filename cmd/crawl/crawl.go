@@ -221,7 +221,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 }
 
 // change describes a setting that differs from that of the last run, and says whether the new
-// value is tighter or wider for sites.
+// value spares the sites more (tighter) or less (wider).
 func change(c crawler.Change) string {
 	text := c.String()
 	for _, s := range new(crawler.Options).Settings() {

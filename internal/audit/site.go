@@ -81,7 +81,7 @@ func because(v robots.Verdict) string {
 	return fmt.Sprintf("line %d: %s: %s", v.Rule.Line, word, clip(v.Rule.Pattern))
 }
 
-// tellCopies reports all copies of a site.
+// tellCopies reports all copies of the robots.txt of a site that the crawl has stored.
 func (a *auditor) tellCopies(site frontier.Site) error {
 	policy := a.runs.all[len(a.runs.all)-1].at(site).policy
 	for s, err := range a.Robots(site) {

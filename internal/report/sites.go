@@ -238,8 +238,9 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 	}
 }
 
-// A closest is a group of requests. Asked, Kept and Line are those of the request that came
-// closest to being too early. If several came equally close, the first line counts.
+// A closest describes a group of requests by one of them: the request whose wait exceeded the
+// required pause by the least, or fell short of it by the most. Asked, Kept and Line are those of
+// this request. If there are several, the first in the log counts.
 type closest struct {
 	Delay
 	left time.Duration // how much longer than required this closest request waited; negative: it was too early

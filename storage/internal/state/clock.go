@@ -11,9 +11,10 @@ import (
 // differences are ignored, because many clocks are set back a little every day.
 const muchAhead = time.Second
 
-// clock returns the time that a commit stores as its own. Until turnBack has ended, this is the
-// time of the last commit of the run before. So if this run is killed before turnBack has
-// ended, the next run corrects the times.
+// clock returns the time that a commit stores as its own. turnBack corrects stored times if the
+// wall clock was ahead at the last commit of the run before. Until turnBack has ended, commits
+// keep the time of that commit. So if this run is killed, the next run still sees that the clock
+// was ahead, and corrects the times.
 func (db *DB) clock() time.Time {
 	if db.book.turning {
 		return db.begun.Committed

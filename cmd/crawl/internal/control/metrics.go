@@ -80,8 +80,8 @@ func (m *exposition) one(kind, name, help string, value any) {
 	fmt.Fprintf(&m.b, "%s %v\n", name, value)
 }
 
-// many writes one line of the metric name for each entry of values, with the key as the value
-// of label. It writes nothing if values is empty.
+// many writes the metric called name, with one line for each entry of values. The key of the
+// entry becomes the value of the label called label. It writes nothing if values is empty.
 func (m *exposition) many(kind, name, help, label string, values map[string]int) {
 	if len(values) == 0 {
 		return
