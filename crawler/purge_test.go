@@ -17,8 +17,9 @@ import (
 )
 
 // For site owners: "`crawl optout purge DIR` removes from a crawl what was captured
-// there before: pages, records, and the links that were found on them; that your server
-// was contacted, and when, stays in the log."
+// there before: pages, records, and the links that were found on them."
+//
+// For site owners: "The log still shows that your server was contacted, and when."
 func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
