@@ -92,7 +92,7 @@ type Signals struct {
 	Statements []Statement
 	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
 	Policies   []string  // tdm-policy: URLs of terms of mining
-	Copied     time.Time // when the robots.txt that some statements come from was fetched; zero if none come from a robots.txt
+	Copied     time.Time // when robots.txt was fetched, if some of the statements come from it; otherwise zero
 }
 
 // IsZero reports whether there are no statements, licenses or policies.
