@@ -53,7 +53,8 @@ func (l Limit) merge(o Limit) Limit {
 // next name, are only for that robot. A word such as unavailable_after, which takes a value
 // after a colon, is a directive and not a name. The directives for all robots and those for
 // this crawler are merged: the most restrictive counts. Unknown directives, and those that
-// permit something, are ignored. (The source is Google's page on X-Robots-Tag; there is no RFC.)
+// permit something, are ignored. (The source is Google's page on X-Robots-Tag. There is no
+// RFC.)
 func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {

@@ -22,9 +22,9 @@ const (
 //
 //   - 2xx: after the max-age of Cache-Control. If there is no max-age, at the time in the
 //     Expires field. In both cases after at least 5 minutes and at most 24 hours. If the answer
-//     has neither max-age nor Expires, after 24 hours (RFC 9309, 2.4). In dialect Koster1996 the
-//     limit is 30 days in place of 24 hours. If the answer then has neither, the time is 7 days
-//     (draft of 1996, 3.4).
+//     has neither max-age nor Expires, after 24 hours (RFC 9309, 2.4). In dialect Koster1996
+//     the limit is 30 days in place of 24 hours. If the answer then has neither, the time is 7
+//     days (draft of 1996, 3.4).
 //   - Other answers for which Reachable is true: after 24 hours.
 //   - Unreachable: after 1 minute, doubled with each further failure in a row up to 1 hour, but
 //     never before Retry-After.

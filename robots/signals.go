@@ -154,9 +154,10 @@ func (s Signals) Merge(o Signals) Signals {
 	return s
 }
 
-// Signals returns the statements of the file about the use of target, a path and query. They
-// are the statements of Content-Usage and Content-Signal lines whose labels are known, the first
-// Noindex line whose pattern matches, and the first 16 License lines that concern the crawler.
+// Signals returns the statements of the file about the use of target, a path and query. These
+// are the statements of Content-Usage and Content-Signal lines whose labels are known, the
+// first Noindex line whose pattern matches, and the first 16 License lines that concern the
+// crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {
