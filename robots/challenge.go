@@ -49,8 +49,8 @@ func nextElement(list string) (element, rest string) {
 // maxErrorCode is the length, in octets, of the longest error code that is returned.
 const maxErrorCode = 64
 
-// errorCode returns the code in an error parameter (RFC 6750, section 3), or "" if text
-// is too long or not a code.
+// errorCode returns the code in text, the value of an error parameter (RFC 6750, section 3). It
+// returns "" for a value that is too long or is not a code.
 func errorCode(text string) string {
 	text = strings.Trim(trim(text), `"`)
 	if len(text) > maxErrorCode {

@@ -46,7 +46,7 @@ func (r rank) index() int { return int(^uint32(r)) }
 type literal struct {
 	text string
 	rank rank
-	best rank  // the highest rank of this literal and of all literals that text begins with
+	best rank  // the highest rank among this literal and the shorter literals that text begins with
 	up   int32 // index of the longest other literal that text begins with; -1 without one
 }
 

@@ -130,9 +130,9 @@ func unit(s string) float64 {
 }
 
 // leadingNumber reads the number at the beginning of s: a decimal number without a sign. A
-// comma counts as the decimal point, unless it is between digits and exactly three digits
-// follow it. It may then separate thousands, so it is skipped: that reading gives the longer
-// delay.
+// comma usually counts as the decimal point. But a comma between digits may separate thousands
+// if exactly three digits follow it. Such a comma is skipped, because that reading gives the
+// longer delay.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)

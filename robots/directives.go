@@ -52,8 +52,9 @@ func (l Limit) merge(o Limit) Limit {
 // If the name of a robot and a colon come before directives, then these directives, up to the
 // next name, are only for that robot. A word such as unavailable_after, which takes a value
 // after a colon, is a directive and not a name. The directives for all robots and those for
-// this crawler are merged: the most restrictive counts. Unknown directives and those that
-// permit something are ignored. (The source is Google's page on X-Robots-Tag; there is no RFC.)
+// this crawler are merged: the most restrictive counts. Unknown directives, and those that
+// permit something, are ignored. (The source is Google's page on X-Robots-Tag. There is no
+// RFC.)
 func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {
@@ -183,7 +184,7 @@ func isNameOf(name, token string, aliases []string) bool {
 	return name != "" && (equalFold(name, token) || slices.ContainsFunc(aliases, func(a string) bool { return equalFold(name, a) }))
 }
 
-// takesValue reports whether name is a directive that a colon may follow.
+// takesValue reports whether name is a directive that has a value after a colon.
 func takesValue(name string) bool {
 	return equalFold(name, "unavailable_after") || equalFold(name, "max-snippet") ||
 		equalFold(name, "max-image-preview") || equalFold(name, "max-video-preview")
@@ -273,7 +274,7 @@ func pageTime(s string) (time.Time, bool) {
 }
 
 // zone returns the offset from UTC, in hours, of a time zone that RFC 822 names. time.Parse
-// knows only the zone names UTC and those of the machine's own zone.
+// knows only UTC and the names of the machine's own zone.
 func zone(name string) (hours int, ok bool) {
 	switch strings.ToUpper(name) {
 	case "GMT", "UTC", "UT", "Z":

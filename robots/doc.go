@@ -1,6 +1,6 @@
 // Package robots reads robots.txt files. It reports whether a crawler may request a URL, which
-// line of the file decides, which delay the site sets, and which directives a page has. It uses
-// no network, files, goroutines or clock: the current time is an argument.
+// line of the file decides, which delay the site sets, and which directives, such as noindex, a
+// page has. It uses no network, files, goroutines or clock: the current time is an argument.
 //
 // If you have the file, parse it, take the group of your crawler, and match URLs:
 //
@@ -21,9 +21,9 @@
 // that is not a target (the path and query of a URL) is disallowed, and so is a URL of another
 // site. The groups of the zero File and Snapshot, and the zero Group, give the verdict Defer.
 //
-// The statements of a site about the use of its pages never change a verdict. The group has
-// some of these statements, and each answer may have more. The most restrictive statement
-// decides:
+// The statements of a site about the use of its pages never change a verdict. Some of them are
+// in robots.txt, and the group has these. Others are in the header and the meta elements of an
+// answer. The most restrictive statement decides:
 //
 //	s := g.Signals("/private/page?x=1").Merge(answer.Signals())
 //	list := s.Deciding()    // for each use, the statement that decides
@@ -40,7 +40,8 @@
 //
 //   - A User-agent or Disallow line counts even with a misspelt key, without its colon or
 //     leading slash, or with bytes that are not UTF-8. An Allow counts only if it has none of
-//     these faults. A line that a limit or a NUL byte cuts counts only if it is a Disallow.
+//     these faults. A line that is cut, at a limit or at a NUL byte, counts only if it is a
+//     Disallow.
 //   - A Disallow in the value of another record counts for the crawlers named before it. An
 //     example is "User-agent: * Disallow: /", in which a line end was lost.
 //   - A Disallow also matches a query if reserved octets are escaped only in the query or only
@@ -61,8 +62,8 @@
 // with upper-case digits, so %2F is not a slash. Octets that a URL cannot contain are escaped.
 // A "%" without two hexadecimal digits is an ordinary octet. A "*" or "$" of a URL becomes %2A
 // or %24, the form in which a rule contains them (2.2.3). Dot segments of a URL are removed
-// after decoding. The length of a rule decides between rules. It is the length of the rule's
-// normal form, with its wildcards.
+// after decoding. If several rules match, the longest decides. The length of a rule is the
+// length of its normal form, with its wildcards.
 //
 // # Invariants
 //
@@ -95,8 +96,8 @@
 //	40 lines               2.8 us            10.3 us    59 us       6
 //	2,400 rules            2.0 us            10.7 us    81 us       8
 //
-// No match allocates. Parse and Group of the 40 lines take 9 allocations (temoto
-// 388), of the 2,400 rules 11 (temoto 32,865).
+// No match allocates. Parse and Group together take 9 allocations for the 40 lines, where
+// temoto takes 388. They take 11 for the 2,400 rules, where temoto takes 32,865.
 //
 // # Map
 //

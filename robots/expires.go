@@ -20,10 +20,11 @@ const (
 // Expires returns the time at which robots.txt must be requested again. For a nil or zero
 // Snapshot it returns the zero time, which means now.
 //
-//   - 2xx: after the max-age of Cache-Control, or at the time of Expires if there is no
-//     max-age, but after at least 5 minutes and at most 24 hours. If the answer has neither,
-//     after 24 hours (RFC 9309, 2.4). In dialect Koster1996 the limit is 30 days in place of 24
-//     hours, and if the answer has neither, the time is 7 days (draft of 1996, 3.4).
+//   - 2xx: after the max-age of Cache-Control. If there is no max-age, at the time in the
+//     Expires field. In both cases after at least 5 minutes and at most 24 hours. If the answer
+//     has neither max-age nor Expires, after 24 hours (RFC 9309, 2.4). In dialect Koster1996
+//     the limit is 30 days in place of 24 hours. If the answer then has neither, the time is 7
+//     days (draft of 1996, 3.4).
 //   - Other answers for which Reachable is true: after 24 hours.
 //   - Unreachable: after 1 minute, doubled with each further failure in a row up to 1 hour, but
 //     never before Retry-After.

@@ -139,9 +139,10 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 		}
 		return
 	}
-	// Two facts about the current group: it names the crawler, and it has a rule. The variables
-	// in and ruled hold these facts without the joined records (see joined.go). The variables
-	// also and done hold them with the joined records, which can only add rules.
+	// Two facts about the current group are needed: whether it names the crawler, and whether
+	// it has a rule. The first two variables say this without regard to the joined records (see
+	// joined.go). The last two take the joined records into account. Joined records can only
+	// add rules.
 	in, ruled := false, false
 	also, done := false, false
 	for i := range f.entries {

@@ -1,7 +1,7 @@
 package robots
 
-// MaxLicensesRead is the number of license documents that a crawler reads for one robots.txt.
-// The crawler reads the documents that the file names first.
+// MaxLicensesRead is the largest number of license documents that a crawler reads for one
+// robots.txt. If the file names more documents, only the first are read.
 const MaxLicensesRead = 8
 
 // A License is a license document that a robots.txt or a page names.

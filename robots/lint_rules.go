@@ -193,11 +193,12 @@ func accessKey(text string, allow bool) string {
 	return "d" + text
 }
 
-// redundant reports literal i, a rule without wildcards, if the rule has no effect. It has no
-// effect if an Allow with the same text overrules it. It also has no effect if the longest
-// other literal that it begins with has the same access (both allow or both disallow), unless a
-// wildcard rule of the opposite access outranks that other literal. opposite is the highest
-// rank of the wildcard rules of the opposite access, or nil if there are no such rules.
+// redundant reports literal i, a rule without wildcards, if the rule has no effect. There are
+// two such cases. In the first, an Allow with the same text overrules the rule. In the second,
+// the longest other literal that the rule begins with has the same access (both allow or both
+// disallow), and no wildcard rule of the opposite access outranks that other literal. opposite
+// is the highest rank of the wildcard rules of the opposite access, or nil if there are no such
+// rules.
 func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]

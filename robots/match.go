@@ -190,7 +190,7 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 // begins with, or -1 if no literal matches.
 //
 // Let last be the last literal that sorts at or before target. Every literal that target begins
-// with is a prefix of last. So the literal is found on the chain of up links that begins at
+// with is a prefix of last. So the longest of them is found by following the up links from
 // last.
 func (s *ruleSet) longest(target string) int32 {
 	key := keyOf(target)
@@ -211,8 +211,8 @@ func (s *ruleSet) longest(target string) int32 {
 	if strings.HasPrefix(target, l.text) {
 		return i
 	}
-	// The literal differs from target after n octets. Follow its up links to the longest prefix
-	// of at most n octets.
+	// Only the first n octets of this literal are equal to those of target. Follow its up links
+	// to the longest literal of at most n octets.
 	n := 0
 	for n < len(l.text) && l.text[n] == target[n] {
 		n++

@@ -190,8 +190,8 @@ func removeDots(s []byte, whole bool) []byte {
 
 // appendLoose appends s, which is in normal form, to dst, and decodes the escaped reserved
 // octets of its query. changed reports whether it decoded any. The table of RFC 9309 escapes
-// ":" and "/" in a query, although the text of the RFC would keep them. In this form both
-// spellings are equal.
+// ":" and "/" in a query, although the text of the RFC would not escape them. In this form a
+// query is the same with and without these escapes.
 func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	query := false
 	for i := 0; i < len(s); i++ {
@@ -213,8 +213,8 @@ func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	return dst, changed
 }
 
-// appendGoogle appends s in the form in which google/robotstxt keeps a pattern:
-// escapes are upper-cased and non-ASCII octets are escaped.
+// appendGoogle appends s in the form that google/robotstxt gives a pattern: escapes are
+// upper-cased and non-ASCII octets are escaped.
 func appendGoogle(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if _, ok := escapeAt(s, i); ok {
@@ -251,8 +251,8 @@ func appendKoster(dst []byte, s string) []byte {
 	return dst
 }
 
-// appendLatin1 appends s with its bytes that are not UTF-8 decoded as ISO 8859-1. RFC
-// 9309, 2.2.2, lets crawlers resolve such a mismatch of encodings.
+// appendLatin1 appends s in UTF-8. It reads the bytes of s that are not UTF-8 as ISO 8859-1.
+// RFC 9309, 2.2.2, lets crawlers resolve such a mismatch of encodings.
 func appendLatin1(dst []byte, s string) []byte {
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])

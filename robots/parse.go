@@ -3,9 +3,9 @@ package robots
 import "strings"
 
 const (
-	// MaxBytes is the number of bytes of a file that are read: 500 KiB, the
-	// smallest limit that RFC 9309, 2.5, permits and the limit on Google's
-	// page. The rest of a longer file is ignored.
+	// MaxBytes is the number of bytes of a file that are read: 500 KiB. This is the smallest
+	// limit that RFC 9309, 2.5, permits, and the limit in Google's documentation of robots.txt.
+	// The rest of a longer file is ignored.
 	MaxBytes = 512000
 
 	// maxLine is the number of bytes of a line that are read. It is the limit of

@@ -99,7 +99,7 @@ func (b *builder) loosen(p pattern) {
 }
 
 // normal adds the pattern of value in the normal form of RFC 9309. copied is true if value is
-// not a part of the text of the file. The text of the pattern is then copied to the arena.
+// not a part of the text of the file: the text of the pattern is then copied to the arena.
 func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	p := pattern{}
 	body := value
@@ -147,10 +147,10 @@ func (b *builder) resolve(p *pattern) {
 	p.end = b.here()
 }
 
-// ownPath returns the path for a Disallow value that begins with neither "/" nor "*". An
-// absolute URL counts only for its own site. Any other value is a path whose slash was
-// forgotten. If the site of the file is not known, the URL of a whole site does not count
-// either, because real files name other sites in that way.
+// ownPath returns the path for a Disallow value that begins with neither "/" nor "*". A value
+// that is not an absolute URL is a path whose slash was forgotten. An absolute URL counts only
+// for its own site. If the site of the file is not known, an absolute URL counts, too. But the
+// URL of a whole site then does not count, because real files name other sites in that way.
 func (b *builder) ownPath(f *File, value string) (path string, ok bool) {
 	i := strings.Index(value, "://")
 	if i <= 0 || strings.ContainsAny(value[:i], "/?*") {

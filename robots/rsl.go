@@ -48,7 +48,7 @@ type rslScope struct {
 // rslLicense is a license element. If a scope (content element) has several licenses, the user
 // may choose any of them.
 type rslLicense struct {
-	permits, prohibits []string // the words for uses; nil if there is no such element
+	permits, prohibits []string // words for uses, as in rslUses; nil if there is no such element
 	condition          string   // the first condition, as text; "" without one
 }
 
@@ -253,11 +253,12 @@ var rslUses = map[Use][]string{
 
 // signals returns the statements of the document about the use of the page at url, an absolute
 // URL. If several scopes (content elements) cover the page, the most specific ones decide, but
-// a use that any of the scopes prohibits stays prohibited (section 3.1.1). A use is granted if
-// a license names the use, permits it, and has no condition. A use is refused if a license
-// prohibits it, sets a condition for it, or permits only other uses, unless another license of
-// the scope grants the use or names no permitted uses. A scope that needs a license issued by a
-// server refuses every use.
+// a use that any of the scopes prohibits stays prohibited (section 3.1.1). The user may choose
+// any license of a scope. So the scope grants a use if one of its licenses names the use,
+// permits it, and has no condition. Otherwise the scope states nothing if one of its licenses
+// leaves the use open: it names no permitted uses, has no condition, and does not prohibit the
+// use. Otherwise the scope refuses a use if a license prohibits it, sets a condition for it, or
+// permits only other uses. A scope that needs a license issued by a server refuses every use.
 func (d *RSL) signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
@@ -337,8 +338,8 @@ type rslStance uint8
 const (
 	rslOpen        rslStance = iota
 	rslSilent                // the license permits other uses, and RSL has no word of its own for this use
-	rslPermits               // the license permits the use by its word
-	rslConditional           // under a condition, the license permits the use by its word, or all that it does not prohibit
+	rslPermits               // the license has a word that permits the use, and no condition
+	rslConditional           // the license has a condition, and permits the use by a word or names no permitted uses
 	rslExcludes              // the license permits only other uses (section 3.5)
 	rslProhibits
 )

@@ -92,7 +92,7 @@ type Signals struct {
 	Statements []Statement
 	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
 	Policies   []string  // tdm-policy: URLs of terms of mining
-	Copied     time.Time // when the robots.txt that some statements come from was fetched; zero if none come from a robots.txt
+	Copied     time.Time // when robots.txt was fetched, if some of the statements come from it; otherwise zero
 }
 
 // IsZero reports whether there are no statements, licenses or policies.
@@ -154,9 +154,10 @@ func (s Signals) Merge(o Signals) Signals {
 	return s
 }
 
-// Signals returns the statements of the file about the use of target, a path and query. They
-// are the statements of Content-Usage and Content-Signal lines whose labels are known, the first
-// Noindex line whose pattern matches, and the first 16 License lines that concern the crawler.
+// Signals returns the statements of the file about the use of target, a path and query. These
+// are the statements of Content-Usage and Content-Signal lines whose labels are known, the
+// first Noindex line whose pattern matches, and the first 16 License lines that concern the
+// crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {

@@ -37,9 +37,9 @@ type Snapshot struct {
 	Since    time.Time // when the first of these attempts ended; zero if reachable
 	Copy     *Snapshot // while unreachable, the last snapshot with a 2xx status, or nil without one; its own Copy is nil
 
-	// Mining is the last attempt to fetch the site's tdmrep.json, which After also combines
-	// with earlier attempts. It is nil if there was no attempt. The Mining field of Mining is
-	// nil. Group ignores Mining.
+	// Mining is the outcome of the last attempt to fetch the site's tdmrep.json. A call of
+	// After, on that outcome, has combined it with earlier attempts. Mining is nil if there was
+	// no attempt. The Mining field of Mining is nil. Group ignores Mining.
 	Mining *Snapshot
 }
 
@@ -190,8 +190,8 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns h, the header of a stored answer, after a 304. by is the header of the 304.
-// Its fields replace those of the same name in h (RFC 9111, 3.2).
+// renewed returns the header of a stored answer after a 304. The argument is the header of the
+// 304. Its fields replace those of the same name in the stored header (RFC 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
 		{&h.CacheControl, &by.CacheControl},

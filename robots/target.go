@@ -22,10 +22,9 @@ func (e *URLError) Error() string {
 	return fmt.Sprintf("robots: URL %q: %s", u, e.Want)
 }
 
-// Locate returns the URL of the robots.txt file that governs rawURL: the file
-// /robots.txt at the top of the same scheme, host and effective port (RFC
-// 9309, 2.3; the table of Google's page). It ignores the rest of rawURL, even
-// an invalid path.
+// Locate returns the URL of the robots.txt file that governs rawURL: the file /robots.txt at
+// the top of the same scheme, host and effective port (RFC 9309, 2.3; the table in Google's
+// documentation of robots.txt). It ignores the rest of rawURL, even an invalid path.
 //
 // The result has a lower-case scheme and host. A default port (80 for http, 443 for https, 21
 // for ftp), user information and one trailing dot of the host are removed. An IPv6 address is

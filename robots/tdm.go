@@ -21,7 +21,8 @@ const maxPolicy = 2048
 
 // headerTDM parses the tdm-reservation and tdm-policy fields of an answer. Each element of the
 // arguments is the value of one field line. By the protocol, a reservation with a value other
-// than 0 or 1 is not set. If there are several reservations, the most restrictive counts.
+// than 0 or 1 counts as missing. If there are several reservations, the most restrictive
+// counts.
 func headerTDM(reservation, policy []string) TDM {
 	var d TDM
 	for _, v := range reservation {
@@ -33,8 +34,8 @@ func headerTDM(reservation, policy []string) TDM {
 	return d
 }
 
-// MetaTDM parses the content of a meta element. It returns the zero value for an element with
-// another name.
+// MetaTDM parses the content of a meta element. It returns the zero value if name is neither
+// tdm-reservation nor tdm-policy.
 func MetaTDM(name, content string) TDM {
 	switch name = trim(name); {
 	case equalFold(name, "tdm-reservation"):

@@ -99,16 +99,16 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 
 // AssertPolite fails the test if a site's log shows one of these:
 //
-//   - a page before robots.txt, or one that the last robots.txt forbids;
+//   - a request for a page before robots.txt was requested, or for a page that the last
+//     robots.txt forbids;
 //   - two requests at once;
 //   - less than the Crawl-delay between two requests, or a request before the
 //     time that a Retry-After named;
 //   - requests with different User-Agent fields.
 //
 // The sites of one host name, with different schemes or ports, share the pauses between
-// requests if the name has public addresses. So AssertPolite also reports requests to two such
-// sites that are simultaneous, and a request to one of them that comes too early after a
-// request to another.
+// requests if the name has public addresses. So AssertPolite also reports simultaneous requests
+// to two such sites, and a request to one site that comes too early after a request to another.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {

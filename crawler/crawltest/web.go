@@ -265,7 +265,8 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 	s.serve(watched, r)
 }
 
-// An answer records the status of an answer, and the body of a robots.txt.
+// An answer is an http.ResponseWriter that records the status that is written, and also the
+// body if it is that of a robots.txt.
 type answer struct {
 	http.ResponseWriter
 	status int

@@ -27,8 +27,8 @@ func isCanonical(rel string) bool { return strings.EqualFold(strings.Trim(rel, b
 var alternates = [...]string{"hreflang", "lang", "media", "type"}
 
 // canonicalElement reports whether the link element that the tokenizer has read names the URL
-// of the document. A link element in the body does not count, because a text of other authors
-// may contain it.
+// of the document. A link element in the body does not count, because other authors, too, may
+// have written in the body.
 func (s *scanner) canonicalElement(rel string) bool {
 	if s.body || s.within > 0 || !isCanonical(rel) || s.open.inTemplate() || strings.Trim(s.z.value(hrefName), blanks) == "" {
 		return false

@@ -28,7 +28,8 @@ import (
 // A style sheet names its encoding in @charset, and is otherwise in UTF-8 (CSS Syntax Level 3,
 // section 3.2). In a sitemap the XML declaration counts before the charset of contentType,
 // because servers send one charset for all files, and sitemaps are in UTF-8 (sitemaps.org).
-// Data that is compressed with gzip is not changed: such a sitemap names its encoding inside.
+// Data that is compressed with gzip is returned as it is: a compressed sitemap names its
+// encoding in the compressed text.
 func Decode(body []byte, contentType string) ([]byte, string) {
 	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {

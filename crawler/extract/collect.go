@@ -19,7 +19,8 @@ type found struct {
 }
 
 // newCollector returns a collector of references that are relative to base. encode converts the
-// queries of the references to the encoding of the document; nil: UTF-8.
+// queries of the references to the encoding of the document. If encode is nil, the queries stay
+// in UTF-8.
 func newCollector(base frontier.URL, encode func(string) string) collector {
 	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
 }

@@ -34,8 +34,8 @@ const (
 )
 
 // styleRefs yields the references of a style sheet, or of the value of a style attribute, and
-// the kind of each reference. Their escapes are decoded. It leaves out empty references, data:
-// URLs and references into the same document (url(#a)).
+// the kind of each reference. The escapes in a reference are decoded. styleRefs leaves out
+// empty references, data: URLs and references into the same document (url(#a)).
 func styleRefs(css string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		s := styleScanner{css: css, fresh: true, yield: yield}

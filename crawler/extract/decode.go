@@ -76,7 +76,7 @@ func referenceLen(s string) int {
 
 // decodeReference decodes s, the possible reference that referenceLen has found. rest is the
 // text after s. The rules are those for attributes (HTML, section 13.2.5.73): "?a=1&copy=2" has
-// no copyright sign, and a name is not shortened to a known name.
+// no copyright sign, and "&notes" stays as it is, although "not" is a known name.
 func decodeReference(s, rest string) string {
 	if s == "&amp;" {
 		return "&"

@@ -235,9 +235,9 @@ func (s *scanner) nested() frontier.Hop {
 	return shows
 }
 
-// form adds the action of a form that is sent as a query. The query that a user would fill in
-// is not known, and it would replace the query of the action. So the link is the action without
-// a query.
+// form adds the URL to which a form sends its data (the attribute action), if the form sends
+// the data as a query. The query that a user would fill in is not known, and it would replace
+// the query of the action. So the link is the action without a query.
 func (s *scanner) form() {
 	switch strings.ToLower(s.z.value(methodName)) {
 	case "post", "dialog":

@@ -14,8 +14,8 @@ import (
 // Items, their comments and sources, authors and other pages of the feed are links. Enclosures
 // are links, too, like recordings that a page links to, because showing a feed does not load
 // them. The pictures of a feed are found with HopEmbed if opts.Embeds is set. The HTML in items
-// is not read, because the pages of the items contain it, too. The address of the feed itself,
-// hubs and editing addresses are left out, since they lead to no page.
+// is not read, because the pages of the items contain it, too. The addresses of the feed
+// itself, of hubs and for editing are left out, since they lead to no page.
 //
 // The time of an item's change is its updated (RFC 4287), modified or date_modified. If it has
 // none of these, the time is its pubDate or date. Document.Every is the ttl of RSS 2.0, or is
@@ -42,7 +42,7 @@ type feed struct {
 	embeds bool
 	full   bool // no more links are accepted
 	dates
-	of string // the element that is read: "feed", "item" or "entry"
+	of string // what the elements that are read belong to: "feed", "item" or "entry"
 
 	x         *xmlScanner
 	within    string       // the element that is open and describes an image or a person; "" outside of both

@@ -10,7 +10,7 @@ import (
 type dates struct {
 	changes bool      // collect the changes of items
 	item    bool      // an item has begun and not ended
-	first   int       // index in the document's Links of the item's first link
+	first   int       // index of the item's first link in Document.Links
 	changed time.Time // when the item was changed; zero if that is not known
 
 	ttl       time.Duration // RSS 2.0: how long the feed may be cached

@@ -53,9 +53,10 @@ func (m *markup) next() bool {
 //
 // Outside of SVG and MathML the stack is empty and costs nothing. In rare cases an end tag
 // inside SVG or MathML closes elements outside, such as </div> in <div><svg></div>. Which
-// elements it closes depends on earlier tags, which are not in the stack. Then lost is set, and
-// the document must be read once more with whole set, which keeps all open elements. HTML opens
-// formatting elements again if their own end tag is missing. The stack does not.
+// elements it closes depends on earlier tags, which are not in the stack. The field lost is
+// then set, and the document must be read once more with the field whole set. With whole, the
+// stack keeps all open elements. Unlike HTML, the stack does not open formatting elements again
+// if their own end tag is missing.
 type openElements struct {
 	whole bool
 	lost  bool
@@ -77,8 +78,8 @@ type element struct {
 	html  bool // annotation-xml with HTML content
 }
 
-// An elementName is the atom of a name in lower case. If the name has no atom, it is a hash of
-// the name that is not an atom.
+// An elementName is the atom of a name in lower case. For a name without an atom, it is a hash
+// of the name that differs from every atom.
 type elementName = atom.Atom
 
 // A space is the namespace of an element.

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A capped is a reader of r with a limit: it returns at most as many bytes as left says, and
-// fails with err if r has more.
+// A capped is an io.Reader that reads from r and has a limit. It returns at most as many bytes
+// as left says at the beginning. If r has more bytes, it fails with err.
 type capped struct {
 	r    io.Reader
 	left int64
@@ -30,8 +30,9 @@ func (c *capped) Read(p []byte) (int, error) {
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) }
 
 // unzip returns the content of a sitemap, decompressed if it is compressed with gzip. If a
-// server compresses a compressed file, there are two layers of gzip. Each layer may have the
-// same number of bytes, since a large layer may decompress to nothing in the next layer.
+// server compresses a compressed file, there are two layers of gzip. The limit of
+// maxSitemapBytes applies to each layer, since a large layer may decompress to nothing in the
+// next layer.
 func unzip(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(&capped{r, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	for range 2 {

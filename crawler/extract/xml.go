@@ -14,8 +14,8 @@ import (
 // An xmlScanner finds the tags of a document in XML, and the text of some of its elements, in
 // bounded memory. It is lenient, because these documents are often written by hand or by
 // joining strings. It refuses nothing, ignores the case of names, reads an ampersand that
-// begins no reference as an ampersand, and accepts unbalanced documents. It declares no
-// entities, and opens none.
+// begins no reference as an ampersand, and accepts unbalanced documents. It ignores
+// declarations of entities, and loads no external entity.
 type xmlScanner struct {
 	r          *bufio.Reader
 	err        error // error of the reader, except io.EOF
@@ -30,7 +30,7 @@ type xmlScanner struct {
 	prefix, name string // in lower case
 	attrs        []xmlAttr
 	ended        bool // the tag is <x/>, so its end is the next token
-	again        bool // the next token is the same end again
+	again        bool // next must return the last end tag once more
 
 	depth int // number of open elements
 	bases []xmlBase
@@ -186,7 +186,8 @@ func (x *xmlScanner) readByte() (byte, bool) {
 	return c, true
 }
 
-// skipPast moves past end. If text is true, it keeps the bytes before end as text.
+// skipPast moves past the delimiter that its first argument names. If text is true, it keeps
+// the bytes before the delimiter as text.
 func (x *xmlScanner) skipPast(end string, text bool) {
 	var last uint32
 	var want uint32

@@ -24,8 +24,9 @@ type Hints struct {
 // without hints, and for pages with a longer history, Hinted follows the Policy Else. Hints are
 // often wrong, so the times that they suggest are limited to the range from Least to Most.
 //
-// A page is fetched at once if a sitemap or a feed reports that it has changed since its last
-// visit. Sitemaps and feeds themselves are fetched often. See Believer.
+// If a sitemap or a feed reports that a page has changed since its last visit, the page is
+// fetched at once, but not before Least has passed since that visit. Sitemaps and feeds
+// themselves are fetched often. See Believer.
 type Hinted struct {
 	Else        Policy
 	Least, Most time.Duration

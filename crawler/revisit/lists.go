@@ -46,8 +46,8 @@ type Dates struct {
 // time to make a list and all pages in it.
 const alike = 30 * time.Minute
 
-// ReadDates returns the Dates of a list. said are the dates in the list, and read is the time
-// when the list was read. ReadDates ignores zero times.
+// ReadDates returns the Dates of a list. The first argument yields the dates in the list. The
+// second is the time when the list was read. ReadDates ignores zero times.
 func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	var all []int64
 	for t := range said {
@@ -73,9 +73,9 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	return d
 }
 
-// Changed returns the time when a page has changed, according to said, the date of the page in
-// the list. ok is false if the date is not believed: it is zero, in the future, or the date of
-// more than half of the pages.
+// Changed returns the time when a page has changed. Its argument is the date of the page in the
+// list. ok is false if the date is not believed: it is zero, in the future, or the date of more
+// than half of the pages.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 	at = endOfDay(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {

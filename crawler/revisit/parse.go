@@ -12,7 +12,7 @@ import (
 //
 //	fixed:7d            each page once in 7 days
 //	adaptive:1h-30d     sooner if the page has changed, later if it has not
-//	rate:7d             by how often it changes: once in 7 days if it changes so often
+//	rate:7d             a page that changes once in 7 days is fetched once in 7 days
 //	hints:7d            like rate, and by the hints of servers
 //
 // Times have the form of period.Parse.

@@ -57,9 +57,9 @@ func (h History) And(pause time.Duration, changed bool) History {
 
 // Rate estimates how often a page changes, in changes per unit. Several changes between two
 // visits are seen as one change. Therefore the estimate is based on the visits without a
-// change. The constants that are added to both counts remove the bias if there are few visits.
-// They also keep the rate finite if the page had changed at every visit. Rate returns 0 if
-// there are no observations.
+// change. A constant is added to the number of visits, and to the number of visits without a
+// change. It removes the bias if there are few visits, and keeps the rate finite if the page
+// had changed at every visit. Rate returns 0 if there are no observations.
 func (h History) Rate(unit time.Duration) float64 {
 	if h.Seen <= 0 || h.Watched <= 0 {
 		return 0
@@ -77,8 +77,8 @@ func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
 // Adaptive is a Policy that shortens the pause before the next visit of a page if the page has
 // changed, and makes the pause longer if it has not changed. It needs no history, and adapts if
-// the page begins to change more or less often. But the requests that it saves, by fetching
-// other pages less often, go to pages that change at each visit.
+// the page begins to change more or less often. But it fetches pages that change at each visit
+// very often, with the requests that it saves by fetching other pages less often.
 type Adaptive struct {
 	Least, Most time.Duration // limits of the pause
 	Start       time.Duration // pause after the first visit; 0: the geometric mean of Least and Most
@@ -159,9 +159,9 @@ func (r Rate) Next(v Visit) time.Duration {
 var worthOfMean = gain(1, 1)
 
 // gain returns how much fresher one more request makes a page that changes at a rate and is
-// fetched at a frequency. A copy is fresh until its page changes. That is this part of the
-// time: frequency/rate * (1 - exp(-rate/frequency)). The gain is the derivative of this part
-// with respect to frequency.
+// fetched at a frequency. A copy is fresh until its page changes. The part of the time in which
+// it is fresh is frequency/rate * (1 - exp(-rate/frequency)). The gain is the derivative of
+// this part with respect to frequency.
 func gain(rate, frequency float64) float64 {
 	x := rate / frequency
 	return (-math.Expm1(-x) - x*math.Exp(-x)) / rate

@@ -104,7 +104,7 @@ func countChunked(values []string) (n int, err error) {
 
 // parseLength parses the Content-Length fields. There may be several if all have the same value
 // (RFC 9110, section 8.6). The length is -1 if there is no such field. It is also -1 if there
-// is one field that is not a number, which browsers ignore.
+// is only one field and its value is not a number, because browsers ignore such a field.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
 	if len(values) == 1 && !strings.Contains(values[0], ",") {
@@ -260,8 +260,8 @@ func (b *Body) nextChunk() error {
 	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
-	// A chunk may have 16 bytes for its size and line ends, and twice as many bytes as its
-	// content. Bytes beyond these count as excess.
+	// In addition to its content, a chunk may have 16 bytes for its size and line ends, and two
+	// bytes for each byte of its content. Bytes beyond these count as excess.
 	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
 	if b.excess > maxExcess {
 		return malformed("%w", errExcess)
@@ -297,9 +297,9 @@ func (b *Body) trailer() error {
 }
 
 // line reads a line with its line end, and returns it without the line end. The line end is
-// CRLF, or LF alone if bare is true. The returned line is valid until more is read. most is the
-// largest number of bytes of the line with its line end. If there are more, the error wraps the
-// argument long.
+// CRLF, or LF alone if bare is true. The returned line is valid until more is read. The first
+// argument is the largest number of bytes that the line may have with its line end. If the line
+// has more, the error wraps the second argument.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

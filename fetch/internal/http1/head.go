@@ -68,7 +68,8 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 // body is read or End is called.
 func (c *Conn) Head() []byte { return c.head }
 
-// readHead reads a head and nothing after it. most is the largest number of bytes of the head.
+// readHead reads a head and nothing after it. The argument is the largest number of bytes that
+// the head may have.
 func (c *Conn) readHead(most int) error {
 	c.head = nil
 	if err := c.skipEmptyLines(); err != nil {

@@ -56,9 +56,9 @@ func (l *Line) Read(p []byte) (int, error) {
 // soon is how long a check for data waits if the system cannot read without waiting.
 const soon = 50 * time.Microsecond
 
-// readSoon reads the data that arrives within soon. It does not read from a pipe, which never
-// contains data, because a writer waits for a reader. Setting the deadline of a pipe fails if
-// its other end is closed.
+// readSoon reads the data that arrives within a very short time, the constant soon. It does not
+// read from a pipe, which never contains data, because a writer waits for a reader. Setting the
+// deadline of a pipe fails if its other end is closed.
 func (l *Line) readSoon(p []byte) (n int, err error) {
 	if err := l.Conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
 		return 0, err
