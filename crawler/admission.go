@@ -31,7 +31,7 @@ func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 		return frontier.TooManyRedirects
 	case e.FromSeed():
 		// Redirects of a seed are followed to any host, unless Exclude matches the URL: a seed
-		// often redirects to another host, and that is the one that is meant.
+		// often redirects to another host, which then has the site that the seed stands for.
 		if a.excluded(e) {
 			return frontier.Filtered
 		}
@@ -98,11 +98,11 @@ type Filter struct {
 	now    time.Time
 }
 
-// NewFilter returns the Filter of a crawl with the stored options. Its scope has no roots yet,
-// which are the URLs that a scope is built from (see Scope.Admit). If the stored options lack
-// the scope, because a function decided it, the Filter uses a scope that contains all URLs.
-// optOut is as Options.OptOut; if it is nil, no URL is opted out. Dates in URLs are compared
-// with now, to find calendars without end.
+// NewFilter returns the Filter of a crawl with the stored options. The scope of the Filter has
+// no roots yet. A root is a URL from which a scope is made, such as a seed (see Scope.Admit).
+// If the stored options lack the scope, because a function decided it, the Filter uses a scope
+// that contains all URLs. optOut is as Options.OptOut; if it is nil, no URL is opted out. The
+// Filter compares dates in URLs with the time now, to find calendars without end.
 func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filter {
 	f := &Filter{opts: s.Options, now: now}
 	_ = f.opts.fill() // a run had these settings: they are valid
@@ -156,8 +156,8 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 	return r, nil
 }
 
-// EachRoot calls f with each root of the scope that a crawl has stored: the URLs at which
-// redirects of seeds have ended.
+// EachRoot calls f with each root of the scope that a crawl has stored. Such a root is a URL at
+// which redirects of a seed have ended.
 func EachRoot(from Values, f func(frontier.URL)) error {
 	return from.Each(keyRoot, func(raw string) error {
 		if root, err := frontier.ParseURL(raw); err == nil {

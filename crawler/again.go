@@ -11,7 +11,7 @@ import (
 
 // again sets in res the time at which an entry will be fetched again after this visit. p is the
 // page that the visit got, or nil. The parameter before has what earlier visits of the URL have
-// stored. It fails with a *PanicError of Options.Revisit.
+// stored. The error is a *PanicError of Options.Revisit.
 func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
@@ -56,9 +56,9 @@ func (r *recollection) changed(p *Page) bool {
 	return p.change == ChangeModified || p.change == ChangeNew
 }
 
-// bodyOf returns the place of the WARC record that has the body of a visit. It is the record of
-// the visit itself, or that of an earlier visit with the same body; the zero Place if neither
-// is known.
+// bodyOf returns where the WARC record is that has the body of a visit. This is the record of
+// the visit itself. But if that record only refers to the same body of an earlier visit, it is
+// the record of the earlier visit. If the record is not known, bodyOf returns the zero Place.
 func (r *recollection) bodyOf(v *storage.Visit) frontier.Place {
 	switch {
 	case v.Answer == nil:

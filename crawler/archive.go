@@ -48,7 +48,7 @@ func partOf(dir string) string {
 // db is the storage of the visit; if it is nil, nothing is written. The parameter before has
 // what earlier visits of the URL of e have stored.
 func (j *job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
-	if before.capture != nil { // so that its memory is freed even if the program keeps the page, which also refers to the capture
+	if before.capture != nil { // so that the memory of the capture is freed even if the program keeps the page, which refers to the capture, too
 		defer before.capture.Release()
 	}
 	if db == nil {

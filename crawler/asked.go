@@ -3,8 +3,8 @@ package crawler
 import "github.com/permesso-crawler/permesso/storage"
 
 // LastRun returns the identity and the settings of the last run of the crawl in r. The map has
-// the name of each setting (see Options.Settings) and its text (see Setting.String). It fails
-// with a *storage.NotBegunError if no run has begun.
+// the name of each setting (see Options.Settings) and its text (see Setting.String). If no run
+// has begun, the error is a *storage.NotBegunError.
 func LastRun(r *storage.Reader) (Identity, map[string]string, error) {
 	var last asked
 	err := lastAsked(r, &last)

@@ -13,8 +13,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// Batches runs c, and yields the rows that parse makes from its pages, n at a time. Do your
-// I/O in the body of the loop: write a batch to a database or a file at once.
+// Batches runs c, and yields the rows that parse makes from the pages of the crawl, n at a
+// time. A row is a value of type T. Do your I/O in the body of the loop: write a batch to a
+// database or a file at once.
 //
 //	for books, err := range crawler.Batches(ctx, c, 100, 0, parse) {
 //		if err != nil {
@@ -27,32 +28,34 @@ import (
 //
 // parse is called as a Handler is: during the visit of the page, for the pages of one site one
 // after the other, and for pages of several sites at the same time. A page is valid until parse
-// returns. Rows are kept only if parse returns nil or ErrStop. ErrRetry has the same meaning as
-// for a Handler. Any other error, or a panic, ends the loop with that error; the page is not
-// marked as fetched, and the next run fetches it again. The body of the loop runs on the
-// goroutine of the caller. It may call methods of c, such as Add.
+// returns. Rows are delivered only if parse returns nil or ErrStop. ErrRetry has the same
+// meaning as for a Handler. Any other error, or a panic, ends the loop with that error; the
+// page is not marked as fetched, and the next run fetches it again. The body of the loop runs
+// on the goroutine of the caller. It may call methods of c, such as Add.
 //
 // With Options.Dir no row is lost: each one is delivered at least once, whenever the process is
-// killed. After a page is parsed, its links are queued and its site continues. But the page is
-// marked as fetched only when the body has finished with the batch that has its last row. If
-// the process ends earlier, the next run fetches and parses the page again, and delivers all
-// its rows again, so the body must tolerate duplicates. If the body leaves the loop by break,
-// return or a panic, the current batch is not acknowledged, and the crawl stops as after
-// Crawler.Stop. So a body that does "return err" loses no row.
+// killed. After a page is parsed, its links are queued, and the next page of its site may be
+// requested. But the page is marked as fetched only when the body has finished with the batch
+// that has the last row of the page. If the process ends earlier, the next run fetches and
+// parses the page again, and delivers all its rows again, so the body must tolerate duplicates.
+// If the body leaves the loop by break, return or a panic, no page with a row in the current
+// batch is marked as fetched, and the crawl stops as after Crawler.Stop. So a body that does
+// "return err" loses no row.
 //
 // n may be larger than the number of visits at once, since a visit ends without waiting for its
-// rows to be delivered. The rows of a page may be in several batches. A batch of less than n
-// rows is delivered when its first row has waited for the given time (0: a second, -1: not at
-// all, frontier.Forever: without limit), when the crawl has nothing else to do, and at the end
-// of the crawl. While a full batch waits for the body, visits with rows wait, too. n = 0 means
-// 1. The figures of a run count a page as fetched as soon as parse has returned, even if its
-// rows are never delivered.
+// rows to be delivered. But while a full batch waits for the body, visits with further rows
+// wait, too. The rows of a page may be in several batches.
 //
-// If the crawl ends with an error, the last pair has that error and a nil batch. It is the
-// error that Run returns, such as ErrRan if c was run before. For a negative n or a nil
-// parse it is an *OptionError, and c is not run. No batch is delivered after ctx has ended,
-// nor after an error. After an end by a limit or Crawler.Stop, the parsed rows are
-// delivered first.
+// A batch of less than n rows is delivered when the crawl has nothing else to do, at the end of
+// the crawl, and when its first row has waited for the given time. As that time, 0 means a
+// second, -1 no waiting, and frontier.Forever waiting without limit. n = 0 means 1. The figures
+// of a run count a page as fetched as soon as parse has returned, even if its rows are never
+// delivered.
+//
+// If the crawl ends with an error, the last pair has a nil batch and that error: the one that
+// Run returns, such as ErrRan if c was run before. For a negative n or a nil parse it is an
+// *OptionError, and c is not run. No batch is delivered after ctx has ended, nor after an
+// error. After an end by a limit or Crawler.Stop, the parsed rows are delivered first.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
@@ -110,7 +113,7 @@ type batcher[T any] struct {
 	// during a wait: waiting for changed releases it.
 	mu      sync.Mutex
 	changed sync.Cond     // signalled when there is room in rows, or closed is set
-	news    chan struct{} // has a value, with a buffer of one, when the loop should look: there are rows, or over or failed is set
+	news    chan struct{} // with a buffer of one; it has a value when the loop should look for changes: rows were added, or over or failed was set
 	rows    []T
 	pages   []parsed // pages of the rows, in order
 	failed  error    // error of parse: the loop ends with it
@@ -142,7 +145,7 @@ func (t *batcher[T]) Handle(ctx context.Context, p *Page) error {
 		err = panicked
 	}
 	if err != nil && !errors.Is(err, ErrStop) && !errors.Is(err, ErrRetry) {
-		p.held = func(*frontier.Turn) { t.fail(err) } // the page does not end: the next run fetches it again
+		p.held = func(*frontier.Turn) { t.fail(err) } // the page is not marked as fetched, so the next run fetches it again
 		return nil
 	}
 	if len(rows) > 0 && (err == nil || errors.Is(err, ErrStop)) {
@@ -179,8 +182,8 @@ func (t *batcher[T]) put(p parsed, rows []T) {
 }
 
 // ended is called by the run when no visit is running any more, with the error of the run. If
-// that is not nil, ended drops the rows that are left. It returns when the loop takes no more
-// rows.
+// this error is not nil, ended drops the rows that are left. It returns when the loop takes no
+// more rows.
 func (t *batcher[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

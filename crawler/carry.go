@@ -12,8 +12,8 @@ import (
 // the last robots.txt of each site, with its fetch time, and the clocks (the time of the last
 // request, and the pause after it) of sites that still must not get a request or had failures.
 // A run calls carry only if no options of the new crawl are stored yet, and stores them
-// afterwards. So if carry is interrupted by a kill, the next run calls it again. It returns the
-// number of copied robots.txt files.
+// afterwards. So if carry is interrupted by a kill, the next run calls it again. carry returns
+// the number of copied robots.txt files.
 //
 // If the state of the previous crawl is damaged, carry logs that and copies less: robots.txt is
 // then fetched again. The error is a *storage.InUseError or a *storage.PurgeError of the
@@ -61,9 +61,9 @@ type carrier struct {
 // errCarrier ends reading if the new crawl cannot be written.
 var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 
-// clocks copies the clocks that still matter: those of sites that must not get a request yet or
-// have failed lately, and those that several sites share. It returns errors of the previous
-// crawl.
+// clocks copies the clocks that still matter. They are the clocks of sites that must not get a
+// request yet or have failed lately. Of the clocks that several sites share, they are those
+// that forbid requests now. An error is one of the previous crawl.
 func (c *carrier) clocks(before *storage.Reader) error {
 	err := before.Sites(func(st frontier.SiteState) error {
 		k := st.Clocks
@@ -91,7 +91,7 @@ func (c *carrier) submit(done frontier.Completion) error {
 	return nil
 }
 
-// rules copies the last robots.txt of each site. It returns errors of the previous crawl.
+// rules copies the last robots.txt of each site. An error is one of the previous crawl.
 func (c *carrier) rules(before *storage.Reader) error {
 	for site, err := range before.Names() {
 		if err != nil {

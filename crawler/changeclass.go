@@ -6,8 +6,8 @@ import "github.com/permesso-crawler/permesso/crawler/extract"
 // or, with Options.Revisit, since the previous visit.
 type ChangeClass string
 
-// The classes. Only an answer to GET with a 2xx status has a class, and only in a crawl that
-// has a previous crawl or fetches pages again. The page has no class if the earlier answer
+// The classes. A page has a class only in a crawl with Options.Previous or Options.Revisit, and
+// only if it is an answer to GET with a 2xx status. It has no class if the earlier answer
 // cannot be read or was cut. If the body of the previous visit is not archived, only its digest
 // is known; then a page with other bytes counts as modified even if its text is the same.
 const (

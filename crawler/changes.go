@@ -41,7 +41,7 @@ type Change struct {
 
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
 
-// begun reports the start of a run.
+// begun logs the changed settings, and calls Options.OnStart.
 func (c *Crawler) begun(s Start) error {
 	for _, d := range s.Changes {
 		c.opts.Logger.Info("resumed with another setting", "setting", d.Setting, "was", d.Was, "is", d.Is)

@@ -97,8 +97,8 @@ func (o *Options) checkReach(seeds []frontier.Entry) error {
 	return o.Identity.checkReach()
 }
 
-// isPublic reports whether the host of a seed is a domain that is not reserved, or a public
-// address.
+// isPublic reports whether the host of a seed is a public address, or a domain other than the
+// reserved ones, such as example.org.
 func isPublic(e frontier.Entry) bool { return identity.IsPublic(e.URL.Host()) }
 
 // running reports whether Run has opened the storage, the fetcher and the frontier.
@@ -117,12 +117,12 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 // Run crawls until the queue is empty, no URL may be requested within Options.Patience, a limit
 // is reached, or Stop is called. Then it returns nil, even if sites have failed: the summary
 // reports that. Summary says how the run ended, and Left which URLs were not fetched. If ctx
-// ends, running requests are cancelled and Run returns the cause. In every case queued URLs
-// stay queued in Options.Dir.
+// ends, running requests are cancelled and Run returns the cause (context.Cause). In every case
+// queued URLs stay queued in Options.Dir.
 //
-// Any other error ends the crawl: an error of the directory or its files
-// (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError
-// for a nil HandlerFunc, or for a new crawl without seeds. With a nil Handler pages are only
+// Any other error ends the crawl, too. It is an error of the directory or its files
+// (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError,
+// because the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages are only
 // stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if f, ok := h.(HandlerFunc); ok && f == nil {
@@ -372,8 +372,8 @@ func (c *Crawler) close() error {
 }
 
 // An IdentityError says that a crawl was begun under another Identity. Such a crawl is not
-// resumed, because robots.txt was read for the old name, and site owners know the crawl by
-// it.
+// resumed, because robots.txt was read for the old name, and site owners know the crawl by that
+// name.
 type IdentityError struct {
 	Dir       string
 	Was, Want Identity
@@ -422,7 +422,7 @@ func (c *Crawler) checkSeeds() error {
 // errNoSeeds is the error of a crawl without a seed.
 var errNoSeeds = &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from, here or by Add; or set Limits.Open by Allow, if seeds are added while the crawl runs"}
 
-// resume reads the stored values of an earlier run.
+// resume reads what an earlier run has stored, and stores the options of this run.
 func (c *Crawler) resume() error {
 	var old asked
 	known, err := c.db.Get(keyAsked, &old)

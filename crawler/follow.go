@@ -29,7 +29,8 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 
 // Followed returns entries for the URLs that the handler has followed so far, in the order of
 // the calls. Some of them may not be queued, because scope and depth are applied only after the
-// handler, or not be fetched, because of robots.txt. Followed is for tests of a handler.
+// handler. Others are queued, but robots.txt may forbid to fetch them. Followed is for tests of
+// a handler.
 func (p *Page) Followed() []frontier.Entry {
 	var entries []frontier.Entry
 	for _, u := range p.followed {
@@ -56,9 +57,9 @@ func (p *Page) tagOf(key string) string {
 	return p.Entry.Tag
 }
 
-// Resolve returns the URL of ref, a link of the page: it may be relative to the base element of
-// the page, and its query is sent in the encoding of the page. Nothing is queued. The error is a
-// *frontier.URLError.
+// Resolve returns the URL of ref, which is a link as the page would write it: it may be
+// relative to the base element of the page. The query of the URL is sent in the encoding of the
+// page. Nothing is queued. The error is a *frontier.URLError.
 func (p *Page) Resolve(ref string) (frontier.URL, error) {
 	if p.read {
 		return p.html.Resolve(ref)

@@ -8,12 +8,13 @@ import (
 )
 
 // A Handler is called with each page after the page is stored. It is called at least once for a
-// page. It is called again for the same page after ErrRetry, and may be after a kill. It gets
-// the pages of one site one after the other, and pages of several sites at the same time.
-// Handlers run in the visit: a slow one slows the crawl down, but pages do not accumulate.
+// page. After ErrRetry it is called again for the same page. After a kill it may be called
+// again. It gets the pages of one site one after the other, and pages of several sites at the
+// same time. Handlers run in the visit: a slow one slows the crawl down, but pages do not
+// accumulate.
 //
-// An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError;
-// the page stays fetched. A panic is treated like such an error, as a *PanicError.
+// An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError.
+// The page still counts as fetched. A panic is treated like such an error, as a *PanicError.
 type Handler interface {
 	Handle(ctx context.Context, p *Page) error
 }
@@ -33,10 +34,10 @@ var (
 )
 
 // A PanicError is a panic of a function of the caller. In a handler it is an error of that
-// page; in a Scope, Links, Rewrite, OptOut, Site, MaxBody, OnVisit, OnSkip, OnStart or OnError it
-// ends the crawl.
+// page. In a Scope, Links, Rewrite, OptOut, Site, MaxBody, OnVisit, OnSkip, OnStart or OnError
+// it ends the crawl.
 type PanicError struct {
-	Where string // "handler", or the option
+	Where string // "handler", or the name of the option
 	Value any
 	Stack []byte
 }

@@ -28,10 +28,10 @@ type Link struct {
 	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it exists.
 	// The handler gets the page without a body. The page has at most one link, the target of a
 	// redirect, which is also requested with HEAD. If the server refuses the method (405 or
-	// 501) the next turn of the site uses GET; over FTP, which has no HEAD, the file is
-	// retrieved. Robots.txt, pauses and limits apply as for any page. A URL is requested once,
-	// in the way that the first link to it says: a later link without Head has no effect. So
-	// never set Head on a link to a page whose links are to be followed.
+	// 501), the next request to the site repeats the request with GET. FTP has no HEAD: over
+	// FTP the file is retrieved. Robots.txt, pauses and limits apply as for any page. A URL is
+	// requested once, in the way that the first link to it says: a later link without Head has
+	// no effect. So never set Head on a link to a page whose links are to be followed.
 	Head bool
 }
 
@@ -79,7 +79,8 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 }
 
 // readAhead returns how many entries of a site the frontier reads into memory in advance.
-// Entries that are found later do not overtake those in memory, even if their rank is lower.
+// Entries that are found later do not overtake those in memory, even if their rank is lower. So
+// it returns 1 with Options.Links, which may set ranks.
 func (o *Options) readAhead() int {
 	if o.Links != nil {
 		return 1
@@ -97,12 +98,12 @@ var trackers = []string{
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
-// StripTracking is an Options.Rewrite that removes parameters that say who a visitor is or
-// where the visitor came from, and nothing about the page. They are utm_source and similar ones
+// StripTracking is an Options.Rewrite. It removes parameters that say nothing about the page,
+// but who a visitor is or where the visitor came from. They are utm_source and similar ones
 // (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
-// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) of at least 12 characters
-// without a slash. The rest of the query is unchanged and in order. It is safe for concurrent
-// use.
+// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) that have at least 12
+// characters and no slash. The rest of the query is unchanged and in order. StripTracking is
+// safe for concurrent use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)

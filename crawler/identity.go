@@ -20,7 +20,7 @@ type Identity struct {
 // An OptionError names the option that is not valid, and says how to correct it.
 type OptionError struct {
 	Field  string
-	Site   string // for a setting of Options.Site, the site; for one of SitesByHost, the key of the table; otherwise empty
+	Site   string // the site, if the option is one of Options.Site; the key of the table, if it is one of SitesByHost; otherwise empty
 	Reason string
 	Err    error // the cause, such as a *frontier.URLError of a seed, or nil
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // A job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
-// handler, the storage, and the counts. It does not decide when a URL is visited. A Crawler has
-// a job and a frontier, which decides this, for a crawl on one machine.
+// handler, the storage, and the counts. It does not decide when a URL is visited: the frontier
+// does. A Crawler, which is a crawl on one machine, has a job and a frontier.
 //
 // Visits run concurrently. Each field that they share is either constant or has a lock of its
 // own, which is held for a short time only. So the job itself has no lock.
@@ -24,13 +24,13 @@ type job struct {
 	onSkip     func(Skip) // the method value j.skipLink, made once to save allocations
 	handler    Handler    // nil: none
 	programmed bool       // a function of the program is called with pages, and may keep them
-	digests    bool       // the fate of each page has the digest of its body, for hooks and for comparison
+	digests    bool       // the frontier.Fate of each page has the digest of its body, for hooks and for comparison
 	sumSeed    uint64     // secret seed of the hashes that bodySum and sitemapSum return
 	deps       jobDeps
 	sites      *sites
 	admits     admission
 	memory     *remembered    // looks up what was stored about pages that were fetched before
-	fetcher    *fetch.Fetcher // must not be used by two visits of one site at the same time; that a turn is needed for each visit ensures this
+	fetcher    *fetch.Fetcher // must not be used by two visits of one site at the same time; they never are, because each visit needs the turn of its site
 
 	counts      counts                // every visit adds to them
 	repeats     repeats               // counts equal bodies of pages: every visit with a page adds to it
@@ -44,7 +44,7 @@ type job struct {
 }
 
 // jobDeps are what a job uses but does not own: they may outlive the job, or be shared by
-// several. A job with the zero jobDeps stores nothing.
+// several jobs. A job with the zero jobDeps stores nothing.
 type jobDeps struct {
 	// Snapshots stores the robots.txt of every site; nil: they are kept in memory.
 	Snapshots fetch.Snapshots
@@ -60,10 +60,10 @@ type jobDeps struct {
 	// caller should start no more visits. Stop may be nil.
 	Stop func()
 
-	ownSites bool // DB keeps settings of sites from an earlier run
+	ownSites bool // the storage has settings of sites from an earlier run
 }
 
-// newJob is like NewJob, for options on which prepare was already called.
+// newJob returns a job for options on which prepare was called.
 func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 	j := &job{
 		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,

@@ -58,8 +58,9 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 }
 
 // left yields the URLs in q that were never fetched, with the reason why they are not fetched.
-// All URLs of a site have the reason of the site; sites for whose reason the function some
-// returns false are left out. It reports whether yield always returned true.
+// All URLs of a site have the reason of the site. left calls the function some with the code of
+// that reason, and leaves out the site if the result is false. It returns whether yield always
+// returned true.
 func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {

@@ -69,7 +69,7 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as sets the limits in o to l.
+// as stores the limits l in the fields of o.
 func (l *Limits) as(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
@@ -149,8 +149,8 @@ func (c *Crawler) Limits() Limits {
 	return c.limits
 }
 
-// Allow changes the limits. It calls the function change with the limits that apply now; they
-// are not changed otherwise until Allow returns. The function must not call methods of c. Allow
+// Allow changes the limits. It calls the function change with the limits that apply now. Until
+// Allow returns, no other call can change them. The function must not call methods of c. Allow
 // may be called at any time, from any goroutine, also from a Handler. The new limits apply from
 // the next visit on. If the crawl has already used more than a new limit allows, the run ends.
 // The new limits apply to this run only: the next run begins with the limits of its Options.
@@ -184,7 +184,7 @@ type allowed struct {
 	limits   Limits
 	began    time.Time   // start of the run; zero before Run
 	timer    *time.Timer // calls timeUp; nil before Run
-	breakOff *time.Timer // cancels running requests timeGrace later; nil until the time is up
+	breakOff *time.Timer // cancels running requests timeGrace after the time is up; nil until the time is up
 }
 
 // arm sets the timer of the run to the time that is left, if Run was called.

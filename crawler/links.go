@@ -13,12 +13,13 @@ import (
 // page.
 type findings struct {
 	seen    map[string]struct{} // keys (URL.Key) of all links
-	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), it may still be queued
+	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), the URL may still be queued
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
 }
 
-// maxFindings is the largest number of links that a page may have for clear to keep the memory.
+// maxFindings is the largest number of links for which clear keeps the memory. After a page
+// with more links, clear allocates new memory.
 const maxFindings = 1024
 
 func newFindings() *findings {
@@ -82,7 +83,7 @@ type sorting struct {
 	tags   map[string]string // tags of the URLs that the handler follows, by the keys that the URLs have after Rewrite
 	own    string            // key of the page, see ownKey
 
-	found frontier.Entry // the entry of the last link; only its URL and tag are replaced while links have the same hop
+	found frontier.Entry // the entry of the last link; only its URL and tag are replaced as long as the links that follow have the same hop (frontier.Hop)
 	by    frontier.Hop
 	last  verdict
 }
@@ -222,8 +223,8 @@ func deeper(u, than frontier.URL) bool {
 const maxEmbeds = 4
 
 // shows reports whether the requisites of p (images, scripts, frames ...) belong to the crawl.
-// A framed document is fetched with its requisites, but without its own frames, because these
-// may be pages that every page shows.
+// A framed document is fetched with its requisites, but without the frames in it: every page
+// may show the same documents in these frames.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < maxEmbeds && (n < 2 || !extract.IsHTML(p.Type))

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// listedChanges returns the changes of pages that p reports, if p is a sitemap or feed, which
-// may list pages with the dates of their changes. It returns nil if there are none, or if
+// listedChanges returns the changes that p lists. A sitemap or a feed may list pages with the
+// dates at which they were changed. listedChanges returns nil if p lists none, or if
 // Options.Revisit does not trust the dates of p. The error is a *PanicError of a function of
 // the options.
 func (j *job) listedChanges(p *Page) (changes *frontier.Changes, err error) {

@@ -188,8 +188,8 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	l.Annotations = notes.list()
 }
 
-// notes are the annotations (key:value) of a line of crawl.log. The texts of one line share a
-// buffer, which saves allocations, because each request has a line.
+// notes are the annotations (key:value) of a line of crawl.log. The annotations of one line
+// share a buffer: each request has a line, so this saves many allocations.
 type notes struct {
 	b    []byte
 	ends []int

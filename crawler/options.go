@@ -20,8 +20,8 @@ import (
 )
 
 // NoDelay as the value of Options.Delay means no pause between two requests to a site, while 0
-// means the default pause. Sites at public addresses still get 200 ms. Negative delays other
-// than NoDelay are refused.
+// means the default pause. Sites at public addresses still get a pause of 200 ms. Negative
+// delays other than NoDelay are refused.
 const NoDelay = -1
 
 // Options of a crawl. The Identity is required; the zero value of every other option is polite.
@@ -50,20 +50,20 @@ type Options struct {
 	OptOut func(frontier.URL) (why string)
 
 	// Site returns the settings of one site. It is called during a visit, before the first
-	// request to the site and for links to it. Only that visit waits for it, since no lock is
-	// held. It must be safe for concurrent use. It should return the same settings for a site
-	// each time, because its results are cached. If the settings are not valid (*OptionError),
-	// or if Site panics, the crawl ends without loss. SitesByHost makes such a function. If
-	// Site is nil, all sites have the same settings.
+	// request to the site and for links to it. Only that visit waits for the function, since no
+	// lock is held. It must be safe for concurrent use. It should return the same settings for
+	// a site each time, because its results are cached. If the settings are not valid
+	// (*OptionError), or if Site panics, the crawl ends without loss. SitesByHost makes such a
+	// function. If Site is nil, all sites have the same settings.
 	Site func(frontier.Site) SiteOptions
 
 	// Revisit decides when a page is fetched again. With a policy the crawl does not end by
-	// itself. URLs that failed or were refused are also requested again, and so are sitemaps;
-	// URLs that are out of scope now or opted out are not. A page counts once for limits,
-	// however often it is fetched. A later run without Revisit fetches the pages whose time to
-	// be fetched again has come, each once more; after that it fetches no page again. Visits
-	// call Revisit.Next, several at the same time. If it panics, the crawl ends without loss.
-	// If Revisit is nil, each page is fetched once.
+	// itself. URLs that failed or were refused are also requested again, and so are sitemaps.
+	// URLs that are out of scope now, or opted out, are not requested again. A page counts once
+	// for limits, however often it is fetched. A later run without Revisit fetches the pages
+	// whose time to be fetched again has come, each once more; after that it fetches no page
+	// again. Visits call Revisit.Next, several at the same time. If it panics, the crawl ends
+	// without loss. If Revisit is nil, each page is fetched once.
 	Revisit revisit.Policy
 
 	proxyName string   // the text from which Setting.Set made Proxy
@@ -144,7 +144,7 @@ type Pace struct {
 // Robots says how robots.txt and other statements of owners are read.
 type Robots struct {
 	Dialect        robots.Dialect // the specification by which robots.txt is read; the zero value is RFC 9309
-	Aliases        []string       // further product tokens of this crawler, such as an old name: groups and directives that name one of them also apply to it
+	Aliases        []string       // further product tokens of this crawler, such as an old name: groups and directives that name one of them also apply to this crawler
 	AllowForbidden bool           // if true, a robots.txt with status 401, 402, 403 or 451 permits all requests, as RFC 9309 says; if false, it forbids them
 	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
 }
@@ -179,11 +179,12 @@ type Hooks struct {
 	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page; at the end of a run also for URLs that are still queued, except those that only wait for their turn; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
-	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status are
-	// read, at most MaxSize: 0 for pages of which only the header matters. It is called with the URL,
-	// the status and the header of the answer, before its body is read. A page whose body is
-	// longer is kept, archived and passed to the handler with the part that was read, and with
-	// Page.Truncated. It must be quick and safe for concurrent use. nil: MaxSize.
+	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status
+	// are read, at most MaxSize: 0 for pages of which only the header matters. It is called
+	// with the URL, the status and the header of the answer, before its body is read. A page
+	// with a longer body is stored, archived and passed to the handler with the part that was
+	// read, and with Page.Truncated. It must be quick and safe for concurrent use. nil:
+	// MaxSize.
 	MaxBody func(*fetch.Exchange) int64
 }
 
@@ -337,9 +338,9 @@ func (o *Options) policy() robots.Policy {
 // embeds reports whether the links of pages to requisites (images, scripts ...) are needed.
 func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
-// reading returns the options for reading pages. To read the text of links is expensive. So it
-// is read at once only if the text of each link is needed, by Options.Links or OutputLinks.
-// Otherwise Page.Links reads it when it is called.
+// reading returns the options for reading pages. To read the text of links is expensive. So
+// this text is read at once only if Options.Links or OutputLinks needs it for each link.
+// Otherwise Page.Links reads the text when it is called.
 func (o *Options) reading() extract.Options {
 	_, dates := o.Revisit.(revisit.Believer)
 	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}

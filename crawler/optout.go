@@ -41,8 +41,8 @@ type OptOutEntry struct {
 func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
 
 // Has reports whether a line of the list has exactly this host or URL, in the form of
-// OptOutEntry.Place. It returns false for hosts and URLs that are only below one in the list.
-// Why finds these, too.
+// OptOutEntry.Place. For a host or URL that is not itself in the list, but below a host or URL
+// of the list, Has returns false. Why also finds the line that includes such a URL.
 func (l *OptOutList) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
 }
@@ -92,7 +92,7 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 }
 
 // optOutPlace parses a line. place is the host or URL as the line has it, or "" if the line has
-// neither. u is set only if it is a URL.
+// neither. u is set only if place is a URL.
 func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
 	text := strings.TrimSpace(line)
 	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
@@ -133,8 +133,8 @@ func hostOf(text string) string {
 	return strings.TrimSuffix(u.Host(), ".")
 }
 
-// Why returns the line that keeps u from being requested, with the name of the list and the
-// number of the line, or "" if there is none. Why can be used as Options.OptOut.
+// Why returns the line that forbids to request u, with the name of the list and the number of
+// the line. If no line does, it returns "". Why can be used as Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).where }
 
 // find returns the line that includes u, or the zero optOutLine if there is none.

@@ -60,7 +60,7 @@ type ordered struct {
 	kept    []Order // orders of earlier runs that still apply; set by open only
 }
 
-// mostOrders is how many orders of a run are kept for Orders; crawl.log has all of them.
+// mostOrders is the most orders of a run that Orders returns. crawl.log has all of them.
 const mostOrders = 100
 
 // Orders returns the orders of earlier runs that still apply, and the last hundred of this run.

@@ -68,7 +68,7 @@ type statements struct {
 	aliases   []string      // further product tokens, as Robots.Aliases
 	rules     *robots.Group // the group of robots.txt that gave the Verdict; nil if robots.txt was not requested
 	clean     *robots.Cleaner
-	copied    time.Time // when the robots.txt that rules is from was fetched
+	copied    time.Time // when the robots.txt that has the group rules was fetched
 	mining    *robots.TDMRep
 	licenses  robots.Licenses
 	signals   robots.Signals
@@ -111,9 +111,9 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	return p
 }
 
-// digest returns the SHA-1 of the body. It returns "" for an answer to HEAD, and for a page of
-// which nothing is kept. It is computed on the first call only, because a crawl in memory does
-// not need it.
+// digest returns the SHA-1 of the body. It returns "" for an answer to HEAD, and for a page
+// whose owner forbids storing it. The first call computes the SHA-1. It is not computed when
+// the page is made, because a crawl in memory does not need it.
 func (p *Page) digest() string {
 	if p.sha1 == "" && !p.Exchange.Head && p.refused == "" {
 		p.sha1 = digestOf(p.Body)
@@ -190,9 +190,10 @@ func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 // (The Open Graph protocol), or zero.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
-// Broken returns the references of an HTML page that was fetched with a 2xx status and that are no
-// valid URL, such as href="http://": at most 1,000, in the order of the page. A reference with a
-// scheme that is not crawled, such as mailto, is not broken. Each call parses the page.
+// Broken returns the references in an HTML page that are no valid URL, such as href="http://".
+// It returns at most 1,000, in the order of the page. The page must have been fetched with a
+// 2xx status. A reference with a scheme that is not crawled, such as mailto, is not broken.
+// Each call parses the page.
 func (p *Page) Broken() []*frontier.URLError {
 	if !p.read {
 		return nil
@@ -204,8 +205,8 @@ func (p *Page) Broken() []*frontier.URLError {
 // Links returns the links of an HTML page that was fetched with a 2xx status, including those
 // that are not followed, and at most extract.MaxLinks. It includes requisites (images, scripts
 // and the like), with frontier.HopEmbed, if Options.Requisites or OutputLinks is set. Each link
-// has its visible text, extract.Link.Text: if neither Options.Links nor OutputLinks needs the
-// text, the first call of Links reads the page once more.
+// has its visible text (extract.Link.Text). If neither Options.Links nor OutputLinks needs the
+// text, the first call of Links reads the page once more to get it.
 func (p *Page) Links() []extract.Link {
 	if p.read && !p.how.text {
 		p.how.text = true
@@ -256,9 +257,9 @@ func (p *Page) Doc() (*goquery.Document, error) {
 	return p.doc, nil
 }
 
-// Follow queues a URL that the page does not link to, or whose link is marked nofollow. ref
-// is parsed by Resolve. Scope, depth and robots.txt apply as for any link, and it
-// has the tag of the page. The error is a *frontier.URLError.
+// Follow queues a URL that the page does not link to, or whose link is marked nofollow. ref is
+// parsed by Resolve. Scope, depth and robots.txt apply as for any link. The URL gets the tag of
+// the page. The error is a *frontier.URLError.
 func (p *Page) Follow(ref string) error {
 	u, err := p.Resolve(ref)
 	if err == nil {

@@ -181,8 +181,8 @@ func sameCopy(kept, by http.Header) bool {
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
 }
 
-// askPlainly sets whether the next request for a page has no condition, so that the server
-// sends the body.
+// askPlainly sets whether the next request for a page is sent without a condition. Without one
+// the server sends the body.
 func (j *job) askPlainly(u frontier.URL, plainly bool) {
 	m := j.memory
 	m.mu.Lock()
@@ -240,9 +240,9 @@ func (j *job) classify(ctx context.Context, p *Page, r *recollection) {
 }
 
 // takeText copies the stored text digest to p. The caller knows that the body has not changed;
-// takeText checks that the Content-Type has not changed either. If the archive will refer to a
-// body in the archive of the previous crawl, takeText first checks that this body can be read.
-// If it cannot, takeText copies nothing, and store reports the error.
+// takeText checks that the Content-Type has not changed either. If the archive of this crawl
+// will refer to a body in the archive of the previous crawl, takeText first checks that this
+// body can be read. If it cannot, takeText copies nothing, and store reports the error.
 func (j *job) takeText(p *Page, r *recollection) {
 	c := r.capture
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {

@@ -43,8 +43,9 @@ type SeedPlan struct {
 	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
 }
 
-// Least returns the least time in which the robots.txt of the site and the given number of its
-// pages can be requested, one after the other with the pause Delay between two requests.
+// Least returns the least time in which the robots.txt of the site and the given number of
+// pages of the site can be requested, one after the other, with the pause Delay between two
+// requests.
 func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
 
 // Allowed returns how many seeds robots.txt allows.
@@ -104,7 +105,7 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 type planner struct {
 	job  *job
 	at   map[frontier.Site]int // index of a site in plan.Sites
-	plan *Plan                 // each SitePlan in it is written only by the visit to its site, of which one runs at a time
+	plan *Plan                 // each SitePlan in it is written only by visits to its site, and only one visit to a site runs at a time
 }
 
 // asked returns the first seed of the site that is not opted out: the one for which robots.txt

@@ -94,7 +94,7 @@ func (b Build) Digest() (string, error) {
 // withProcess sets a.Processes to the processes of earlier runs, which old has, and this
 // process. It sets a.Builds to the builds of these processes. The parameter last is the stored
 // status of the last run. All processes are stored as one value, because several values would
-// need several commits.
+// need several commits to the storage.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
 	digest, err := b.Digest()
@@ -119,7 +119,7 @@ func (a *asked) withProcess(old *asked, last *keptStatus) error {
 }
 
 // ended returns the processes of a. The newest process gets its time and reason of ending from
-// the parameter last, the stored status, if that is a status of its run.
+// the parameter last, the stored status, if it is the status of the run of that process.
 func (a *asked) ended(last *keptStatus) []Process {
 	all := slices.Clone(a.Processes)
 	if n := len(all); n > 0 && last.End != "" && last.Of.Equal(all[n-1].Began) {
@@ -129,9 +129,9 @@ func (a *asked) ended(last *keptStatus) []Process {
 }
 
 // Processes returns the last thousand processes that worked on a crawl, the oldest first. The
-// result before is the number of processes before those. Runs of old versions, which did not
-// record processes, are in neither. builds has the builds of the processes, by Process.Build.
-// Only the last twenty builds are kept.
+// result before is the number of older processes. Runs of old versions of this package, which
+// did not record processes, are not counted in it. builds has the builds of the processes, by
+// Process.Build. Only the last twenty builds are kept.
 func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus

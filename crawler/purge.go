@@ -21,8 +21,8 @@ type Purge struct {
 // Plan returns what Run would remove, and changes nothing. It fails as storage.Purge does.
 func (p *Purge) Plan() (storage.Purged, error) { return p.of(time.Now()).Plan(p.Dir) }
 
-// Run removes the records. After a kill in the middle of Run the crawl cannot be resumed: Run
-// returns a *storage.PurgeError until Finish was called.
+// Run removes the records. After a kill in the middle of it the crawl cannot be resumed: until
+// Finish was called, Crawler.Run returns a *storage.PurgeError.
 func (p *Purge) Run() (storage.Purged, error) { return p.of(time.Now()).Run(p.Dir) }
 
 // Finish finishes an interrupted purge of the crawl. It uses the hosts and URLs that the

@@ -92,7 +92,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	}
 	pages := []*storage.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
-		p.Text() // sets charset. The digest was either copied from an earlier answer, and the line has no charset, or computed, which sets charset
+		p.Text() // sets charset. If the crawl computed the digest, its line has the charset; if the crawl copied the digest from an earlier answer, its line has none
 		pages = append(pages, page())
 	}
 	return pages, p.edges(), nil

@@ -105,9 +105,10 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 }
 
 // decline acts on a page if its owner, in its header or its meta elements, refuses the purpose
-// of the crawl, or requires that a license is bought. Of such a page it keeps only that it
-// exists and why it is not kept: it removes the body, title, digest and links. The target of a
-// redirect is not part of the page, so it is kept, and judged when it is fetched.
+// of the crawl, or requires that a license is bought. It removes the body, title, digest and
+// links of such a page. Only the fact that the page exists, and the reason why it is not
+// stored, remain. The target of a redirect is not part of the page, so it is not removed; it is
+// judged when it is fetched.
 func (j *job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return

@@ -59,8 +59,8 @@ type queuedLists struct {
 	sites map[frontier.Site]time.Time
 }
 
-// first reports whether the sitemaps that s, the robots.txt of site, names were not queued yet.
-// It remembers that they are queued now.
+// first returns false if the sitemaps that are named in s, the robots.txt of a site, were
+// queued before. Otherwise it returns true, and remembers that they are queued now.
 func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

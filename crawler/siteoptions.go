@@ -33,10 +33,10 @@ type SiteOptions struct {
 
 	AllowForbidden bool // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
 
-	// Header has header fields of requests to the site, which are added to those of Wire.Header or
-	// replace them. The same fields are refused, except Authorization and Cookie: with a Reason,
-	// the site gets them, for instance to crawl your own site before it is public. They are in no
-	// file and no log of the crawl.
+	// Header has header fields of requests to the site, which are added to those of Wire.Header
+	// or replace them. The fields that Wire.Header refuses are refused here, too, except
+	// Authorization and Cookie: with a Reason, the site gets them, for instance to crawl your
+	// own site before it is public. Their values are in no file and no log of the crawl.
 	Header http.Header
 
 	Reason string // why the site has settings of its own: written to the Logger and to crawl.log

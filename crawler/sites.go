@@ -145,7 +145,7 @@ func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 // SiteLimits returns the limits of a site that Options.Site has set. A program that runs a job
 // must call it before the first request to a site, for instance as frontier.Options.Site. The
 // error is an *OptionError if the settings are not valid, or a *PanicError if Site has
-// panicked. It must end the crawl.
+// panicked. After an error the program must end the crawl.
 func (j *job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
 	a, err := j.siteInForce(site)
 	if err != nil {

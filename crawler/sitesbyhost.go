@@ -18,8 +18,8 @@ import (
 // SitesByHost has returned.
 //
 // The error is an *OptionError for a key that is neither a host nor a site, or that means the
-// same as another key; its Site is the key as written. The options in the table are not checked
-// here. Options.CheckSite checks them, and so does each crawl.
+// same as another key; OptionError.Site is the key as written. The options in the table are not
+// checked here. Options.CheckSite checks them, and so does each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
 	written := map[string]string{}

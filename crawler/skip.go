@@ -9,9 +9,9 @@ import (
 // A Skip is a URL that is not fetched. Code says why, and Detail says more: the rule and line
 // of robots.txt, the error of the last try, the pattern of a trap, the name of the callback
 // that refused the URL, the statement of the owner, or the reason that was given to
-// Crawler.Exclude. For a URL that waits, Detail is the name of the clock that makes it wait. A
-// URL whose Code is one of those for queued URLs stays in the queue, and the next run continues
-// with it.
+// Crawler.Exclude. For a URL that waits, Detail is the name of the clock that makes it wait.
+// Some values of Code are for URLs that are still queued: such a URL stays in the queue, and
+// the next run continues with it.
 type Skip struct {
 	URL    frontier.URL
 	Via    string // the URL of the page on which URL was found

@@ -13,8 +13,8 @@ import (
 const keyStatus = "status"
 
 // A keptStatus is the status that a run stores at its end, with the start of that run. A run
-// that fails stores none. The stored status is then that of an earlier run, which the start
-// shows.
+// that fails stores no status, so that of an earlier run stays stored. The start shows of which
+// run the status is.
 type keptStatus struct {
 	Of time.Time `json:"of_run"` // asked.Began of the run
 	Status
@@ -33,10 +33,10 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 }
 
 // ReadStatus returns the Status of a crawl that is not running, from its directory, and changes
-// nothing. The figures of the last run are those at its end. After a kill and after a full disk
-// they are missing; the Status then has what was committed last, and Time is the time of that
-// commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State are set. It fails
-// as storage.OpenReader does, except with a *storage.NotBegunError.
+// nothing. The figures of the last run are those at its end. If that run was killed or the disk
+// was full, its figures are missing. The Status then has what was committed last, and Time is
+// the time of that commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State
+// are set. It fails as storage.OpenReader does, except with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *storage.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {

@@ -24,7 +24,7 @@ type StatusSites struct {
 	Next    *StatusSite `json:"next,omitempty"`    // of the sites counted in Waiting, the one that may get a request first
 	Last    *StatusSite `json:"last,omitempty"`    // of the sites counted in Waiting, the one that may get a request last
 	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
-	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is that time, if robots.txt allows all of them, with the pause of the site after each; URLs to fetch again are not included
+	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is the time that they take if robots.txt allows all of them, with the pause of the site between two; URLs to fetch again are not included
 	Asking  *StatusSite `json:"asking,omitempty"`  // the site of the running visit that began first; its Seconds is the age of that visit
 }
 

@@ -14,8 +14,8 @@ type Values = storage.Values
 // A Stored has the options of the last run of a crawl, as far as they are stored in its
 // directory.
 type Stored struct {
-	// Options has the identity, and the settings that have a text form, except those of
-	// connections (GroupWire). It lacks the seeds and the functions of the program, too.
+	// Options has the identity, and the settings that have a text form. The settings of
+	// connections (GroupWire), the seeds, and the functions of the program are left out.
 	Options Options
 	// Untold are the settings whose values could not be stored because they have no text form,
 	// such as a scope that is a function of the program. In Options they have their defaults.

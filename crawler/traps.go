@@ -38,9 +38,9 @@ type Trap struct {
 	URLs    int
 }
 
-// traps refuses links whose URLs have the pattern of an endless space. What it has seen is
-// bounded and lasts for one run. If something had to be forgotten because of the bound, its
-// count begins again at zero.
+// traps refuses links whose URLs have the pattern of an endless space. It counts, for one run,
+// the values that it has seen. Its memory is bounded: if it has to forget a count, that count
+// begins again at zero.
 type traps struct {
 	mu     sync.Mutex // guards all fields; locked only for links with such a pattern or with a query
 	spaces map[uint64][]uint64
@@ -134,9 +134,9 @@ func endlessPath(path string) string {
 	return ""
 }
 
-// repeatedIn returns the first segments of a path that occur several times in a row, at least
-// the given number of rounds. It returns "" if there are none, or if the path has too many
-// segments to check.
+// repeatedIn returns the first segment, or sequence of segments, that occurs in a path several
+// times in a row. The parameter rounds is the least number of times. It returns "" if there is
+// none, or if the path has too many segments to check.
 func repeatedIn(path string, rounds int) string {
 	var ends [maxSegments + 1]uint16 // positions of the slashes; a URL has no 64 KiB
 	n := 0

@@ -44,7 +44,8 @@ func (c choice[T]) Set(text string) error {
 	return err
 }
 
-// Measure returns the index in words of the word that text is.
+// Measure finds the word that is equal to the text in upper or lower case, and returns its
+// index in words.
 func (c choice[T]) Measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]

@@ -177,8 +177,9 @@ func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 const longHandled = 5 * time.Minute
 
 // notice logs a warning if the program is busy with a page for longer than longHandled, since
-// the site and a worker wait meanwhile. The caller must call the returned function done when
-// the program has finished. The function with returns the attributes of the warning.
+// the site and a worker wait meanwhile. When the program has finished, the caller must call the
+// function that notice returns. The parameter with is a function that returns the attributes of
+// the warning.
 func (j *job) notice(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
