@@ -249,8 +249,8 @@ func (h *host) lost(x *Exchange) {
 }
 
 // answered counts an answer and reports whether the connection may be kept. If a server closes
-// each connection at its second request, no connection is kept, so that each gets only one
-// request.
+// each connection at its second request, no connection is kept, so that each connection gets
+// only one request.
 func (h *host) answered(x *Exchange) bool {
 	h.refused = 0
 	if x.Reused {

@@ -113,8 +113,8 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 	return eps, nil
 }
 
-// connectTo returns the host and the port to connect to for a site, and whether
-// Options.ConnectTo names the host.
+// connectTo returns the host and the port to connect to for a site. named says that this host
+// is a ConnectTo.ToHost of Options.ConnectTo.
 func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named bool) {
 	host, port = site.Host(), site.Port()
 	for _, c := range f.opts.ConnectTo {

@@ -28,8 +28,8 @@ type visitOutcome struct {
 	body    Place
 }
 
-// The method and returns v with one more end added. v may be nil, which means that there was no
-// end before.
+// The method named "and" returns v with one more end of the entry added. A nil v means that
+// there was no end before.
 func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	end.Until = time.Time{}
 	if v == nil {
