@@ -150,8 +150,8 @@ func (e *AddressError) Error() string {
 var guard = ssrf.New(ssrf.WithAnyPort())
 
 // Public reports whether a is an address of the public Internet by the IANA special-purpose
-// registries. Private, loopback, link-local and shared addresses are not public, and neither
-// are gateways of other networks.
+// registries. Private, loopback, link-local and shared addresses are not public. Addresses of
+// gateways to other networks are not public, either.
 func Public(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

@@ -143,8 +143,8 @@ func (cs *commons) hold(name string, from, free time.Time) {
 }
 
 // leave ends the binding of one turn to the named common, and returns all sites that were
-// parked until a turn of this common ended. To return one of them would not be enough, because
-// that site may have no entry left.
+// parked until a turn of this common ended. It returns all, because a single one of them may
+// have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
