@@ -7,8 +7,8 @@ import (
 // A throttle limits the bytes per second of all bodies together. It is safe for concurrent use.
 type throttle struct{ limiter *rate.Limiter }
 
-// portion is the largest number of bytes that one read of a body takes if the bandwidth is
-// limited, or the total number of bytes of the crawl or of the site.
+// portion is the largest number of bytes that one read of a body takes, if there is a limit of
+// the bandwidth, or of all bytes of the crawl or of the site.
 const portion = 16 << 10
 
 // newThrottle returns a throttle, or nil if bytesPerSecond is not positive, which means no

@@ -147,8 +147,8 @@ func (f *Fetcher) decode(b *body, d *decoding, src source, limit int64, lend, dr
 }
 
 // settle moves the body from temporary files into memory, and decodes it if readBody has not.
-// If the memory budget had no room for the body, settle waits for room; only the end of ctx
-// ends this wait. The body holds no connection during the wait.
+// If the memory budget had no room for the body, settle waits until there is room, or until ctx
+// ends. The body holds no connection during the wait.
 func (b *body) settle(ctx context.Context, f *Fetcher) error {
 	err := b.decodeRaw(ctx)
 	if lerr := b.share.load(ctx, &b.plain, &b.kept); lerr != nil {

@@ -98,8 +98,8 @@ func (s *share) release() {
 	}
 }
 
-// load waits until the budget has room for the spools of a body that are in files, and reads
-// them back into memory.
+// load does nothing if the body is in memory. If its spools are in files, load waits until the
+// budget has room for them, and reads them back into memory.
 func (s *share) load(ctx context.Context, spools ...*spool) error {
 	if !s.full {
 		return nil

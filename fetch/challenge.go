@@ -10,7 +10,7 @@ import (
 
 // A challenge describes how to recognize a bot-challenge page of one content delivery network.
 // Such a page is sent instead of the requested page and demands a browser or a human. This
-// crawler does not solve challenges. A challenge counts as a request to slow down.
+// crawler does not solve challenges. When it gets one, it slows down.
 //
 // The field or text must not occur in answers with the requested page. The fields that only
 // name the network (X-Iinfo, X-DataDome, Akamai-GRN ...) are in all its answers, so they show
@@ -34,7 +34,7 @@ var challenges = []challenge{
 	// with status 403 and with status 429.
 	{network: "Vercel", field: "X-Vercel-Mitigated", value: "challenge"},
 
-	// Challenges from before Cloudflare sent the field above. The script
+	// These challenges are from the time before Cloudflare sent the field above. The script
 	// /cdn-cgi/challenge-platform/ alone shows nothing: it is also on pages that are not
 	// challenges.
 	{network: "Cloudflare", status: []int{403, 429, 503}, text: "_cf_chl_opt", most: 128 << 10},

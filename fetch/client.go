@@ -23,29 +23,33 @@ type ClientOptions struct {
 	// "-". The groups of robots.txt for this token are obeyed, and it begins the User-Agent.
 	Token string
 
-	// Contact is an http(s) URL about the program, or an e-mail address, at which site owners
-	// reach its operator. It is part of the User-Agent; an e-mail address is the From field,
-	// too.
+	// Contact is an http(s) URL about the program, or an e-mail address, through which site
+	// owners reach its operator. The User-Agent contains the Contact. An e-mail address is also
+	// sent in the field From.
 	Contact string
 
-	Delay    time.Duration // least pause between two requests to a site, after the end of an answer; 0: 1 s, -1: none. Public sites have one of at least 200 ms
-	Patience time.Duration // how far the next request to a site may be away: requests that would wait longer fail with a *NotYetError; 0: 2 min, frontier.Forever: no bound
+	Delay    time.Duration // least pause from the end of an answer to the next request to the same site; 0: 1 s, -1: none. At public addresses the pause is never shorter than 200 ms
+	Patience time.Duration // longest time until the next request to a site is permitted: if that is further away, requests to the site fail with a *NotYetError; 0: 2 min, frontier.Forever: no bound
 
 	// Concurrency is the largest number of requests that are under way at once, all to
-	// different sites; 0: 64. Up to half of them are kept back for quick sites.
+	// different sites; 0: 64. Up to half of this number is kept back for sites that answer
+	// quickly.
 	Concurrency int
 
-	// Dir keeps clocks and copies of robots.txt in Dir/client.db, which it makes if it is
-	// missing, so that the requests of the next process are as polite as those of one that was
-	// never ended. Empty: in memory. A directory has one Client at a time.
+	// Dir is the directory of the file client.db. The Client makes both if they are missing. In
+	// this file it keeps the clocks of the sites, which are the times before which they get no
+	// request, and copies of robots.txt. The next process is then as polite as if this one had
+	// never ended. If Dir is empty, the clocks and copies are only in memory. Only one Client
+	// at a time can use a directory.
 	Dir string
 
-	// Shared has the clocks of sites that the Client shares with others; nil: those of all
-	// clients and crawlers of this process. Package storage/machine has those of all processes
-	// of the user on this machine.
+	// Shared has the clocks that the Client shares with other clients and crawlers, so that a
+	// site does not get the requests of all of them at once. If Shared is nil, the clocks are
+	// those of all clients and crawlers of this process. Package storage/machine has the clocks
+	// of all processes of the user on this machine.
 	Shared frontier.Shared
 
-	// The fields below are those of Options.
+	// The fields below mean the same as in Options.
 
 	Purpose robots.Purpose                                      // the declared use of the answers
 	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested
@@ -62,31 +66,32 @@ type ClientOptions struct {
 	MaxSize      int64 // bytes of a decoded body; 0: DefaultMaxSize
 }
 
-// A Client makes polite requests for any number of goroutines. Each request waits for the turn
-// of its site, which gets one request at a time, and obeys what a crawl obeys: robots.txt,
-// which is requested first, with its Crawl-delay, the pauses between requests, Retry-After, the
-// rest after failures, and the clocks of addresses and host names. One URL may be requested any
-// number of times.
+// A Client makes polite requests for any number of goroutines. A site gets one request at a
+// time, so each request waits for its turn. A request obeys the same rules as a crawl.
+// robots.txt is requested first, and its rules and its Crawl-delay are obeyed. There are pauses
+// between requests, and longer ones after failures or a Retry-After. Sites that share an
+// address or a host name share its pauses. One URL may be requested any number of times.
 //
-// A request waits in memory. Requests to one site are made in the order of the calls. The
-// functions of ClientOptions are called by the goroutine of a request; they must not make
-// requests with the same Client, which would wait for each other.
+// Requests that wait are only in memory. Requests to one site are made in the order of the
+// calls. The goroutine of a request calls the functions in ClientOptions. These functions must
+// not make requests with the same Client, because a request and the function that it calls
+// would wait for each other.
 type Client struct {
 	fetcher  *Fetcher
 	frontier *frontier.Frontier
 	calls    *calls
-	state    *clientState // nil: in memory
+	state    *clientState // nil: clocks and robots.txt are only in memory
 	patience time.Duration
-	reach    func(frontier.URL) error // whether the contact may be shown to a site
+	reach    func(frontier.URL) error // returns an error if the contact must not be shown to the site of the URL
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when no more turns are handed out
 	once   sync.Once
-	closed error // of the state
+	closed error // the error of closing the state, for Close
 }
 
-// maxSnapshots is how many bytes of robots.txt a Client without a directory keeps.
+// maxSnapshots is how many bytes of robots.txt a Client without a directory keeps in memory.
 const maxSnapshots = 64 << 20
 
 // ErrClientClosed is returned by the methods of a Client after Close.
@@ -158,8 +163,9 @@ func (c *Client) start(opts Options, limits frontier.Options, turns int) (err er
 	return nil
 }
 
-// Close ends all calls with ErrClientClosed, cancels the requests that are under way, and
-// writes the state. It returns the error of the state, also if it is called again.
+// Close ends all calls with ErrClientClosed, and cancels the requests that are under way. Then
+// it closes the file in ClientOptions.Dir, and returns the error of that. Later calls return
+// the same error.
 func (c *Client) Close() error {
 	c.once.Do(func() {
 		c.cancel()
@@ -171,8 +177,9 @@ func (c *Client) Close() error {
 	return c.closed
 }
 
-// run hands each turn to the call of its entry, until Close, or until the state fails. The
-// goroutine of the caller then makes the request.
+// run takes turns from the frontier, and gives each turn to the call that waits for it. The
+// goroutine of this call then makes the request. run ends when Close is called, or when the
+// frontier fails because a clock cannot be stored.
 func (c *Client) run() {
 	defer close(c.ended)
 	for {
@@ -195,15 +202,15 @@ var errEnded = errors.New("fetch: the call has ended")
 
 // A Response is the answer to a request of a Client.
 type Response struct {
-	*Exchange                  // URL (where it ended), Status, Header, Body (read, decoded, bounded), Truncated, the times and more
+	*Exchange                  // URL (the last one, after redirects), Status, Header, Body (read, decoded, bounded), Truncated, the times and more
 	Verdict   robots.Verdict   // the rule of robots.txt that allowed the request
 	Snapshot  *robots.Snapshot // the copy of robots.txt that Verdict was taken from
 	Redirects []frontier.URL   // the URLs that redirected to URL, in order; the first is that of the call
 }
 
 // Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section
-// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error. A body
-// that is not complete has Response.Truncated.
+// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error. If the
+// body is not complete, Response.Truncated says why.
 //
 // The error is a *frontier.URLError, a *RefusedError if robots.txt or another rule forbids the
 // request, a *NotYetError if the turn of the site does not come in time, an *Error if there is
@@ -274,7 +281,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 			c.calls.end(a, nil, &NotYetError{URL: u.String(), Until: until, By: by, Err: ctx.Err()})
 		}
 		select {
-		case turn := <-a.turn: // it came at the same moment
+		case turn := <-a.turn: // the turn came at the same moment as the end of the call
 			c.giveBack(turn)
 		default:
 		}
@@ -282,18 +289,20 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 	}
 }
 
-// due returns when a site may get its next request by all that is known now, and the clock
-// that decides.
+// due returns when a site may get its next request, as far as is known now, and the clock that
+// sets this time. out says that another request to the site is under way.
 func (c *Client) due(of frontier.Site) (out bool, until time.Time, by frontier.Clock) {
 	if st, ok := c.frontier.Status(of); ok {
 		return st.Out, st.Due, st.By
 	}
-	st, _ := c.calls.State(of) // an error ends the frontier, too, which reports it
+	st, _ := c.calls.State(of) // ignore the error, because it also ends the frontier, which reports it
 	return false, st.Clocks.Due, st.Clocks.By
 }
 
-// notYet returns a *NotYetError if the site of the calls does not get a request within the
-// patience, or within the time that a caller has, and ends those calls with it.
+// notYet ends those calls that would have to wait too long for a request to their site, which
+// all of them share. A wait is too long if it is longer than ClientOptions.Patience, or if it
+// lasts until the deadline of the caller's context. Such a call ends with a *NotYetError.
+// notYet returns the last of these errors, or nil if no call has ended.
 func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	out, until, by := c.due(of)
 	wait := time.Until(until)
@@ -310,14 +319,15 @@ func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	return last
 }
 
-// serve uses a turn for the call of its entry, and gives it back.
+// serve makes the request of the call a, to which run gave the turn, and then finishes the
+// turn.
 func (c *Client) serve(turn *frontier.Turn, a *call) {
 	defer c.calls.turns.Done()
 	began, whole := time.Now(), false
 	defer func() {
 		if !whole {
 			// A function of the options has panicked or ended the goroutine. The site may have
-			// got a request, so it rests as after one.
+			// got a request, so its pause is that after a request.
 			o := frontier.Outcome{Request: &frontier.Request{Started: began, Ended: time.Now()}}
 			c.finish(turn, a, &o, nil, errEnded)
 		}
@@ -331,15 +341,15 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 	c.finish(turn, a, &res.Outcome, resp, err)
 }
 
-// giveBack gives a turn back whose call has ended.
+// giveBack finishes a turn without a request, because the call that waited for it has ended.
 func (c *Client) giveBack(turn *frontier.Turn) {
 	defer c.calls.turns.Done()
 	c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
 }
 
-// finish gives the turn back with its outcome. With a response or an error, the call has ended.
-// Otherwise it waits for the next turn of its site, unless that is too far away. The same then
-// holds for all calls that wait for the site.
+// finish finishes the turn with the outcome o. It ends the call a if there is a response or an
+// error. Otherwise a waits for the next turn of its site. Then finish ends all calls that would
+// have to wait too long for this site (see notYet). If a is nil, the call has ended before.
 func (c *Client) finish(turn *frontier.Turn, a *call, o *frontier.Outcome, resp *Response, err error) {
 	if resp != nil || err != nil {
 		o.Again, o.Gone, o.RobotsFailures = false, false, 0 // the caller decides whether to try again
@@ -412,7 +422,7 @@ type NotYetError struct {
 	URL   string
 	Until time.Time
 	By    frontier.Clock // the clock that sets Until
-	Err   error          // why the site rests, or the error of the context; nil if By says all
+	Err   error          // why the site must wait, or the error of the context; nil if there is no other reason than By
 }
 
 func (e *NotYetError) Error() string {

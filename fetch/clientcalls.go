@@ -14,12 +14,12 @@ import (
 type call struct {
 	id     uint64          // the ID of its entry
 	ctx    context.Context // of the caller
-	within context.Context // ctx, until Close
+	within context.Context // like ctx, but Close cancels it, too
 	cancel context.CancelFunc
 	url    frontier.URL
 	head   bool
 	fields func(http.Header) http.Header // as for Fetcher.visit
-	cause  error                         // why the site rests; only a turn of the site uses it
+	cause  error                         // why the site must wait, as conclude found; only the goroutine with a turn of the site uses it
 
 	turn chan *frontier.Turn // a turn for the call; has room for one
 
@@ -35,44 +35,46 @@ func newCall(ctx context.Context, u frontier.URL, head bool, fields func(http.He
 	return a
 }
 
-// manyTries is the number of tries that entries of a Client begin with. The frontier then ends
-// them after one failure: the caller decides whether to try again.
+// manyTries is the number of failed tries that every entry of a Client has from its beginning.
+// It is so large that the frontier ends the entry after one more failure. The caller of the
+// Client decides whether to try again.
 const manyTries = 1000
 
-// entry returns the entry of the call. Its tag is its ID.
+// entry returns the entry of the call. The tag of the entry is the ID of the call.
 func (a *call) entry() frontier.Entry {
 	return frontier.Entry{URL: a.url, Tag: strconv.FormatUint(a.id, 10), Head: a.head}
 }
 
-// calls is the Backlog of a Client: the calls that have not ended, in memory, and the clocks of
-// all sites. Unlike a crawl it keeps a URL any number of times.
+// calls is the frontier.Backlog of a Client. It has the calls that have not ended, in memory,
+// and the clocks of all sites. The backlog of a crawl has each URL at most once, but several
+// calls may have the same URL.
 type calls struct {
 	disk  *clientState   // keeps the clocks; nil: they are only in memory
-	turns sync.WaitGroup // those that were handed to calls
+	turns sync.WaitGroup // counts the turns that were handed to calls and are not finished
 
 	// mu guards the fields below. It is not held while the disk is written.
 	mu      sync.Mutex
 	sites   map[frontier.Site]*callSite
-	open    map[uint64]*call // those that have not ended
+	open    map[uint64]*call // calls that have not ended, by ID
 	common  map[string]time.Time
 	lastID  uint64
-	sweepAt int   // the number of sites at which idle ones are forgotten
+	sweepAt int   // when there are so many sites, those without calls are forgotten
 	err     error // why no call is accepted any more
 	growths frontier.Growths
 }
 
 // A callSite is a site with its clocks and its calls.
 type callSite struct {
-	state frontier.SiteState // without the numbers of entries
+	state frontier.SiteState // its fields about entries are not set: see summary
 	known int                // entries ever added
 	left  int                // entries that have not ended
-	queue []frontier.Entry   // those of them that were not read, in the order of the calls
+	queue []frontier.Entry   // entries that the frontier has not read yet, in the order of the calls
 	open  map[uint64]*call   // calls that have not ended
 }
 
-// Sites without calls are forgotten if there are more than maxIdleSites and their last request
-// is longer ago than idleSite: no pause is that long, except those of Retry-After, which keep
-// the site.
+// If there are more than maxIdleSites sites, those are forgotten that have no calls and whose
+// last request is longer ago than idleSite. A site whose pause is longer, as after a
+// Retry-After, is kept until its pause has ended.
 const (
 	maxIdleSites = 1 << 16
 	idleSite     = time.Hour
@@ -82,10 +84,11 @@ func newCalls() *calls {
 	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, common: map[string]time.Time{}, sweepAt: maxIdleSites}
 }
 
-// add gives the call its ID. Its entry must be added to the frontier next.
+// add adds a call and sets its ID. The caller must then add the entry of the call to the
+// frontier.
 func (c *calls) add(a *call) error {
 	if c.disk != nil {
-		// A site that is not on disk would not rest after a kill.
+		// After a kill, the next process knows only the sites on disk. Only those rest then.
 		if err := c.disk.know(a.url.Site()); err != nil {
 			return err
 		}
@@ -127,7 +130,8 @@ func (c *calls) waiting(of frontier.Site) (all []*call) {
 	return all
 }
 
-// end ends a call, unless it has ended. Its entry stays in the queue until its turn comes.
+// end ends a call, unless it has ended before. The entry of the call stays queued until its
+// turn comes.
 func (c *calls) end(a *call, resp *Response, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +181,9 @@ func (c *calls) stored(name frontier.Site) frontier.SiteState {
 	return frontier.SiteState{Site: name}
 }
 
-// sweep forgets the sites without entries that were due before long. The caller holds mu.
+// sweep forgets the sites without entries and calls, if their last answer and their due time
+// are before the given time. It also forgets the common clocks that are due before this time.
+// The caller holds mu.
 func (c *calls) sweep(long time.Time) {
 	for name, s := range c.sites {
 		if s.left == 0 && len(s.open) == 0 && s.state.Clocks.Due.Before(long) && s.state.Clocks.Ended.Before(long) {
@@ -233,7 +239,7 @@ func (c *calls) Read(name frontier.Site, _ time.Time, entries []frontier.Entry) 
 	return n, nil
 }
 
-// ReadRequisites implements frontier.Backlog. There are none.
+// ReadRequisites implements frontier.Backlog. A Client has no requisites.
 func (c *calls) ReadRequisites(frontier.Site, time.Time, []frontier.Entry) (int, time.Time, error) {
 	return 0, time.Time{}, nil
 }

@@ -14,20 +14,21 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file.
-// All its methods return after their data is on disk. Writes of several goroutines share one
-// commit. It implements Snapshots. A nil *clientState can be closed.
+// A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file. A
+// method that writes returns after its data is on disk. Writes of several goroutines may share
+// one transaction. It implements Snapshots. A nil *clientState can be closed.
 //
 // The buckets, whose values are JSON:
 //
-//	meta      "version" -> clientVersion; "open" -> the time when it was opened, while it is open
+//	meta      "version" -> clientVersion
+//	          "open" -> the time when the file was opened; removed when it is closed
 //	sites     site -> frontier.SiteState
 //	common    name of a clock -> time
 //	robots    site -> robots.Snapshot
 //	licenses  key of a URL -> robots.Snapshot
 type clientState struct {
 	bolt      *bbolt.DB
-	restarted time.Time // when it was opened, if it was not closed before; zero: it was
+	restarted time.Time // when the file was opened, if its last process has not closed it; otherwise zero
 }
 
 // clientFile is the name of the file in ClientOptions.Dir.
@@ -46,7 +47,7 @@ var (
 	keyOpen    = []byte("open")
 )
 
-// openClientState opens the file in dir, or makes both.
+// openClientState opens the file in dir. If the file or dir is missing, it makes them.
 func openClientState(dir string) (s *clientState, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -148,7 +149,8 @@ func (s *clientState) get(bucket, key []byte, v any) (ok bool, err error) {
 	return ok, err
 }
 
-// write writes in a transaction that it may share with other goroutines.
+// write calls f with a transaction, which it may share with other goroutines. It returns when
+// the transaction is on disk.
 func (s *clientState) write(f func(tx *bbolt.Tx) error) error {
 	return unpanicked(func() error { return s.bolt.Batch(f) })
 }
@@ -186,7 +188,7 @@ func (s *clientState) state(of frontier.Site) frontier.SiteState {
 	return st
 }
 
-// know stores a site, unless it is stored.
+// know stores a site with zero clocks, unless the file already has this site.
 func (s *clientState) know(of frontier.Site) error {
 	var st frontier.SiteState
 	if ok, err := s.get(bucketSites, []byte(of), &st); ok || err != nil {
@@ -195,7 +197,7 @@ func (s *clientState) know(of frontier.Site) error {
 	return s.put(frontier.SiteState{Site: of}, nil)
 }
 
-// put stores the state of a site, and clocks that it shares with others.
+// put stores the state of a site, and common, the clocks that this site shares with others.
 func (s *clientState) put(st frontier.SiteState, common []frontier.CommonClock) error {
 	return s.write(func(tx *bbolt.Tx) error {
 		for _, c := range common {

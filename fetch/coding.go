@@ -61,7 +61,7 @@ type decoder struct {
 	coding string
 	undo   resetReader
 	in     *bufio.Reader // the buffer from which undo reads; nil if undo has its own buffer
-	from   io.Reader     // the reader of the encoded bytes. The buffer reads from it, or undo itself if there is no buffer
+	from   io.Reader     // the reader of the encoded bytes: in reads from it, or undo does if in is nil
 }
 
 type resetReader interface {
@@ -79,7 +79,8 @@ func newDecoder(coding string) *decoder {
 	case "br":
 		d.undo = new(brotli.Reader)
 	default:
-		// NewReader fails only if an option is out of bounds, which none of these is.
+		// NewReader fails only if an option is out of bounds. All these options are within
+		// their bounds.
 		d.undo, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 	}
 	return d

@@ -228,7 +228,7 @@ func (h *host) kept() *conn {
 
 // Limits of the requests that are lost because a site closes or refuses connections.
 const (
-	maxLost    = 3 // connections in a row that were kept from an earlier exchange and closed during a request; after them no connection is kept
+	maxLost    = 3 // connections in a row that were kept from an earlier exchange and closed during a request; after so many, no connection is kept
 	maxRefused = 2 // requests in a row that were refused on new connections before this counts as a failure
 )
 
@@ -249,8 +249,8 @@ func (h *host) lost(x *Exchange) {
 }
 
 // answered counts an answer and reports whether the connection may be kept. If a server closes
-// each connection at its second request, no connection is kept, so that each gets only one
-// request.
+// each connection at its second request, no connection is kept, so that each connection gets
+// only one request.
 func (h *host) answered(x *Exchange) bool {
 	h.refused = 0
 	if x.Reused {

@@ -113,8 +113,8 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 	return eps, nil
 }
 
-// connectTo returns the host and the port to connect to for a site, and whether
-// Options.ConnectTo names the host.
+// connectTo returns the host and the port to connect to for a site. named says that this host
+// is a ConnectTo.ToHost of Options.ConnectTo.
 func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named bool) {
 	host, port = site.Host(), site.Port()
 	for _, c := range f.opts.ConnectTo {
@@ -150,8 +150,8 @@ func (e *AddressError) Error() string {
 var guard = ssrf.New(ssrf.WithAnyPort())
 
 // Public reports whether a is an address of the public Internet by the IANA special-purpose
-// registries. Private, loopback, link-local and shared addresses are not public, and neither
-// are gateways of other networks.
+// registries. Private, loopback, link-local and shared addresses are not public. Addresses of
+// gateways to other networks are not public, either.
 func Public(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

@@ -26,9 +26,9 @@ type Exchange struct {
 
 	// Wire is the content as a WARC file stores it after ResponseHead: with its content coding,
 	// and without the transfer coding (RFC 9112, section 7). If there is no content coding,
-	// Wire is Body itself. If Body was cut, Wire ends at the same place. It may lack bytes that
-	// the server sent after the end of a content coding, because the Fetcher does not wait for
-	// them.
+	// Wire is Body itself. If Body was cut, Wire ends at the same place. Wire may lack bytes
+	// that the server sent after the end of a content coding, because the Fetcher does not wait
+	// for these bytes.
 	Wire []byte // only with Options.KeepWire
 
 	// RequestHead and ResponseHead are the request line or status line and the fields, up to

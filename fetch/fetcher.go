@@ -25,8 +25,8 @@ type Options struct {
 	Policy  robots.Policy  // how robots.txt is read, and for which product token
 	Purpose robots.Purpose // the declared use of the pages; a page is not fetched if robots.txt, a license that robots.txt names, or tdmrep.json refuses that use; empty: not declared
 
-	// OptOut returns why a URL must not be requested, or "" if it may be requested. The
-	// robots.txt of the site is then not requested for this URL either. OptOut is called before
+	// OptOut returns why a URL must not be requested, or "" if it may be requested. If it must
+	// not, the robots.txt of its site is not requested for it either. OptOut is called before
 	// all other checks. Get returns the error of OptOut. If OptOut is nil, all URLs may be
 	// requested.
 	OptOut func(frontier.URL) (why string, err error)
@@ -40,8 +40,8 @@ type Options struct {
 	From      string // header field (RFC 9110, section 10.1.2); may be empty
 
 	// Header holds further fields for every request, robots.txt included, such as
-	// Accept-Language. ParseHeader says which fields are refused. An Accept is sent for pages
-	// only.
+	// Accept-Language. ParseHeader says which fields are refused. The field Accept is sent for
+	// pages only.
 	Header http.Header
 
 	Network      Network        // nil: the network of this machine
@@ -76,10 +76,11 @@ type Options struct {
 type Bodies struct {
 	MaxSize int64 // bytes of a decoded body; 0: DefaultMaxSize
 
-	// MaxBody returns how many decoded bytes of the body of a page are read, at most MaxSize. It
-	// is called before the body of an HTTP answer with a 2xx status, with the exchange as far as it is
-	// known: the URL, Status and Header. A body that is longer is cut, see Exchange.Truncated, and
-	// the connection is closed. MaxBody must be quick, and safe for concurrent use. nil: MaxSize.
+	// MaxBody returns how many decoded bytes of the body of a page are read, at most MaxSize.
+	// It is called before the body of an HTTP answer with a 2xx status is read. Its parameter
+	// is the exchange as far as it is known then: the URL, Status and Header. If the body is
+	// longer, it is cut (see Exchange.Truncated), and the connection is closed. MaxBody must be
+	// quick, and safe for concurrent use. nil: MaxSize.
 	MaxBody func(*Exchange) int64
 
 	// KeepWire records each exchange as an archive stores it (WARC 1.1, sections 6.3 and 6.4):
@@ -103,7 +104,7 @@ type Bodies struct {
 
 // Bounds limit what a Fetcher keeps in memory.
 type Bounds struct {
-	MaxHosts int // per-host fetchers kept in memory, without those in use; 0: 4096. Fewer are kept if the robots.txt of their sites are large
+	MaxHosts int // per-host fetchers kept in memory while no visit uses them; 0: 4096. Fewer are kept if the robots.txt of their sites are large
 	MaxIdle  int // kept connections; 0: 1024
 	MaxNames int // answers of the resolver kept in memory, each for five minutes; 0: 16384
 }
@@ -144,12 +145,13 @@ type Fetcher struct {
 	mu     sync.Mutex
 	sites  map[frontier.Site]*listed // all hosts that are remembered
 	unused list.List                 // *listed of hosts that no visit uses and that may be forgotten, the longest unused at the back
-	open   list.List                 // *listed of hosts that no visit uses and that have a kept connection, in the same order; it has its own limit
+	open   list.List                 // *listed of hosts that no visit uses and that have a kept connection, the longest unused at the back; Bounds.MaxIdle limits their number
 	rules  int                       // bytes of robots.txt of the hosts in unused
 }
 
 // maxRules is the largest number of bytes of robots.txt that unused hosts may have in memory.
-// Each host may have two copies of 500 KiB and their parsed forms.
+// Each host may have two copies of its robots.txt, of 500 KiB each, and the parsed forms of
+// both.
 const maxRules = 32 << 20
 
 // A listed is a host with its elements in the lists of the Fetcher.
@@ -213,8 +215,8 @@ func positive[T ~int | ~int64](n, def T) T {
 // to pass to Turn.Finish. It does not finish the turn. A failure of the site is recorded in the
 // Result and is not an error. An error comes from the Snapshots, from this machine (too many
 // open files), from a proxy that refuses the credentials (*ProxyError), or from a misuse of
-// Get. Even with an error, the Result may contain an exchange. Its outcome then includes that
-// exchange.
+// Get. Even with an error, the Result may contain an exchange. Result.Outcome then includes
+// that exchange.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {
 	return f.Revalidate(ctx, turn, Validators{})
 }
@@ -236,10 +238,11 @@ func (f *Fetcher) visit(ctx context.Context, turn *frontier.Turn, fields func(ht
 	return h.get(ctx, turn, fields)
 }
 
-// Longest returns how long one request may take until it calls [frontier.Turn.Received], which
-// reports that the answer is still being read. visits is the number of visits that are under
-// way at once. The result includes the time-outs, and the time that one read of each visit
-// waits for [Options.Bandwidth], up to an hour. The frontier reserves a site for that long.
+// Longest returns how long a request may be under way before the Fetcher calls
+// [frontier.Turn.Received] for it. That call tells the frontier that the answer is still being
+// read. The parameter visits is the number of visits that are under way at once. The result
+// includes all time-outs of a request, and the time that one read of each visit waits for
+// [Options.Bandwidth], up to an hour. The frontier reserves a site for that long.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {

@@ -80,8 +80,9 @@ func cutField(line string) (name, value string, ok bool) {
 // site alone.
 var credentials = []string{"Authorization", "Cookie"}
 
-// CheckHeader returns an error if Options.Header must not contain a field of h, or, with oneSite,
-// if SiteOptions.Header must not. ParseHeader makes the check for Options.Header.
+// CheckHeader returns an error if h has a field that Options.Header must not contain. If
+// oneSite is true, the check is for SiteOptions.Header instead. ParseHeader makes the check for
+// Options.Header.
 func CheckHeader(h http.Header, oneSite bool) error {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {

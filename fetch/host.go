@@ -151,11 +151,11 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 // fetched after the last request to the site may be used for the next request, even if the wait
 // before that request is longer than the lifetime of the copy (RFC 9309, section 2.4, says at
 // most 24 hours). The wait may be a pause between requests, which may last over several runs.
-// It may also be the wait in this run for the turn for which the copy was fetched. Without this
-// exception, some sites would only ever get requests for their robots.txt: a site with a
-// Crawl-delay of days, or one of many sites of a crawl with little time. A pause does not count
-// if no earlier request to the site is known: the copy then comes from another crawl, which has
-// already used it for a request.
+// It may also be the wait in this run until the URL for which the copy was fetched has its
+// turn. Without this exception, some sites would only ever get requests for their robots.txt: a
+// site with a Crawl-delay of days, or one of many sites of a crawl with little time. A pause
+// does not count if no earlier request to the site is known: the copy then comes from another
+// crawl, which has already used it for a request.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
@@ -171,8 +171,8 @@ func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 }
 
 // add records x, an exchange for a robots.txt, a tdmrep.json or a license. It also records the
-// request in o, the outcome for the frontier of the site that got the request. It records
-// nothing if the name of the site has no public address, because then no request was made.
+// request in o, the outcome of the turn in which the request was made. It records nothing if
+// the name of the site has no public address, because then no request was made.
 func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	if x.Err != nil && x.Err.Stage == StageAddress {
 		return
@@ -496,8 +496,9 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	return nil
 }
 
-// progress returns the function that is called after each read of a body: it restarts the
-// time-out of the phase, or waits for the bandwidth.
+// progress returns the function that is called after each read of a body. The function starts
+// the time-out of the phase again. If there is a limit of the bandwidth, it first waits until
+// this limit permits the bytes that were read.
 func (h *host) progress(w *watch) func(int) {
 	t := h.fetcher.throttle
 	if t == nil {

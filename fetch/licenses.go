@@ -38,7 +38,8 @@ func newLicenses(store Snapshots, policy robots.Policy) *licenses {
 	return &licenses{store: store, policy: policy, known: map[string]*list.Element{}}
 }
 
-// A license is the state of one license document. After add, only wanted and closed change.
+// A license is the state of one license document. After the method add has stored it, only
+// wanted and closed change.
 type license struct {
 	key     string
 	fetched time.Time // end of the last request for it; zero if there was none

@@ -47,10 +47,10 @@ func (h *host) named() []frontier.URL {
 	return h.licenses
 }
 
-// askLicenses requests the first license document that the site names, that is missing or
-// stale, and that may be requested. It makes no request if licenses cannot refuse the purpose
-// of the crawl. If done is true, the turn ends with the request, and the frontier hands out its
-// URL again. No site waits for longer than licensePatience.
+// askLicenses requests one license document: of those that the site names, the first that is
+// missing or stale and may be requested. It makes no request if licenses cannot refuse the
+// purpose of the crawl. If done is true, the turn ends with the request, and the frontier hands
+// out its URL again. No site waits for longer than licensePatience.
 func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	if !h.fetcher.licensed || len(h.named()) == 0 {
 		return false, nil
@@ -107,8 +107,8 @@ func (l *license) counts(turn *frontier.Turn, now time.Time) bool {
 	return own || now.Before(l.expires)
 }
 
-// askLicense requests the license document at u: from this site with turn, or with a turn from
-// Turn.Hop if u is on another site.
+// askLicense requests the license document at u. If u is on this site, it uses turn. If u is on
+// another site, it uses a turn from Turn.Hop.
 func (h *host) askLicense(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) (done bool, err error) {
 	if u.Site() != h.site {
 		return h.askLicenseOf(ctx, turn, u, res)

@@ -9,9 +9,10 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// maxMiningAge is how long a redirect from a tdmrep.json to another site is valid. Such a
-// redirect is not followed. The file of the other site may not be meant for this site, and the
-// http and https sites of one host each have their own file.
+// A redirect from a tdmrep.json to another site is not followed, because the file of the other
+// site may not be meant for this site: even the http and the https site of one host each have
+// their own file. After such a redirect the tdmrep.json is requested again when maxMiningAge
+// has passed.
 const maxMiningAge = 24 * time.Hour
 
 // maxMiningRedirects is how many redirects of a tdmrep.json are followed.

@@ -28,9 +28,9 @@ type names struct {
 	network Network
 	most    int // largest number of names that are kept
 
-	// mu guards the fields below. It also guards the fields of each name until done of that
-	// name is closed. mu is not held during a look-up. Other callers for the same name wait for
-	// done.
+	// mu guards the fields below. It also guards the fields of each name until the channel done
+	// of that name is closed. mu is not held during a look-up. Other callers for the same name
+	// wait for done.
 	mu     sync.Mutex
 	known  map[string]*name
 	recent list.List // *name with an answer; the name that was unused for longest is at the back

@@ -13,8 +13,9 @@ type Network interface {
 	// LookupNetIP resolves a host name as net.Resolver does; network is "ip".
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 
-	// DialContext connects as net.Dialer does; address is always an IP address and a port, never
-	// a name. The connection must support deadlines, which end the wait for a silent server.
+	// DialContext connects as net.Dialer does. The address is always an IP address and a port,
+	// never a name. The connection must support deadlines, which end the wait for a silent
+	// server.
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 

@@ -91,8 +91,8 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop requests u
 }
 
-// busyFor is the pause before a site tries again to get the right to another site that has a
-// visit. The first site is not notified when that visit ends.
+// A site may need the right to another site while that other site has a visit. The first site
+// is not notified when the visit ends, so it tries again after the time busyFor.
 const busyFor = time.Second
 
 // later handles err, the error of getting the right to another site, as notYet does. It also

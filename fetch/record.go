@@ -47,7 +47,7 @@ func withoutField(head []byte, name string) []byte {
 	return kept
 }
 
-// withoutCredentials returns h, or a copy of it without the fields of credentials.
+// withoutCredentials returns h, or a copy of it without the fields that credentials lists.
 func withoutCredentials(h http.Header) http.Header {
 	for _, name := range credentials {
 		if len(h[name]) > 0 {

@@ -81,14 +81,14 @@ func parseDelay(s string) (time.Duration, bool) {
 	return time.Duration(min(n, float64(maxRetryAfter/unit)) * float64(unit)), true
 }
 
-// dateForms are the forms of dates, without the weekday and the name of a zone.
+// dateForms are the forms of dates, without the weekday and the name of a time zone.
 var dateForms = []string{
 	"2 Jan 2006 15:04:05", "2-Jan-2006 15:04:05", "2-Jan-06 15:04:05", "2 Jan 06 15:04:05", "2 January 2006 15:04:05",
 	"Jan _2 15:04:05 2006", "2 Jan 2006 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// zones are the names of zones that have only one meaning, with the hours from UTC. They come
-// from RFC 5322, section 4.3, and from zones that servers often use.
+// zones are the names of time zones that have only one meaning, each with its hours from UTC.
+// They come from RFC 5322, section 4.3, and from zones that servers often use.
 var zones = map[string]time.Duration{
 	"GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "WET": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WEST": 1, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,

@@ -11,16 +11,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// RoundTrip makes one polite request and follows no redirect, so that a Client is the transport
-// of existing programs:
+// RoundTrip makes one polite request and follows no redirect. With it, a Client can be the
+// transport of an http.Client in an existing program:
 //
 //	reader := http.Client{Transport: client}
 //
 // It implements http.RoundTripper for GET and HEAD without a body. The fields of req.Header are
-// sent for the page, and not for robots.txt. User-Agent, From and Accept-Encoding are those of
-// the Client, and the fields of connections (RFC 9110, section 7.6.1) are ignored. The body of
-// the answer is decoded and in memory. If it is not complete, reading its end returns an error.
-// The errors are those of Get.
+// sent in the request for the page, but not in one for robots.txt. The Client itself sets
+// User-Agent, From and Accept-Encoding. Fields that concern the connection (RFC 9110, section
+// 7.6.1) are ignored. The body of the answer is decoded and in memory. If it is not complete,
+// reading its end returns an error. The errors are those of Get.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close() // as http.RoundTripper demands
@@ -89,7 +89,7 @@ func (r *Response) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// A cutBody is the end of a body that is not complete.
+// A cutBody is read after the last byte of a body that is not complete. It returns an error.
 type cutBody struct{ x *Exchange }
 
 func (c *cutBody) Read([]byte) (int, error) {

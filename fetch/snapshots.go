@@ -13,7 +13,7 @@ import (
 type memorySnapshots struct {
 	mu    sync.Mutex // guards the fields below, which the visits of all sites share
 	most  int
-	bytes int // of the bodies of all, and snapshotSize for each
+	bytes int // of all bodies, plus snapshotSize for each snapshot
 	order *list.List
 	all   map[string]*list.Element // of *memorySnapshot, by site or by key of a license
 }

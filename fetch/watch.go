@@ -36,7 +36,7 @@ type watch struct {
 	ctx    context.Context // nil: the method context was not called yet
 	cancel context.CancelCauseFunc
 	timer  *time.Timer // nil if ctx is nil, or if deadlines are used in its place
-	last   atomic.Bool // until is the end of the exchange, not of the phase
+	last   atomic.Bool // the time in until is the end of the exchange, not of the phase
 }
 
 func newWatch(ctx context.Context, timeout time.Duration) *watch {
@@ -82,7 +82,7 @@ func (w *watch) set() {
 	}
 }
 
-// within limits the rest of the exchange to d.
+// within makes the exchange end after d at the latest.
 func (w *watch) within(d time.Duration) {
 	if end := time.Now().Add(d); end.Before(w.ends) {
 		w.ends = end
@@ -227,8 +227,8 @@ func (t *timed) Write(p []byte) (int, error) {
 func wireURL(u frontier.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme(), Host: u.Site().Authority(), Opaque: u.Target()}
 	if strings.HasPrefix(w.Opaque, "//") {
-		// A target that starts with two slashes would be read as an authority; the absolute form (RFC
-		// 9112, section 3.2.2) is unambiguous.
+		// A target that starts with two slashes would be read as an authority. The absolute
+		// form (RFC 9112, section 3.2.2) is unambiguous.
 		w.Opaque = "//" + w.Host + w.Opaque
 	}
 	return w

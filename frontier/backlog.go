@@ -93,15 +93,16 @@ type CommonClock struct {
 type Completion struct {
 	Site   Site   // zero if only links are added
 	Clocks Clocks // of Site
-	Spent  Spent  // by Site, in all turns so far
+	Spent  Spent  // the cost of Site in all turns so far
 	Given  Fate   // why Site is given up; zero if it is not
 	Common []CommonClock
 	Entry  Entry // the entry that gets Fate; no entry if its ID is zero
 	// The fate of Entry. If its Code is Undecided, Entry has not ended. If its Code is Waiting,
 	// or it has an Until, Entry is queued again, and due at Until.
 	Fate Fate
-	// If Fate is Undecided, Entry is held from now on, so it ends later (see Turn.Done). With
-	// another Fate, Entry was held, and ends now.
+	// Held has two meanings. If Fate is Undecided, Entry is held from now on, and ends later
+	// (see Turn.Done). If there is another Fate, Entry was held until now, and ends with this
+	// Fate.
 	Held  bool
 	Links []Entry // entries to queue, if they are new
 	// Changes give an earlier Due to entries of any site that wait to be fetched again

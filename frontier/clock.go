@@ -124,9 +124,9 @@ func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Tim
 	c.Due, c.By = c.rest(site, own, trouble)
 }
 
-// rest returns when the next request is permitted after a request that has failed in the given
-// way, or not at all. It also returns the clock that sets this time. The pause counts from
-// c.Ended, the end of the response.
+// rest returns when the next request is permitted, and the clock that sets this time. The
+// parameter trouble says how the last request has failed; it is NoTrouble if the request has
+// not failed. The pause counts from c.Ended, the end of the response.
 func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time, Clock) {
 	gap, by := c.steady(own)
 	rest := Clocks{Due: c.Ended.Add(gap), By: by}

@@ -30,12 +30,12 @@ type common struct {
 	busy    int       // turns that are bound to it: enter adds one, leave removes one
 	from    time.Time // the start or end of the request from which the pause until free counts
 	free    time.Time // no turn may start before this time
-	next    time.Time // the first start that was not promised to a site
+	next    time.Time // the earliest start of a turn that is not promised to a site
 	waiting []*site   // sites that are parked until a turn of this common ends; they are in no queue
 }
 
-// A part is the name of one common of a site, and the start that this common has promised to
-// the site. Promised starts keep the sites of a common in order.
+// A part is the name of one common of a site, and the time that this common has promised to the
+// site as the start of its next turn. Promised starts keep the sites of a common in order.
 type part struct {
 	name  string // empty: the site has no common of this kind
 	start time.Time
@@ -67,9 +67,10 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise sets own.start to the time when the site of own may start, now or later. If own has
-// no start yet, it gets the next start that was not promised to another site. If the pause of c
-// has become longer since an earlier promise, own.start moves to c.free.
+// promise sets own.start to the time, now or later, at which the common permits a turn of a
+// site. The parameter own is the part of this site. If own has no start yet, it gets the next
+// start that was not promised to another site. If the pause of c has become longer since an
+// earlier promise, own.start moves to c.free.
 func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	if own.start.IsZero() {
 		own.start = now
@@ -117,7 +118,8 @@ func (cs *commons) may(own *part, now time.Time) error {
 }
 
 // enter binds a turn to the common that own names, and returns the pause of this common before
-// the turn. The caller must have called may before, and may must have returned nil.
+// the turn. The caller must have called the method may before, and that call must have returned
+// nil.
 func (cs *commons) enter(own *part) (p Pause) {
 	if own.name == "" {
 		return p
@@ -132,8 +134,8 @@ func (cs *commons) enter(own *part) (p Pause) {
 }
 
 // hold makes the named common permit no start of a turn before the time in free, unless a later
-// time is set already. The time in from is that from which this pause counts: the start or the
-// end of a request.
+// time is set already. This pause counts from the time in from, which is the start or the end
+// of a request.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
@@ -141,8 +143,8 @@ func (cs *commons) hold(name string, from, free time.Time) {
 }
 
 // leave ends the binding of one turn to the named common, and returns all sites that were
-// parked until a turn of this common ended. To return one of them would not be enough, because
-// that site may have no entry left.
+// parked until a turn of this common ended. It returns all, because a single one of them may
+// have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--

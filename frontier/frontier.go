@@ -39,7 +39,7 @@ type Options struct {
 	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
 	// not answer is not given up, but rests for DeadRest.
 	Revisits bool
-	DeadRest time.Duration // the rest of such a site; 0: a day
+	DeadRest time.Duration // with Revisits: the rest of a site that does not answer; 0: a day
 
 	// Site returns the limits of a site. Next and Hop call it before the first request to the
 	// site, with no lock held, so it must be safe for concurrent use. If Site is slow, only its
@@ -111,7 +111,7 @@ type Frontier struct {
 	opts    Options // with defaults filled in; never changed. The limits that Allow changes are in pace
 	backlog Backlog // called without holding mu, except by Hop
 	opened  time.Time
-	unasked *past // the past that sites without a request share; see unasked
+	unasked *past // the past that sites without a request share; see the function unasked
 
 	// mu guards all fields below, and the fields of sites and commons, so that the places of
 	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held
@@ -353,8 +353,8 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	return nil, wait, f.err
 }
 
-// admit reports whether everything that s shares with other sites is free, and then sets the
-// place of s to placeOut. If it returns false, s is parked, or is due later.
+// admit reports whether everything is free that s shares with other sites or needs of them. If
+// it is, admit sets the place of s to placeOut. Otherwise s is parked, or is due later.
 func (f *Frontier) admit(s *site, now time.Time) bool {
 	wants := s.work().wants
 	if o := wants; o != nil {
@@ -433,8 +433,8 @@ func (f *Frontier) read(s *site, shut bool) error {
 	return f.readAhead(s)
 }
 
-// room returns the part of the slice all that one read of the backlog may fill, so that memory
-// stays small. It requires that f.mu is held.
+// room returns the beginning of the given slice, as long as one read of the backlog may fill
+// it. This keeps the memory for entries small. It requires that f.mu is held.
 func (f *Frontier) room(all []Entry) []Entry {
 	if f.ahead > mostAhead {
 		return all[:1]
@@ -473,7 +473,8 @@ func (f *Frontier) readAhead(s *site) error {
 	return err
 }
 
-// adoptHeld gives the turn the right to the other site for which its own site was waiting.
+// The site of t may have waited for another site, which is then out together with it. adoptHeld
+// gives t the right to that other site.
 func (t *Turn) adoptHeld() {
 	if w := t.site.work().wants; w != t.site {
 		t.held = w

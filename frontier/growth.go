@@ -7,8 +7,8 @@ import (
 
 // recall loads the sites of the backlog that have entries left or still rest. If the wall clock
 // was wrong, the end of a pause is shifted (Clocks.meet). If the pause is longer than a minute,
-// recall returns a completion that saves the new end. Otherwise each short run would shift it
-// again, and the pause would never end.
+// recall returns a completion that saves the new end. If the new end was not saved, each of
+// several short runs would shift it again, and the pause would never end.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	err = f.backlog.Sites(func(st SiteState) error {
 		f.spent.add(st.Spent)
@@ -31,7 +31,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 	return moved, err
 }
 
-// restore reads the clocks that several sites share from the backlog.
+// restore reads from the backlog the clocks that several sites share.
 func (f *Frontier) restore() error {
 	return f.backlog.Common(func(c CommonClock) error {
 		kind, name, _ := strings.Cut(c.Name, " ")
@@ -88,8 +88,8 @@ func unasked(opts *Options) *past {
 	return s.past
 }
 
-// restart makes s rest its full pause, counted from the last restart after a crash. The pause
-// is the one by the limits of s that are known so far.
+// restart makes s rest its full pause, counted from the last restart after a crash. The length
+// of the pause follows from those limits of s that are known so far.
 func (f *Frontier) restart(s *site) {
 	if f.opts.Restarted.IsZero() {
 		return

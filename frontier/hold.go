@@ -93,9 +93,9 @@ func (t *Turn) hold(fate Fate) {
 	}
 }
 
-// submitEnds submits the ends of entries of s that calls of Done have left, because the site
-// was out. It requires that the caller has s, whose place is placeOut, and that f.mu is held.
-// It unlocks and locks f.mu for each end.
+// submitEnds submits work.ends of s: the ends of entries that calls of Done could not submit,
+// because the site was out. It requires that the caller has s, whose place is placeOut, and
+// that f.mu is held. It unlocks and locks f.mu for each end.
 func (f *Frontier) submitEnds(s *site) error {
 	for len(s.work().ends) > 0 {
 		w := s.atWork()
@@ -128,8 +128,8 @@ func (f *Frontier) submitEnds(s *site) error {
 	return nil
 }
 
-// submitLeftEnds submits the ends of entries that calls of Done have left at the sites of t. It
-// requires that mu is held, and may unlock and lock mu.
+// submitLeftEnds submits work.ends of the sites of t (see submitEnds). It requires that mu is
+// held, and may unlock and lock mu.
 func (t *Turn) submitLeftEnds() {
 	for again := true; again; {
 		again = false

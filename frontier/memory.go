@@ -182,7 +182,8 @@ func (m *Memory) queue(links []Entry) {
 }
 
 // own returns a copy of u for the queue, so that a queued URL does not keep the text of all the
-// links of its page in memory. If u equals its key, the copy shares the memory of key.
+// links of its page in memory. If the text of u is equal to key, which the set of seen keys
+// keeps anyway, the copy shares the memory of key.
 func own(u URL, key string) URL {
 	if u.text == key {
 		return URL{key, u.site}
@@ -190,7 +191,8 @@ func own(u URL, key string) URL {
 	return u.Clone()
 }
 
-// touch returns the site with the given name for changes, and adds it to m.touched.
+// touch returns the site with the given name, which the caller then changes, and adds it to
+// m.touched.
 func (m *Memory) touch(name Site) *memorySite {
 	s := m.site(name)
 	if !s.touched {

@@ -95,10 +95,10 @@ func (p *pace) set(l Limits, now time.Time) {
 
 // full returns two results. The result used says whether the limit of pages or of bytes is used
 // up by requests that have ended. The result full says whether a limit forbids another turn at
-// present. It also counts the pages that may still come from held entries and from turns that
-// are out, and the bytes that these turns have received. With Options.Requisites the limit of
-// pages is never used up. Once f.closed is set, this limit also forbids no turn, because the
-// method shut then keeps the sites from requesting pages.
+// present. The result full also takes into account the pages that may still come from held
+// entries and from turns that are out, and the bytes that these turns have received. With
+// Options.Requisites the limit of pages is never used up. Once f.closed is set, this limit also
+// forbids no turn, because the method shut then keeps the sites from requesting pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
 	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages

@@ -73,8 +73,8 @@ type queues struct {
 	unsearched siteHeap  // placeUnsearched
 	waiting    siteHeap  // placeWaiting, by due time
 	ready      siteHeap  // placeReady, the quick sites, by rank
-	last       *site     // the site in waiting that is due last, unless it has left waiting since: see lastWaits
-	lastDue    time.Time // no site in waiting is due later
+	last       *site     // of the sites that came into the heap waiting, the one that is due last; it may have left the heap since: see lastWaits
+	lastDue    time.Time // no site in the heap waiting is due later than this
 
 	unsureReady siteHeap // placeReady, the sites that are not quick, by rank
 }

@@ -95,7 +95,7 @@ func (s *site) needs() uint16 {
 // quick reports whether s answered quickly when its last page was requested.
 func (s *site) quick() bool { return s.past != nil && s.past.quick }
 
-// promising reports whether of s only robots.txt was requested so far, and came quickly.
+// promising reports whether only the robots.txt of s was requested so far, and came quickly.
 func (s *site) promising() bool {
 	return s.past != nil && !s.past.quick && s.past.took > 0 && s.past.took <= uint16(quickVisit/time.Millisecond)
 }

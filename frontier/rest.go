@@ -17,16 +17,17 @@ type motion struct {
 // begun adds one to a counter of m, to which kind points.
 func (m *motion) begun(kind *int) { *kind++; m.activity++ }
 
-// mayBePage counts the turn for which s was picked, because its entry may become a page that
-// counts for the limits. If s is shut, it cannot, and is not counted.
+// mayBePage counts the turn for which s was picked, because the entry of the turn may become a
+// page that counts for the limits. If s is shut (see the method shut), it gets no more requests
+// for pages, so the turn is not counted.
 func (f *Frontier) mayBePage(s *site) {
 	if s.page = !f.shut(s); s.page {
 		f.pages++
 	}
 }
 
-// isNoPage takes back the count of mayBePage. It is called when the turn has ended, or its
-// entry is known to be no page.
+// isNoPage takes back the count of mayBePage. It is called when the turn has ended, or when the
+// entry of the turn is known to be no page.
 func (f *Frontier) isNoPage(s *site) {
 	if !s.page {
 		return
@@ -52,7 +53,7 @@ func (m *motion) still() bool { return m.out == 0 && m.closing == 0 && m.pending
 // A Rest says whether anything is under way in a frontier. The frontier is at rest if Out,
 // Pending and Held are 0.
 //
-// If two results of rest have the same Activity, and the frontier was at rest both times,
+// If two Rests of a frontier have the same Activity, and the frontier was at rest both times,
 // nothing has happened in between. A crawl on several frontiers, which send each other links,
 // can find its end in three steps. First it sees that all frontiers are at rest, then that no
 // message is in transit, and then that all frontiers are at rest with the same Activity as in

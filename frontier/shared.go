@@ -42,11 +42,12 @@ type refused struct {
 	until time.Time // when the reservation is tried again
 }
 
-// reserve makes the reservations of t in Options.Shared. At a public address these are the host
-// and the address of the request, at a private address the site. If there is a domain clock,
-// reserve also reserves the domain. It reserves nothing for loopback addresses, because their
-// services belong to this machine. If one of the names is already reserved, reserve keeps no
-// reservation and returns a *NotYet. It requires that t.frontier.mu is held.
+// reserve makes the reservations of t in Options.Shared. For a request to a public address it
+// reserves the host and the address. For a request to a private address it reserves the site.
+// If there is a domain clock, it also reserves the domain. It reserves nothing for loopback
+// addresses, because their services belong to this machine. If one of the names is already
+// reserved, reserve keeps no reservation and returns a *NotYet. It requires that t.frontier.mu
+// is held.
 func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	f, s := t.frontier, t.site
 	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {

@@ -187,7 +187,7 @@ func resolvable(host string) bool {
 	return true
 }
 
-// numeric reports whether a browser reads a host whose last label is label as an IPv4 address.
+// numeric reports whether a browser reads a host with the given last label as an IPv4 address.
 // Such a host is refused, unless it is four decimal numbers.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {

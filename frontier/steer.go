@@ -38,11 +38,11 @@ var (
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
 
-// Slow sets a longer least pause for some sites. The parameter of is a Site, a host name for
-// all sites of this host, or "" for all sites. The pause counts from the end of a site's last
-// response, even if this was before the call. After Slow returns, no turn is handed out before
-// the pause has ended; turns that are out are not affected. The least pause is in force as long
-// as the frontier exists.
+// Slow sets a longer least pause for some sites. Its first parameter is a Site, or a host name,
+// which means all sites of this host, or "", which means all sites. The pause counts from the
+// end of a site's last response, even if this was before the call. After Slow returns, no turn
+// is handed out before the pause has ended; turns that are out are not affected. The least
+// pause is in force as long as the frontier exists.
 //
 // If delay is shorter than the pause in force, Slow returns a *FasterError. After the end of
 // the run it returns the same error as Next. In both cases it changes nothing.
@@ -65,11 +65,11 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 	return nil
 }
 
-// Exclude ends the requests to a site or a host. The parameter of is a Site, or a host name for
-// all sites of this host; why is the reason. Queued entries stay queued, and new entries are
-// still queued, but no more turns are handed out for these sites, not even for robots.txt.
-// Turns that are out are not affected. The exclusion is in force as long as the frontier
-// exists.
+// Exclude ends the requests to a site or a host. Its first parameter is a Site, or a host name,
+// which means all sites of this host. Its second parameter is the reason. Queued entries stay
+// queued, and new entries are still queued, but no more turns are handed out for these sites,
+// not even for robots.txt. Turns that are out are not affected. The exclusion is in force as
+// long as the frontier exists.
 //
 // If a parameter is empty, Exclude returns errNoPlace. After the end of the run it returns
 // the same error as Next. In both cases it changes nothing.
@@ -95,9 +95,9 @@ func put[V any](m *map[string]V, key string, value V) {
 }
 
 // steer applies a change by Slow or Exclude to those sites that the change concerns and that
-// are in memory, and queues them again. The parameter of is that of Slow or Exclude. For sites
-// that come into memory later, learn applies the change. steer requires that f.mu is held. If
-// there are many sites, it unlocks and locks f.mu several times.
+// are in memory, and queues them again. Its parameter is the first parameter of Slow or
+// Exclude. For sites that come into memory later, learn applies the change. steer requires that
+// f.mu is held. If there are many sites, it unlocks and locks f.mu several times.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
@@ -136,8 +136,9 @@ func (f *Frontier) exclusion(name Site) string {
 	return f.excluded[string(name)]
 }
 
-// least returns the pause that Slow has set for of, which is a Site or a host name, or for
-// host, which is the host name of this site. Without such a pause it returns 0.
+// least returns the longest of three pauses that Slow may have set: the one for all sites, the
+// one for the host name in the parameter host, and the one for the Site or host name in the
+// first parameter. If none of them is set, it returns 0.
 func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }

@@ -202,8 +202,8 @@ func (u *URL) UnmarshalText(text []byte) error {
 	return err
 }
 
-// parseAbsolute parses rest, the text after the scheme and its colon. rest may begin with no
-// slashes, or with more than two.
+// parseAbsolute parses rest, the text after the scheme and its colon. rest may begin with any
+// number of slashes, not only with two.
 func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *texts) (URL, error) {
 	if defaultPort(scheme) == 0 {
 		return URL{}, &URLError{raw, errScheme}

@@ -28,8 +28,8 @@ type visitOutcome struct {
 	body    Place
 }
 
-// The method and returns v with one more end added. v may be nil, which means that there was no
-// end before.
+// The method named "and" returns v with one more end of the entry added. A nil v means that
+// there was no end before.
 func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	end.Until = time.Time{}
 	if v == nil {
@@ -46,7 +46,7 @@ func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	return &w
 }
 
-// after returns e as it is stored after it has ended with fate.
+// after returns e in the form in which it is stored once it has ended with the given fate.
 func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	if fate.Again() {
 		e.Visits, e.Tries = e.Visits.and(fate, &o), 0

@@ -16,7 +16,7 @@ type work struct {
 	ahead []Entry // entries that were read from the backlog and not handed out, in order; see next
 
 	heldPages int // see holding.heldPages
-	// ends are the ends of entries whose Done was called while the site was out. The
+	// ends are the ends of entries for which Done was called while the site was out. The
 	// goroutine that has the site submits them.
 	ends []heldEnd
 
