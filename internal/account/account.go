@@ -142,8 +142,8 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	return Listed{Code: h.code, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
-// A held is the code of the queued entries of a site, except entries that have to wait longer
-// than the site.
+// A held says what holds up the queued entries of a site, if anything does. It does not apply
+// to entries that have to wait longer than the site.
 type held struct {
 	code   frontier.Code
 	reason string
@@ -156,7 +156,7 @@ type held struct {
 // not apply to requisites.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy returns the code of the queued entries of a site. What stops the site counts first,
+// heldBy returns what holds up the queued entries of a site. What stops the site counts first,
 // then what stops the whole crawl, and last the time for which the site waits. If shown is
 // true, the entries are requisites of pages, to which limits of pages do not apply.
 func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
@@ -190,8 +190,8 @@ func CodeOf(f frontier.Fate) frontier.Code {
 	return f.Code
 }
 
-// listed returns the code of an entry. The second argument is the code of the queued entries of
-// its site.
+// listed returns the code of an entry. The second argument says what holds up the queued
+// entries of its site.
 func listed(k storage.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {

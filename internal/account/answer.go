@@ -39,8 +39,9 @@ func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	return a.archivedAt(k.Fate.Answer, true)
 }
 
-// archivedAt returns the answer whose record is at a place. If payload is true and the record
-// is a revisit, the answer has the body of the record that the revisit refers to.
+// archivedAt returns the answer whose record is at a place in the archive. If payload is true
+// and the record is a revisit, the answer has the body of the record that the revisit refers
+// to.
 func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Response, err error) {
 	file, err := a.openArchive(at.File)
 	if err != nil {
@@ -151,7 +152,8 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 
 // before returns the body of the record that a revisit refers to, if that record is not the
 // last answer of its URL in this crawl. The record may be an earlier answer in this crawl or
-// in an earlier one. If it is not found, the error is the argument none.
+// in an earlier one. If the record is not found, before returns the error in the
+// parameter none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	c, err := storage.PastOf(a.dir).Original(rec)
 	if err != nil {
@@ -169,7 +171,8 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	return &fileBody{body, resp.Body}, nil
 }
 
-// pageBody returns the body in the last line of a page in pages.jsonl.
+// pageBody returns the body of a page. It is in the last line of pages.jsonl that is about the
+// page.
 func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	var page *storage.PageRecord
 	err := scanLines(filepath.Join(a.dir, storage.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
@@ -195,8 +198,9 @@ func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
 	return resp, nil
 }
 
-// addAnswer adds what the archive has of the last answer to a URL: its redirect, and the
-// record that has its body. Parts that cannot be read are left out.
+// addAnswer adds what the archive has of the last answer to a URL: the target, if the answer is
+// a redirect, and the record with the body, if that is another record. Parts that cannot be
+// read are left out.
 func (a *Account) addAnswer(x *Explanation) {
 	if x.Fate.Answer == (frontier.Place{}) {
 		return

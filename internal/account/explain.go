@@ -22,12 +22,12 @@ type Explanation struct {
 	Found   []Step // path from the URL itself back to a seed
 	Lost    string // why Found does not reach a seed; empty if it does
 	Robots  *Rules // robots.txt of the site of the URL; nil if it was never requested
-	Ahead   int    // with frontier.Queued and frontier.Waiting: number of entries of the site that come before it; MostAhead means that many or more
+	Ahead   int    // with frontier.Queued and frontier.Waiting: number of entries of the site that come before the URL; MostAhead means MostAhead or more
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL     // target of the redirect with which the URL answers
 	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
-	SameAt  time.Time        // time of that answer
+	SameAt  time.Time        // time of the answer in the record of SameAs
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
 	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that are not stored, because the program made their values, such as a scope that is a function

@@ -12,8 +12,8 @@ import (
 // left out.
 const maxTries = 1000
 
-// A Try is a line of crawl.log about a URL: a request, or the end of the URL without a
-// request.
+// A Try is a line of crawl.log about a URL. It is about one request, or says that the URL ended
+// without a request.
 type Try struct{ crawllog.Line }
 
 // Request reports whether the line is about a request.

@@ -10,9 +10,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Rules are the rules of robots.txt for a URL. They are from the robots.txt that applied when
-// the URL was fetched or refused or, if it is still queued, would apply now. It is read with
-// the settings of the last run.
+// Rules are the rules of robots.txt for a URL. If the URL was fetched or refused, they are from
+// the robots.txt that applied then. If it is still queued, they are from the robots.txt that
+// would apply now. The robots.txt is read with the settings of the last run.
 type Rules struct {
 	URL     string
 	Fetched time.Time
@@ -70,7 +70,7 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 }
 
 // nearest returns the rule that shares the longest prefix with target. The prefix must be
-// longer than the first slash, and the rule must be on another line than the second argument.
+// longer than the first slash. A rule on the line of the second argument is left out.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

@@ -77,8 +77,8 @@ func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (
 	return nil
 }
 
-// linesWith calls f with the lines that contain text, whose last bytes are needle. It reports
-// whether f returned true each time.
+// linesWith calls f with the lines that contain text. The parameter needle has the last bytes
+// of text. linesWith reports whether f returned true each time.
 func linesWith(lines, needle, text []byte, f func(line []byte) (more bool)) bool {
 	for {
 		at := bytes.Index(lines, needle)

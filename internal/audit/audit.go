@@ -115,7 +115,7 @@ type auditor struct {
 	margins   map[frontier.Clock]*Margin
 	copiesSum hash.Hash
 	chains    map[frontier.Site]int // consecutive redirects of the robots.txt of a site
-	carried   int64                 // copies that an earlier crawl has fetched
+	carried   int64                 // copies of robots.txt that an earlier crawl has fetched
 	served    map[string]bool       // hosts in the log of the server
 }
 

@@ -98,7 +98,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	s.origin = byLine
 	first := &a.runs.all[0]
 	switch {
-	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the beginning of the log is missing, or times have no order
+	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the beginning of the log is missing, or the clock was set back, so that times have no order
 		return nil
 	case c.Fetched.Before(first.begun) && a.runs.carried:
 		a.carried++
@@ -110,7 +110,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
 		return a.wrong(c, "keeps an earlier copy that is not the last one", nil)
 	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(led) }):
-		return nil // it redirects to an excluded site
+		return nil // the robots.txt redirects to an excluded site
 	case c.Failure == "redirect":
 		s.origin = unasked
 		return nil

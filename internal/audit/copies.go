@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// copies are the stored robots.txt of one site. One of them is in force at a time. They are read
-// one at a time, because all of them together may not fit in memory.
+// copies are the stored copies of the robots.txt of one site. One of them is in force at a
+// time. They are read one by one, because all of them together may not fit in memory.
 type copies struct {
 	site  frontier.Site
 	open  func(frontier.Site) iter.Seq2[*robots.Snapshot, error]
@@ -114,13 +114,14 @@ func (c *copies) has(t time.Time) (found bool, err error) {
 	return false, nil
 }
 
-// A gap is a required pause, and the clock that requires it.
+// A gap is a required pause, and the clock (the reason) for which it is required.
 type gap struct {
 	pause time.Duration
 	clock frontier.Clock
 }
 
-// gapOf returns the longer of the two pauses that rules may require.
+// gapOf returns the longer of the two pauses that rules may require: Crawl-delay and
+// Request-rate.
 func gapOf(g *robots.Group) gap {
 	asked := gap{}
 	if d, ok := g.CrawlDelay(); ok && d > asked.pause {

@@ -181,7 +181,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	came := r.robots && s.copies.now.Fetched.Sub(r.end).Abs() <= tick
 	if came && redirected(r) {
-		return nil // within one tick: the copy is that of the redirect's target
+		return nil // the copy was fetched from the target of the redirect, within one tick
 	}
 	g := s.copies.rules(&run.at(s.name).policy, r.end)
 	if asked := gapOf(g); asked.clock != frontier.NoClock {
@@ -214,9 +214,9 @@ func (w *ask) ruleOf(last *request) string {
 // redirected reports whether a request was answered by a redirect.
 func redirected(r *request) bool { return r.status/100 == 3 && r.status != http.StatusNotModified }
 
-// since returns the time from which a pause after last counts for r. It is the end of last,
-// unless the clock of the machine was set back between the two; then it is the beginning of the
-// run of r, and back is true.
+// since returns when the pause between two requests begins. That is the end of the first of
+// them. But if the clock of the machine was set back between the two, it is the beginning of
+// the run of the second, and back is true.
 func (a *auditor) since(last, r *request) (at time.Time, back bool) {
 	if begun := a.runs.all[r.run].begun; r.run > last.run && last.end.After(begun) && !begun.IsZero() {
 		return begun, true

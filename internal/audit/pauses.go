@@ -26,7 +26,7 @@ type miss struct {
 func (m *miss) by() time.Duration { return m.pause - m.kept }
 
 // misses are the pauses that one request has not kept. For each rule it has only the pause
-// that lacked the most time.
+// that was too short by the most time.
 type misses []*miss
 
 func (all *misses) add(m *miss) {
@@ -86,7 +86,7 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 	return k, nil
 }
 
-// lost reports whether the crawl may have lost the reason for a pause in a kill.
+// lost reports whether the crawl may have lost the reason for a pause because of a kill.
 func (a *auditor) lost(m *miss, r *request) bool {
 	return m.last != nil && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
@@ -98,13 +98,15 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	for i := range asks {
 		a.checkedAsk(asks[i].code)
 	}
-	// The wait for a robots.txt that cannot be had binds only its own site.
+	// If a robots.txt cannot be had, a pause is required before it is requested again. That
+	// pause counts neither for other sites nor for requests that the robots.txt of another site
+	// has led to.
 	if (own != of || r.robots && r.via != r.site) && len(asks) > 0 && !asks[len(asks)-1].forOthers {
 		asks = asks[:len(asks)-1]
 	}
 	if now := max(a.runs.all[r.run].at(r.site).delay, frontier.PublicFloor); own != of && of.last.run < r.run {
 		asks = slices.Clone(asks)
-		for i := range asks { // between sites, the delay of this run counts
+		for i := range asks { // after a request to another site, the delay of this run counts if it is shorter
 			if asks[i].clock == frontier.OwnClock {
 				asks[i].pause = min(asks[i].pause, now)
 			}
@@ -113,7 +115,8 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	if own != of || own.copies.now == nil || !own.copies.now.Fetched.After(own.last.end.Add(tick)) && !(own.last.robots && redirected(own.last)) {
 		return asks
 	}
-	// A copy counts, too, if the robots.txt of another site has led to it since.
+	// The copy in force may have come after the last request to the site, from the target of a
+	// redirect to another site. The pause that the copy requires counts, too.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.pauseLine(asked), true})
@@ -121,7 +124,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	return asks
 }
 
-// codeOf returns the code of the rule of a clock.
+// codeOf returns the code of the rule that is broken if the pause of a clock is too short.
 func codeOf(c frontier.Clock) Code {
 	switch c {
 	case frontier.RetryAfterClock:

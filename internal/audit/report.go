@@ -47,7 +47,8 @@ type Report struct {
 	Remarks []string `json:"remarks"`
 }
 
-// A Margin says how close requests came to being too early for a clock.
+// A Margin is about the requests that had to wait for one clock. It says how close they came to
+// being too early.
 type Margin struct {
 	Clock    frontier.Clock `json:"clock"`
 	Requests int64          `json:"requests"`             // requests that had to wait for the clock
@@ -66,8 +67,8 @@ type Unproven struct {
 // Clean reports whether nothing was violated.
 func (r *Report) Clean() bool { return r.Violated == 0 }
 
-// mostListed is how many violations, and lines that prove nothing, a report lists. All are
-// counted.
+// mostListed is how many violations a report lists at most, and how many lines that prove
+// nothing. All are counted.
 const mostListed = 1000
 
 // checked counts one check of a rule.
@@ -121,7 +122,7 @@ func (a *auditor) margin(c frontier.Clock, r *request, left time.Duration) {
 		m = &Margin{Clock: c, Least: left.Seconds(), Line: r.line}
 		a.margins[c] = m
 	}
-	if m.counted != r.line { // the line may name the same pause as the rules
+	if m.counted != r.line { // count a line once, even if it names the same pause as the rules
 		m.Requests, m.counted = m.Requests+1, r.line
 	}
 	if s := left.Seconds(); s < m.Least {

@@ -168,7 +168,7 @@ func (r *runsOf) note(annotation string) error {
 		last.records = last.records || annotation == crawllog.Records
 	}
 	switch key {
-	case "carried": // it may be a later run if the first was killed before it
+	case "carried": // the first run may have been killed before it wrote this, so a later run may have
 		r.carried = r.carried || !r.asked
 	case "lost":
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -281,9 +281,10 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 // defaultIPDelay is the default of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is the length of the time in which a crawl may lose what it has learned. After a
-// kill or a full disk, this time begins justWritten before the last line of the run, or before
-// its last commit, because lines are written at once, but commits a little later.
+// justWritten is a length of time: a run that ends by a kill or a full disk may lose what it
+// has learned in its last justWritten. This time counts back from the last line of the run or,
+// if that is earlier, from its last commit: lines are written at once, but commits a little
+// later.
 const justWritten = 10 * time.Second
 
 // lostBy reports whether a kill may have lost what the crawl learned in a run at the time at.
@@ -319,8 +320,8 @@ func (r *runsOf) backAt(t time.Time) bool {
 	return false
 }
 
-// killedBetween reports whether a kill, after the first and before the second of two runs, may
-// have lost what the crawl knew at the time at.
+// killedBetween reports whether the crawl may have lost what it knew at the time at, because a
+// run was killed: the first of two given runs, or one between them.
 func (r *runsOf) killedBetween(from, to int, at time.Time) bool {
 	for i := from; i < to; i++ {
 		if r.lostBy(i, at) {

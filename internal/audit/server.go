@@ -193,9 +193,9 @@ func (a *auditor) alone(url string, x *pair) error {
 	})
 }
 
-// unloggedAt reports whether a request that a server logged at the time t may have no line in
-// crawl.log, because it was active when a run was killed, or because that part of the log was
-// removed.
+// unloggedAt reports whether crawl.log may have no line for a request that a server logged at
+// the time t. That is so if the request was active when a run was killed, or if that part of
+// crawl.log was removed.
 func (r *runsOf) unloggedAt(t time.Time) bool {
 	if r.lost > 0 || r.all[0].begun.IsZero() {
 		return true

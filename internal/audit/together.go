@@ -99,7 +99,7 @@ type trace struct {
 	Line       int64
 	URL        string
 	Start, End int64
-	Pause      int64          // for other crawls, from End on; for an address from Start on
+	Pause      int64          // that other crawls must keep: at a host from End on, at an address from Start on
 	Clock      frontier.Clock // the clock that requires the pause
 }
 

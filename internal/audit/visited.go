@@ -23,7 +23,7 @@ type visited struct {
 	seconds [60]int64       // requests in each of the last 60 seconds
 	before  *visit          // for times to the millisecond: the visit that ended last
 
-	// For access logs: the smallest value so far of what pace computes.
+	// For access logs: the smallest value so far of what the method pace computes.
 	n     int64 // requests
 	least float64
 	from  *visit // the visit of that value

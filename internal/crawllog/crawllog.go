@@ -252,8 +252,9 @@ func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 // length in bytes and its CRC-32C at the last close. OpenAt does not read these bytes again,
 // unless the log is shorter now.
 //
-// sha is the state of the SHA-256 of these bytes, as Sum returned it. If it is not known,
-// sha is empty, and the SHA-256 of the longer log is not known either.
+// sha is the state of the SHA-256 of these bytes, as Sum returned it. If the state is not
+// known, sha is empty. A Writer that has not read these bytes itself then does not know the
+// SHA-256 of the log either.
 func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

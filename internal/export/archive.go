@@ -61,8 +61,8 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // A record of this crawl may repeat an answer of an earlier crawl. Such answers are copied into
 // the package, so that it can be replayed without the earlier crawl. If an answer is not found,
 // the records that repeat it are counted in s.Missing. The first ten of these records are also
-// reported as Damage that wraps a *storage.MissingAnswerError, unless the answer was purged. The index
-// does not list a 304 itself, but a record of the answer that the 304 repeats.
+// reported as Damage that wraps a *storage.MissingAnswerError, unless the answer was purged.
+// The index does not list a 304 itself, but a record of the answer that the 304 repeats.
 //
 // The error is ErrNoWARC if there are no WARC files, and ErrOpen if one of them is not
 // finished. A damaged WARC file cannot be packed.

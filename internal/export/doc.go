@@ -16,10 +16,11 @@
 //
 // Rows are sorted by the bytes of SURT, then of URL, then by time. Both inputs are in the order
 // of the crawl, so they have to be sorted to be joined, and the output needs this order anyway.
-// Sorting uses runs in temporary files without names, which are written and read sequentially;
-// a B+ tree with random keys would not be. It uses as much memory as [Source.Memory] says, for
-// any size of the crawl. Temporary files take about 700 bytes per capture. Bodies in
-// pages.jsonl are skipped and never held in memory.
+// Rows are sorted in parts, called runs, which are written to temporary files without names and
+// then merged. These files are written and read sequentially, unlike a B+ tree with random
+// keys. Sorting uses as much memory as [Source.Memory] says, for any size of the crawl.
+// Temporary files take about 700 bytes per capture. Bodies in pages.jsonl are skipped and never
+// held in memory.
 //
 // # Damage
 //

@@ -58,8 +58,8 @@ const maxRecords = 10
 //
 // A replay of a 304 as it was sent would show an empty page. So the file has another record for
 // each 304, with the same time. This record repeats the answer to which the 304 refers: it has
-// the status of that answer, and the header of that answer as updated by the 304. stood reports
-// whether the file has such a record in the place of a capture.
+// the status of that answer, and the header of that answer as updated by the 304. The function
+// stood reports whether a capture is a 304 for which the file has such a record.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
 	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},

@@ -88,8 +88,8 @@ type Row struct {
 	Change     string `json:"change,omitempty"`      // compared with the previous crawl or fetch: new, modified, same-text or not-modified
 	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
 
-	// Page reports whether the capture is a line of pages.jsonl. Whether it is archived,
-	// WARCFile says.
+	// Page reports whether the capture is a line of pages.jsonl. WARCFile says whether it is
+	// archived.
 	Page bool `json:"-"`
 }
 
@@ -222,8 +222,8 @@ func (r *Row) use(u storage.UsageRecord) {
 	}
 }
 
-// listed returns list, whose elements are separated by separator, with the last argument as a
-// further element.
+// listed returns a list with the last argument added as a further element. The elements are
+// separated by separator.
 func listed(list, separator, one string) string {
 	if list == "" {
 		return one
@@ -267,8 +267,8 @@ func (r *Row) finish(havePages bool) {
 	}
 }
 
-// stored is the form in which a row is sorted. The fields that finish sets are still empty, and
-// Page is included.
+// stored is the form in which a row is sorted. The fields that finish sets are still empty. The
+// field Page is included, although the JSON of a Row has no such member.
 type stored struct {
 	*Row
 	IsPage bool `json:"page,omitempty"`

@@ -51,8 +51,8 @@ type Source struct {
 	read atomic.Int64
 }
 
-// A Missing counts the revisit records of a WACZ package without a body: each repeats the
-// answer of another record, and that record is not in the package.
+// A Missing counts the revisit records of a WACZ package for which it has no body: each repeats
+// the answer of another record, and that record is not in the package.
 type Missing struct {
 	Purged int64 // the answer was purged
 	Away   int64 // the answer is in an earlier crawl whose archive is missing

@@ -78,8 +78,8 @@ func New(dir string, memory int) *Sorter {
 func (s *Sorter) Len() int64 { return s.n }
 
 // Add adds a record; it copies key and value. If a temporary file cannot be written, the
-// record is not added, but all earlier records stay. When there is room on the disk, it can
-// be added again.
+// record is not added, but all earlier records stay. When there is room on the disk, Add can
+// be called again with the same record.
 func (s *Sorter) Add(key, value []byte) error {
 	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
 		if err := s.spill(); err != nil {

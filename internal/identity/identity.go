@@ -87,8 +87,8 @@ func unreachable(host string) string {
 	return ""
 }
 
-// CheckReach returns which contact of id site owners cannot reach, such as one at example.com,
-// or nil if they can reach all.
+// CheckReach returns an error if site owners cannot reach one of the contacts of id, such as an
+// address at example.com. The error names that contact. If they can reach all, it is nil.
 func (id Identity) CheckReach() *Error {
 	for _, c := range []struct{ field, contact string }{{"Contact", id.Contact}, {"Mail", id.Mail}} {
 		text, ok := contactURL(c.contact)
@@ -106,8 +106,8 @@ func (id Identity) CheckReach() *Error {
 	return nil
 }
 
-// IsPublic reports whether host, that of a URL, is a domain that is not reserved, or a public
-// address.
+// IsPublic reports whether host, the host of a URL, is a public address, or a domain that is
+// not reserved.
 func IsPublic(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

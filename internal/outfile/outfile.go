@@ -129,8 +129,8 @@ func (f *File) CommitNew() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// named is called with the result of giving the file its name. If that is nil, it syncs the
-// directory, so that a power cut does not lose the name.
+// named is called with the error of giving the file its name, or nil. If it is nil, named syncs
+// the directory, so that a power cut does not lose the name.
 func (f *File) named(err error) error {
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The shortest and the longest length. Cron has no shorter time between two runs.
+// The shortest and the longest length. The shortest is a minute, because that is the shortest
+// time between two runs that cron has.
 const (
 	least = time.Minute
 	most  = 100 * 365 * 24 * time.Hour

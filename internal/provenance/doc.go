@@ -1,6 +1,7 @@
 // Package provenance records where the data of a crawl come from, for the people who have to
-// trust the data. It records who requested what, when, by which rules and with which program;
-// what is missing, and why; and whether the files are those that the crawl has written.
+// trust the data. It records who requested what, when, by which rules and with which program.
+// It also records what is missing and why, and whether the files are those that the crawl has
+// written.
 //
 //	p, err := provenance.Write(ctx, "news.crawl", provenance.Options{})
 //

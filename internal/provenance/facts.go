@@ -17,8 +17,9 @@ import (
 // rows.
 const mostRows = 50
 
-// facts returns the facts for the datasheet, as texts in Markdown. The keys are names: a text
-// is put between those marks in the datasheet that have its name (see beginFacts).
+// facts returns the facts for the datasheet, as texts in Markdown. The keys are names:
+// in the datasheet, each text is put between the mark that has its name and the next mark (see
+// beginFacts).
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),

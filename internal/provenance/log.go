@@ -37,7 +37,8 @@ type logReader struct {
 }
 
 // mostRuns is how many runs in the log are remembered. It is more than the number of runs that
-// are listed, because they are joined with the runs that the state of the crawl has recorded.
+// are listed, because the runs in the log are joined with the runs that the state of the crawl
+// has recorded.
 const mostRuns = 10 * mostListed
 
 // readLog reads crawl.log. If the file is missing, that is the same as a file without lines.

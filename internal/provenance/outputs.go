@@ -131,11 +131,10 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	}
 }
 
-// missing returns the length and the digest of a missing file, as the crawl or the earlier
-// provenance.json has them. It does so only for a WARC file, because that may have been moved
-// away (crawl verify --moved) and still belongs to the crawl. If another file is missing, or if
-// the digest is not known, the error is a *storage.DamagedError, except for a file that was
-// empty.
+// missing returns the length and the digest of a missing WARC file, as the crawl or the earlier
+// provenance.json has them: the file may have been moved away (crawl verify --moved), and still
+// belongs to the crawl. If the digest is not known, or if the missing file is not a WARC file,
+// the error is a *storage.DamagedError. But a missing file that was empty is not an error.
 func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil

@@ -67,7 +67,7 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 		}
 		name := of.Name
 		if name == "seeds.txt" {
-			name = SeedsFile // seeds.txt is the file of a snapshot of a series with the seeds: Write makes the same text under the name SeedsFile
+			name = SeedsFile // a snapshot of a series has its seeds in seeds.txt; Write makes the same text under the name SeedsFile
 		}
 		if text, ok := lists[name]; ok && of.is(text) {
 			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})

@@ -115,7 +115,7 @@ func spans(from, to, start, end float64) *axis {
 	a.ticks = nil
 	for _, t := range all {
 		add(t)
-		if t <= 1 { // above 1 s a step is not ten times as long
+		if t <= 1 { // above 1 s the next value is not always ten times t, so 2t and 5t are left out
 			add(2 * t)
 			add(5 * t)
 		}

@@ -27,7 +27,8 @@ type Options struct {
 	// Since is the directory of an earlier crawl of the same sites, which must not be running.
 	// If Since is set, the report also has what has changed since that crawl. If Since is
 	// empty, the crawl before this one (crawler.Options.Previous) is used, if there is such a
-	// crawl. If that one cannot be read, it is no error, and Report.NotCompared says why.
+	// crawl. If that crawl cannot be read, Dir returns no error, and Report.NotCompared says
+	// why there is no comparison.
 	Since string
 
 	order func(temp string) order // in tests; nil: crawllog.NewOrder

@@ -239,8 +239,8 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 }
 
 // A closest describes a group of requests by one of them: the request whose wait exceeded the
-// required pause by the least, or fell short of it by the most. Asked, Kept and Line are those of
-// this request. If there are several, the first in the log counts.
+// required pause by the least, or fell short of it by the most. Asked, Kept and Line are those
+// of this request. If there are several such requests, the first in the log counts.
 type closest struct {
 	Delay
 	left time.Duration // how much longer than required this closest request waited; negative: it was too early

@@ -33,8 +33,8 @@ func (r *reporter) note(url string, kind byte, value []byte) error {
 	return r.urls.Add(append([]byte(url), 0, kind), value)
 }
 
-// noteLink stores that the page with the URL from names url. These records are sorted by url,
-// and then by page.
+// noteLink stores that one page names one URL. The parameter from is the URL of the page. These
+// records are sorted by the named URL, and then by page.
 func (r *reporter) noteLink(url, from string, how byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
 		return nil // no URL has a NUL byte
@@ -147,9 +147,9 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 	return nil
 }
 
-// takeLink counts the page with the URL from as a page that names the URL of t, and, if one of
-// its links is for readers to follow, also in t.links. Each page is counted once: its records
-// come one after the other.
+// takeLink counts a page that names the URL of t. If one of the links of the page is for
+// readers to follow, the page also counts in t.links. The parameter from is the URL of the
+// page. Each page is counted once: its records come one after the other.
 func (t *urlRecords) takeLink(from []byte, how byte) {
 	if t.linked == 0 || t.linker != string(from) {
 		t.linker, t.follows = string(from), false

@@ -39,7 +39,7 @@ type Run struct {
 	Seeds    []string // seeds of the snapshot, even if the job has other seeds now
 	Resumed  bool     // the run continues an existing snapshot
 	Previous string   // directory of the newest earlier snapshot that is over (see State.Over); empty if there is none
-	Changed  *Changed // how the job differs from the job that made the snapshot before, or, if Resumed, this snapshot; nil if it does not differ
+	Changed  *Changed // how the job differs from an earlier job; nil if it does not. If Resumed, the earlier job is the one that made this snapshot; otherwise the one that made the snapshot before
 
 	lock *lock
 }

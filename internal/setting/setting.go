@@ -20,7 +20,7 @@ type Setting struct {
 	Group    Group      // the heading under which the setting is listed
 	Unit     string     // unit of a number
 	Help     string     // a short description
-	Larger   Way        // what it means for sites if the value becomes larger, or one that is later in Choices
+	Larger   Way        // what it means for sites if the value becomes larger, or changes to a word later in Choices
 	Resume   Effect     // what happens if the value differs from that of the last run
 	CodeOnly bool       // only Go programs can set it, not the command line
 	Value    flag.Value // the field of crawler.Options that String reads and Set changes

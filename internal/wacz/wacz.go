@@ -58,8 +58,8 @@ type Page struct {
 
 // A Package describes the contents of a WACZ.
 type Package struct {
-	// WARCs are the paths of the WARC files. Their last elements must differ, and end in .warc
-	// or .warc.gz.
+	// WARCs are the paths of the WARC files. The names of the files without their directories
+	// must differ, and end in .warc or .warc.gz.
 	WARCs []string
 	// Unlisted reports whether a capture is left out of the index, for example because another
 	// record replaces it. If Unlisted is nil, none is left out.

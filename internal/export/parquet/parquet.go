@@ -126,8 +126,8 @@ const DefaultGroupRows = 64 << 10
 // have the order of Source.Rows or, if Options.Snapshots is set, that of Series.Rows, because
 // the file declares this order.
 //
-// If a record begins beyond 2 GiB in its WARC file, the error names the record, because Common
-// Crawl's column for the offset has 32-bit integers.
+// Write fails if a record begins beyond 2 GiB in its WARC file, because Common Crawl's column
+// for the offset has 32-bit integers. The error names the record.
 func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64, err error) {
 	if o.GroupRows <= 0 {
 		o.GroupRows = DefaultGroupRows
