@@ -51,7 +51,7 @@ func (e *ArchiveError) Unwrap() error { return e.Err }
 
 // encode appends the records of x to b. If x cannot be encoded, encode appends only the
 // response, with a head made from its header instead of the head as the server sent it. If that
-// fails, too, encode returns the first error.
+// fails, too, encode returns the error of the first attempt.
 func (a *archive) encode(b []byte, x *warc.Exchange) ([]byte, []warc.Placed, error) {
 	records, placed, err := a.encoder.AppendExchange(b, x)
 	if err == nil || x.Response == nil {

@@ -36,8 +36,8 @@ func (db *DB) License(u frontier.URL) (*robots.Snapshot, error) { return db.stat
 func (db *DB) PutLicense(u frontier.URL, s *robots.Snapshot) error { return db.state.PutLicense(u, s) }
 
 // Requeue queues again those entries that were put aside (frontier.Code.Aside) and for which
-// wanted returns true. It returns their number. It does not consider an entry whose end was
-// submitted, until that end is in its final place in the state file.
+// wanted returns true. It returns their number. An entry that has just ended is not considered
+// before its end is in its final place in the state file.
 func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	return db.state.Requeue(wanted)
 }

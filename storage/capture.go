@@ -48,11 +48,11 @@ type Capture struct {
 	damage  error   // the result of Check
 }
 
-// Capture returns an answer to u from the archive of this crawl. answer is the place of the
-// answer's record, as PutVisit has set it in Visit.Place. body is the place of the record that
-// has the answer's body: the same record, or the one that it repeats. Capture returns nil if
-// the record is not an HTTP response or was purged. It fails with the same errors as
-// Past.Capture.
+// Capture returns an answer to u from the archive of this crawl. The first place is that of the
+// answer's record, as PutVisit has set it in Visit.Place. The second place is that of the
+// record that has the answer's body. This is the answer's record itself, or the earlier record
+// to which it refers. Capture returns nil if the answer's record is not an HTTP response, or if
+// one of the records was purged. It fails with the same errors as Past.Capture.
 func (db *DB) Capture(u frontier.URL, answer, body frontier.Place) (*Capture, error) {
 	in := func(p frontier.Place) place {
 		return place{path: filepath.Join(db.Dir(), ArchiveDir, filepath.Base(p.File)), offset: p.Offset}
@@ -102,11 +102,12 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	return c, err
 }
 
-// A findOriginal returns the record to which a revisit record refers by its URL and its time.
+// A findOriginal is a function that returns the record to which a revisit record refers. url
+// and at are the URL and the time of that earlier record, which the revisit record names.
 type findOriginal func(url string, at time.Time) (*original, error)
 
-// follow sets in c what the record with its body says. rec, the record of c itself, is a
-// revisit, and find returns the record with the body.
+// follow completes c, whose own record rec is a revisit without a body. It calls find for the
+// record that has the body, and copies to c what that record says.
 func (c *Capture) follow(rec *warc.Record, find findOriginal) error {
 	url, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	at, err := time.Parse(time.RFC3339Nano, date)
@@ -254,8 +255,8 @@ func (b *wholeBody) Close() error {
 const FieldTextDigest = "textDigest"
 
 // textDigest returns the digest of the text (FieldTextDigest) in the metadata record that
-// follows the answer and its request. It returns "" if there is no such digest, or if it cannot
-// be read.
+// follows r, the record of an answer, and the record of its request. It returns "" if there is
+// no such digest, or if it cannot be read.
 func (r *placedRecord) textDigest() string {
 	for range 2 {
 		rec, err := r.reader.Next()

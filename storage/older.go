@@ -8,9 +8,10 @@ import (
 	"slices"
 )
 
-// olderThan returns the other crawls in which the bodies of revisit records of the crawl in dir
-// may be. First come the crawls beside dir that have an index, in the reverse order of their
-// names. Then come the previous crawl of dir, the previous crawl of that crawl, and so on.
+// olderThan returns the other crawls that may have the answers to which revisit records of the
+// crawl in dir refer. First come the crawls beside dir that have an index, in the reverse order
+// of their names. Then come the previous crawl of dir, the previous crawl of that crawl, and so
+// on.
 func olderThan(dir string) (all []string) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

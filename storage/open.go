@@ -46,11 +46,11 @@ type Options struct {
 	fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
-// Bounds limit how much may wait for a commit; when a bound is reached, submitting blocks.
-// 0 means a default that costs no speed. With smaller bounds a crawl needs less memory and
-// more time.
+// Bounds limit how much may wait for a commit. When a bound is reached, a call that submits
+// something waits. 0 means a default that is large enough for full speed. With smaller bounds a
+// crawl needs less memory and more time.
 type Bounds struct {
-	Queue int // number of operations
+	Queue int // number of operations: completions, snapshots, payloads and values
 	Links int // number of links in these operations
 	Bytes int // size of the completions in these operations
 }
@@ -152,11 +152,12 @@ func (db *DB) begin(opts *Options, asked bool) error {
 
 // Values reads the values that a crawl stores about itself. A DB and a Reader are Values.
 type Values interface {
-	// Get reads the value that was Put under key into value. If there is no such value, ok is
-	// false.
+	// Get reads into value what DB.Put has stored under key. If nothing is stored under key,
+	// ok is false.
 	Get(key string, value any) (ok bool, err error)
-	// Each calls f for every key that was Put and begins with prefix. The parameter rest of f
-	// is the part of the key after prefix. If f returns an error, Each stops and returns it.
+	// Each calls f for every key that begins with prefix and under which DB.Put has stored a
+	// value. The parameter rest of f is the part of the key after prefix. If f returns an
+	// error, Each stops and returns this error.
 	Each(prefix string, f func(rest string) error) error
 }
 
@@ -187,7 +188,8 @@ func (o *Options) takeOver(known state.Marks) {
 func (db *DB) Restarted() time.Time { return db.state.Begun().Restarted }
 
 // Log returns the crawl's log of requests. If a line is written before a completion is
-// submitted, it is on disk before the completion is acknowledged. DB.Close closes the log.
+// submitted, the line is on disk before the completion is acknowledged. DB.Close closes the
+// log.
 func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 
 // LostLog returns how many committed bytes of the log are missing because another program

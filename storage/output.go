@@ -82,8 +82,8 @@ func cutTail(path string, length int64, d disk.Disk) error {
 }
 
 // maxBuffer is the largest number of bytes that an output keeps in memory. If a record does not
-// fit, the buffer is written to the file before the next flush. Its records are still committed
-// only after that flush.
+// fit, what is in memory is written to the file before the next flush. The records that are
+// written early are still committed only after that flush.
 const maxBuffer = 1 << 20
 
 // append adds a record, which is the concatenation of parts, and returns its offset in bytes.

@@ -20,12 +20,13 @@ import (
 // A Past looks up archived answers of a crawl that has ended, for a later crawl. It changes
 // nothing, and holds no file open between two calls. Its methods are safe for concurrent use.
 //
-// A revisit record has no body: it refers to an earlier record. Past looks for that record in
-// the same crawl, then in the other crawls beside its directory, in the reverse order of their
-// names, then in its previous crawl, in the previous crawl of that crawl, and so on.
+// A revisit record has no body: it refers to an earlier record. Past looks for that record
+// first in the same crawl. Then it looks in the other crawls beside the directory of this
+// crawl, in the reverse order of their names. Last it looks in the previous crawl of this
+// crawl, in the previous crawl of that one, and so on.
 type Past struct {
 	dir   string
-	older func() []string // returns the other directories that may have bodies of revisit records
+	older func() []string // returns the other crawls that may have the answers to which revisit records refer
 }
 
 // OpenPast opens the crawl in dir. It fails with an *InUseError if a process runs the
@@ -65,8 +66,8 @@ func (p *Past) Remembers() bool {
 
 // Capture returns the last capture of u. It returns nil if u has no capture, or if a Purge has
 // removed the body of the capture. It returns an error if the index or a record cannot be read,
-// or if the record with the body is missing (an *MissingAnswerError). Errors about a damaged record wrap
-// a *warc.Error. Capture does not check the body.
+// or if the record with the body is missing (a *MissingAnswerError). Errors about a damaged
+// record wrap a *warc.Error. Capture does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	e, err := lastLine(p.dir, u.String())
 	if err != nil || e == nil {
@@ -88,7 +89,7 @@ func (p *Past) Original(rec *warc.Record) (*Capture, error) {
 // the older crawls. If no crawl has such a record that can be read, find returns
 //   - an error that wraps ErrPurged, if captures of url were purged;
 //   - otherwise the error of the first crawl in which the record or the index cannot be read;
-//   - an *MissingAnswerError, if there was no such error.
+//   - a *MissingAnswerError, if there was no such error.
 func (p *Past) find(url string, at time.Time) (*original, error) {
 	var bad error
 	for _, dir := range append([]string{p.dir}, p.older()...) {
@@ -149,9 +150,9 @@ func lastLine(dir, url string) (last *cdxj.Entry, err error) {
 	return last, err
 }
 
-// answerOf looks in the index of a crawl for the answer that url gave at the time at. The index
-// has times to the second, so several lines may have that time. answerOf skips records whose
-// exact time differs. A record that cannot be read may be the right one, so it is not skipped.
+// answerOf looks in the index of a crawl for the answer that url gave at a time. The index has
+// times to the second, so several lines may have that time. answerOf skips records whose exact
+// time differs. A record that cannot be read may be the right one, so it is not skipped.
 // answerOf returns the answer, or the error, of the last record that remains. If no record
 // remains, answerOf returns nil and the error of reading the index, if there was one.
 func answerOf(dir, url string, at time.Time) (o *original, err error) {

@@ -61,12 +61,12 @@ type Purged struct {
 	Entries  int              // URLs whose fate was changed; Plan sets 0
 	Problems int
 
-	// Bodiless is the number of records that stay, but lose their body because they repeat an
-	// answer that is removed, for each host of their URLs.
+	// Bodiless counts records by the hosts of their URLs: the records that stay, but lose their
+	// body, because the answer that they repeat is removed.
 	Bodiless map[string]int64
 
-	// Moved is the number of captures that stay, because their WARC files are not in the
-	// directory, for each name of such a file.
+	// Moved counts captures by the names of their WARC files: the captures that stay, because
+	// these files are not in the directory.
 	Moved map[string]int64
 }
 
@@ -128,8 +128,8 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 // until Run is called again, with the Places of UnfinishedPurge, and finishes the purge. Run
 // fails with the same errors as Plan. After an error of the file system it may be called again.
 //
-// If the crawl itself was killed, Run first merges and truncates its files, as the next run
-// would.
+// If the crawl itself was killed, Run first does what the next run would do: it merges the
+// journal of the state file, and truncates the outputs.
 func (p *Purge) Run(dir string) (done Purged, err error) {
 	if err := NotBegun(dir); err != nil {
 		return done, err

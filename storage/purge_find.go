@@ -24,8 +24,9 @@ type finder struct {
 	present map[string]bool          // names of the WARC files in the directory
 	gone    map[string]bool          // keys of the answers that are removed (see RepeatedAnswer)
 
-	// repeats is the number of records that stay, but repeat an answer of a URL whose
-	// captures are removed, by the key of that answer and by the host of their own URL.
+	// repeats counts records that stay, but repeat an answer of a URL whose captures are
+	// removed. The first key is that of the answer, the second is the host of the record's own
+	// URL.
 	repeats map[string]map[string]int64
 }
 
@@ -66,8 +67,8 @@ func (f *finder) bodiless() {
 	}
 }
 
-// stays counts r, a record that stays, in f.repeats, if it repeats an answer that may be
-// removed.
+// stays is called with a record that stays. If r repeats an answer that may be removed, stays
+// counts r in f.repeats.
 func (f *finder) stays(r *warc.Record) {
 	answer := RepeatedAnswer(r)
 	if answer == "" || f.Why(r.Header.Get(warc.FieldRefersToURI)) == "" {

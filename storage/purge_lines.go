@@ -16,8 +16,8 @@ type lineFilter struct {
 	name       string
 	why        func(url string) string
 	unreadable func(n int64, err error) // called for each line whose URL cannot be read; the line stays
-	// dropped is called for each removed line; warcFile is set only for a line of an index. It
-	// may be nil.
+	// dropped is called for each removed line; its parameter warcFile is set only for a line of
+	// an index. dropped may be nil.
 	dropped func(why, warcFile string, size int64)
 }
 
@@ -65,9 +65,9 @@ func (f *lineFilter) drop(n int64, start []byte) (why, file string) {
 	return f.why(url), file
 }
 
-// lineURL returns the URL at the beginning of a line of the output name: the URL of the page,
-// or the URL of the capture in a line of an index. file is the WARC file that a line of an
-// index names.
+// lineURL returns the URL at the beginning of a line of an output: the URL of the page, or the
+// URL of the capture in a line of an index. file is the WARC file that a line of an index
+// names.
 func lineURL(name string, start []byte) (url, file string, err error) {
 	switch name {
 	case indexPart, IndexFile:

@@ -53,7 +53,8 @@ func (r *Records) Sites(f func(frontier.SiteState) error) error { return r.from.
 // State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Records) State(site frontier.Site) (frontier.SiteState, error) { return r.from.State(site) }
 
-// Common calls f for every clock that several sites share, as Sites does.
+// Common calls f for every clock that several sites share. If f returns an error, Common stops
+// and returns this error. f must not call a method of the DB or the Reader.
 func (r *Records) Common(f func(frontier.CommonClock) error) error { return r.from.Common(f) }
 
 // Fate returns how the crawl's entry for u ended. The fate is Undecided if the entry is
@@ -88,8 +89,8 @@ func (r *Records) Ahead(k Kept) (int, error) { return r.from.Ahead(k) }
 
 // Queued iterates over the entries of site that have not ended, including those handed out and
 // those to be fetched again (frontier.Entry.Again). First come the entries that wait for no
-// time, by frontier.Entry.Rank, then those that wait for their Due. Entries that were submitted
-// and are not yet in their final place in the state file are left out.
+// time, by frontier.Entry.Rank, then those that wait for the time frontier.Entry.Due. Entries
+// that were submitted and are not yet in their final place in the state file are left out.
 func (r *Records) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.from.Queued(site)
 }
@@ -106,13 +107,13 @@ func (r *Records) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, erro
 	return r.from.Snapshots(site)
 }
 
-// Get reads the value that was Put under key and committed into value. If there is no such
-// value, ok is false.
+// Get reads into value what DB.Put has stored under key. If nothing is stored and committed
+// under key, ok is false.
 func (r *Records) Get(key string, value any) (ok bool, err error) { return r.from.Get(key, value) }
 
-// Each calls f for every key that was Put and committed and begins with prefix. The parameter
-// rest of f is the part of the key after prefix. If f returns an error, Each stops and returns
-// it.
+// Each calls f for every key that begins with prefix and under which DB.Put has stored a value,
+// if that value is committed. The parameter rest of f is the part of the key after prefix. If f
+// returns an error, Each stops and returns this error.
 func (r *Records) Each(prefix string, f func(rest string) error) error {
 	return r.from.Each(prefix, f)
 }

@@ -22,7 +22,7 @@ const (
 	repairStage = "repair.new"    // directory of the new files while they are made; so far the crawl is not changed
 	repairReady = "repair"        // name of repairStage after it is complete; an interrupted repair continues from this directory
 	repairPlan  = "repair.json"   // name of the file in these directories that has the repairSwap
-	damagedDir  = "damaged-"      // followed by a time: the directory with the old files
+	damagedDir  = "damaged-"      // beginning of the name of the directory with the old files; a time follows
 	damagedForm = "20060102T1504" // format of that time
 )
 

@@ -57,7 +57,8 @@ func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bo
 	return found, ok, nil
 }
 
-// flip changes one bit of the file at path: the one that bit has, in the byte at offset at.
+// flip changes one bit of the file at path. at is the offset of the byte, and bit is a mask
+// with only this bit set.
 func flip(path string, at int64, bit byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -137,9 +137,9 @@ func (r *Repair) noteFiles() error {
 	return errors.Join(outline.PutFiles(r.marks), outline.Put(keyRepaired, &r.note), outline.Close())
 }
 
-// restored rebuilds the index if that was damaged. It reports whether all files are then as
-// they were written and do not contradict each other. If so, the state and the files made from
-// the crawl need not be changed.
+// restored rebuilds the index if the index was damaged. It then reports whether all files are
+// as they were written and do not contradict each other. If so, the state and the files made
+// from the crawl need not be changed.
 func (r *Repair) restored() (bool, error) {
 	if len(r.Lost) > 0 || !sameMarks(r.marks.Growing, r.was.Growing) || !sameMarks(r.marks.Finished, r.was.Finished) {
 		return false, nil
@@ -166,8 +166,8 @@ func (r *Repair) restored() (bool, error) {
 	return fits && err == nil, err
 }
 
-// sameMarks reports whether two sets of marks, of now and of before the repair, are the same,
-// except for the marks of the index.
+// sameMarks reports whether the marks after the repair are the same as the marks before the
+// repair. It ignores the marks of the index.
 func sameMarks(is, was state.Marks) bool {
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(is)), slices.Collect(maps.Keys(was))) {
 		if a := is[name]; !a.Same(was[name]) && !a.Lost {
@@ -352,7 +352,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 	return nil
 }
 
-// noLine records that lines of the file name are lost.
+// noLine records that lines of a file are lost.
 func (r *Repair) noLine(name string) {
 	if name == LogFile {
 		r.note.Log = true

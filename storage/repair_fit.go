@@ -65,8 +65,8 @@ func (r *Repair) fit() error {
 // lostDetail is the Detail in the fate of a URL whose page is lost.
 const lostDetail = "damaged: its page or its answer was lost, and is fetched again"
 
-// apply corrects in the stage what f lists. It adds the URLs that a run will fetch again to the
-// map again.
+// apply corrects in the stage what f lists. To the map in the second parameter it adds the URLs
+// that a run will fetch again.
 func (r *Repair) apply(f *findings, again map[string]bool) (err error) {
 	outline, err := state.OpenOutline(r.stage)
 	if err != nil {

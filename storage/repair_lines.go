@@ -95,13 +95,14 @@ type rewriter struct {
 	files []*rewrittenFile
 }
 
-// candidates is how many versions of the file are made. Versions 0 and 1 keep the lines that
-// can be read. Versions 2 and 3 rebuild all lines, because a line that can be read may be
-// damaged, too. If a Writer returns two pages, versions 0 and 2 have the first page, and
-// versions 1 and 3 have the second.
+// candidates is how many versions of pages.jsonl or links.jsonl are made, to find one that
+// matches the mark. Versions 0 and 1 keep the lines that can be read. Versions 2 and 3 rebuild
+// all lines, because a line that can be read may be damaged, too. If a Writer returns two
+// pages, versions 0 and 2 have the first page, and versions 1 and 3 have the second.
 const candidates = 4
 
-// A rewrittenFile is a new version, one of candidates, of a file that has lost lines.
+// A rewrittenFile is one of several new versions (see candidates) of a file that has lost
+// lines.
 type rewrittenFile struct {
 	path string
 	file *os.File
@@ -176,7 +177,8 @@ func (w *rewriter) answer(a *Answered, at warc.Placed, file string) error {
 	return nil
 }
 
-// A placed finds the lines of a pages.jsonl by the places of their answers in the archive.
+// A placed is a pages.jsonl with a map of its lines, which finds each line by the place of its
+// answer in the archive.
 type placed struct {
 	file  *os.File
 	lines map[string]placedLine

@@ -10,8 +10,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referred returns the key of the answer to url at the time date, to which revisit records may
-// refer. The key does not reveal the URL, because it is also stored for purged answers.
+// referred returns the key of the answer to url that has the given date, to which revisit
+// records may refer. The key does not reveal the URL, because it is also stored for purged
+// answers.
 func referred(url string, date time.Time) string {
 	sum := sha256.Sum256(strconv.AppendInt(append([]byte(url), ' '), date.UnixMicro(), 10))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])

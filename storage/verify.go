@@ -43,8 +43,8 @@ type Check struct {
 	// of the system.
 	Temp string
 
-	// beside is the crawl beside which Verify looks for crawls with the bodies of revisit
-	// records. "": this crawl.
+	// beside is the directory of a crawl. Verify looks beside it for other crawls, which may
+	// have the answers to which revisit records refer. "": the directory of this crawl.
 	beside   string
 	findings *findings // what a Repair must correct; may be nil
 }
@@ -127,8 +127,9 @@ func (e *IndexError) Error() string { return e.Err.Error() }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// A MissingAnswerError says that a record repeats an answer of an earlier crawl, and that the record of
-// this answer cannot be found or read. The files of this crawl itself are not damaged.
+// A MissingAnswerError says that a record repeats an answer of an earlier crawl, and that the
+// record of this answer cannot be found or read. The files of this crawl itself are not
+// damaged.
 type MissingAnswerError struct{ Err error }
 
 func (e *MissingAnswerError) Error() string { return e.Err.Error() }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// said has all facts with the same key, by the file from which they come.
+// A said has all facts with the same key, by the file from which they come.
 type said map[source][]fact
 
 func (s said) has(from source) bool { return len(s[from]) > 0 }
@@ -128,9 +128,9 @@ func (v *verifier) compareCapture(at string, s said) {
 	v.compareLine(IndexFile, s[ofIndex], v.indexed, line, there)
 }
 
-// compareLine compares lines, which an index has about a record, with want, the line that the
-// record should have. want is empty if the index should have no line. must says that a missing
-// line is a problem. there names the place of the record in messages.
+// compareLine checks the lines that an index has about a record: there must be at most one, and
+// it must equal want. want is empty if the index should have no line about the record. If must
+// is set, a missing line is a problem. there is the place of the record, for messages.
 func (v *verifier) compareLine(file string, lines []fact, must bool, want, there string) {
 	if len(lines) == 0 && must && want != "" {
 		v.problemOf(file, "%s has no line for %s", filepath.Join(v.dir, file), there)
@@ -145,8 +145,10 @@ func (v *verifier) compareLine(file string, lines []fact, must bool, want, there
 	}
 }
 
-// compareAbsent reports each fact that the state, pages.jsonl or an index states about a place in
-// the archive at which there is no record.
+// compareAbsent is called for a place in the archive at which there is no record, although the
+// state, pages.jsonl or an index names the place. If the WARC file is missing, compareAbsent
+// counts the place in v.absent. Otherwise it reports each line and each entry that names the
+// place.
 func (v *verifier) compareAbsent(name, there string, s said) {
 	if v.present[name] || !v.Moved {
 		v.findings.lostPlaces(s[ofPage])

@@ -23,7 +23,7 @@ import (
 type fact struct {
 	key   string
 	from  source
-	at    int64 // position in the file of from: line number, or byte offset
+	at    int64 // position in the file: line number, or byte offset
 	value string
 }
 
@@ -147,8 +147,8 @@ func recordFact(p *warc.Placed, line []byte) string {
 	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
 }
 
-// revisitFact returns the value of a fact about a revisit record in the WARC file name: which
-// answer the record repeats.
+// revisitFact returns the value of a fact about a revisit record, which is in the WARC file
+// with the given name: which answer the record repeats.
 func revisitFact(url string, date time.Time, name string) string {
 	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
 }

@@ -112,8 +112,9 @@ func (v *verifier) index() error {
 	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
 }
 
-// indexLine returns a function that adds the lines of an index to the facts. If before is not
-// nil, the function returns an error for a line that does not sort after the line before it.
+// indexLine returns a function that adds the lines of an index to the facts. If the pointer is
+// not nil, it is used to store the last line. The function then also returns an error for a
+// line that sorts before the line above it.
 func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) error {
 	return func(n int64, line []byte) error {
 		e, err := cdxj.Parse(string(line))
@@ -200,7 +201,8 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 	return nil
 }
 
-// compareMark compares is, the mark that a file has, with want, the mark that the state has.
+// compareMark compares two marks: the first is that of the file as it was read, and want is
+// that in the state.
 func (v *verifier) compareMark(path string, is, want state.Mark) {
 	switch {
 	case is.Length != want.Length:

@@ -210,10 +210,10 @@ func clip(s string) string {
 	return s
 }
 
-// EntryOf returns the entry of a record in the WARC file filename, or nil for a record that an
-// index does not list. Only response, revisit and resource records are listed, but no answers
-// to HEAD: a replay would show these as empty pages instead of the captures with a body. A
-// record without a URL is an error.
+// EntryOf returns the entry of a record in the WARC file with the given name, or nil for a
+// record that an index does not list. Only response, revisit and resource records are listed.
+// Of these, answers to HEAD are left out: a replay would show such an answer as an empty page,
+// instead of a capture with a body. A record without a URL is an error.
 func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	mime := ""
 	switch {

@@ -80,8 +80,9 @@ func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	return low, nil
 }
 
-// lineAfter returns the offset of the first line that begins after the offset from. If no line
-// begins before the offset end, it returns end or more.
+// lineAfter searches forward from an offset, and returns the offset of the first line that
+// begins after it. If that line does not begin before the offset end, the result is end or
+// more.
 func lineAfter(r io.ReaderAt, from, end int64, buf []byte) (int64, error) {
 	for from < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), end-from)], from)

@@ -17,10 +17,10 @@ import (
 //	version 1: URL IP-address date content-type length
 //	version 2: URL IP-address date content-type status checksum location offset filename length
 //
-// One file may contain both versions, and URLs with spaces were written unescaped: a line is
+// One file may contain both versions. Spaces in URLs were written unescaped, so a line is
 // parsed from its end. A line whose URL has control characters is not taken for a line of ARC.
-// It may belong to a gzip member that stores it uncompressed; the URL would then begin with
-// bytes of the gzip header.
+// It may be stored uncompressed in a gzip member. Its URL would then begin with bytes of the
+// gzip header.
 
 // arcDate is the form of the date in an ARC record.
 const arcDate = "20060102150405"
@@ -62,8 +62,8 @@ func parseARC(line string) (version string, h Header, ok bool) {
 	return "", nil, false
 }
 
-// lineOfARC returns the line at the beginning of b with its end, and whether this is the line
-// before the block of an ARC record.
+// lineOfARC returns the line at the beginning of b, including its line end. It also returns
+// whether this is the line before the block of an ARC record.
 func lineOfARC(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b[:min(len(b), maxARCLine)], '\n')
 	if i < 0 {

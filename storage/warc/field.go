@@ -142,8 +142,8 @@ func newID(random io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// appendField appends a line with a field. The value is the concatenation of the strings in
-// value. It fails if the name or the value is invalid (section 4).
+// appendField appends a line with a field. The field's value is the concatenation of the last
+// parameters. appendField fails if the name or the value is invalid (section 4).
 func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	if !isToken(name) {
 		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ are allowed", clip(name))

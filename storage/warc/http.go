@@ -124,7 +124,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 	return m.finish(b, changed), nil
 }
 
-// appendRaw appends Head. It renames the fields that the method removed returns.
+// appendRaw appends Head. It renames the fields whose names m.removed returns.
 func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	end := headEnd(m.Head)
 	if end != len(m.Head) {
@@ -153,9 +153,9 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 }
 
 // appendStatus corrects the status line of a head if readers would not find the status in it.
-// Then it appends the line that a correct server would have sent, and a field with the line
-// that was received. rest is what the caller must still append: the head after its status line,
-// or, if nothing was corrected, the whole head.
+// It then appends two lines: the line that a correct server would have sent, and a field with
+// the line that was received. rest is what the caller must append after that. If a line was
+// corrected, this is the head without its status line, otherwise the whole head.
 func appendStatus(b, head []byte) (_, rest []byte) {
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -224,7 +224,7 @@ func endsChunked(value string) bool {
 	return strings.EqualFold(strings.TrimSpace(last), "chunked")
 }
 
-// headField returns the last value of the field name in a head, as it was sent.
+// headField returns the last value of a field in a head, as it was sent.
 func headField(head []byte, name string) string {
 	found := ""
 	for line := range bytes.Lines(head) {

@@ -91,7 +91,7 @@ func spaced(value string) string {
 	return strings.Trim(string(b), " \t")
 }
 
-// framing returns the value for the field name that net/http accepts. It changes only the
+// framing returns the value of a field in a form that net/http accepts. It changes only the
 // fields that state the length of a body, Content-Length and Transfer-Encoding. ok is false if
 // such a field must be left out, because its value has no meaning, or because the answer has no
 // body (bodiless).

@@ -66,8 +66,8 @@ func (p *Purged) header(blanks int64) []byte {
 		fieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, fieldContentLength, blanks)
 }
 
-// pack returns b compressed with deflate. The result ends at a byte boundary, and its last
-// block is not marked as the last one.
+// pack returns b compressed with deflate. The result ends at a byte boundary. None of its
+// blocks is marked as the last one, because further blocks follow.
 func pack(b []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestCompression)

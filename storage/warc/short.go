@@ -23,10 +23,10 @@ type run struct {
 	bits uint8
 }
 
-// The shared code has three parts: one for single bytes, the end, and lengths of matches; one
-// for distances; and one for the code lengths of the other two (RFC 1951, sections 3.2.5 and
-// 3.2.7). It is complete, as decoders require. Bytes that header fields do not have are without
-// a code.
+// The shared code has three parts (RFC 1951, sections 3.2.5 and 3.2.7). The first part is for
+// single bytes, the end of the block, and lengths of matches. The second is for distances. The
+// third is for the code lengths of the first two. The code is complete, as decoders require.
+// Bytes that header fields do not have are without a code.
 var (
 	shortSymbols = []run{
 		{9, 0}, {'\n', 6}, {12, 0}, {'\r', 6}, {31, 0},
@@ -105,10 +105,10 @@ func newShortCode() *shortCode {
 }
 
 // spread returns the symbol of v, the extra bits after it, and their number. v is the length of
-// a match less 3, or a distance less 1. The parameter of is 3 for lengths: eight symbols have
-// no extra bits, then four symbols have one, four have two, and so on. It is 2 for distances:
-// four symbols have no extra bits, then two symbols have one, two have two, and so on (RFC
-// 1951, section 3.2.5).
+// a match less 3, or a distance less 1. For a length, the second parameter must be 3: eight
+// symbols have no extra bits, then four symbols have one, four have two, and so on. For a
+// distance, it must be 2: four symbols have no extra bits, then two symbols have one, two have
+// two, and so on (RFC 1951, section 3.2.5).
 func spread(v uint32, of int) (symbol int, more uint32, extra int) {
 	extra = max(0, bits.Len32(v)-of)
 	return extra<<(of-1) + int(v>>extra), v & (1<<extra - 1), extra
@@ -142,7 +142,7 @@ func beginning(symbols, distances []uint8) []huffman {
 }
 
 // appendRun appends the part of the header which says that the next n symbols have codes of one
-// length. The parameter of is this length in bits; codes has the codes for code lengths.
+// length. The third parameter is this length, in bits. codes has the codes for code lengths.
 func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times, 0 3 to 10 times, 0 11 to 138 times
 	if of > 0 {
@@ -245,8 +245,8 @@ func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	return true
 }
 
-// alike returns how many bytes at the beginning of a and b are equal, at most maxMatch. b is
-// the end of a.
+// alike returns how many bytes at the beginning of a and b are equal, at most maxMatch. The
+// first minMatch bytes must be equal. b is a suffix of a.
 func alike(a, b []byte) int {
 	n, most := minMatch, min(len(b), maxMatch)
 	for n < most && a[n] == b[n] {

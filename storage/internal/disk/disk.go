@@ -10,8 +10,8 @@ import (
 // A Disk syncs files and directories. The zero value is ready to use.
 type Disk struct {
 	// Before is called with the path of each file or directory before it is synced. If Before
-	// returns an error, the sync fails with this error. With Before tests simulate slow and
-	// failing disks. It may be nil.
+	// returns an error, the sync fails with this error. Tests use Before to simulate slow and
+	// failing disks. Before may be nil.
 	Before func(path string) error
 }
 

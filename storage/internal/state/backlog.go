@@ -75,8 +75,9 @@ func namesOf(names *bbolt.Bucket) (sum uint64, err error) {
 	return sum, err
 }
 
-// misnamed returns an error that names the first site whose name in bucketNames and whose
-// record disagree, or nil if there is no such site.
+// misnamed returns an error that names the first site whose record and whose row in bucketNames
+// have different numbers. If there is no such site, the error says that a site in bucketNames
+// has no record.
 func (v *view) misnamed() error {
 	err := v.states.ForEach(func(key, raw []byte) error {
 		var r siteRecord
@@ -211,7 +212,8 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// A revisitState is what decides whether a queued entry counts for siteRecord.Again.
+// A revisitState has the two facts about a queued entry that decide whether the entry counts
+// for siteRecord.Again.
 type revisitState struct {
 	visited bool // it has visits
 	again   bool // it waits to be fetched again

@@ -106,7 +106,7 @@ func unseen(c *bbolt.Cursor, n siteNum, fps []finger, add func(i int32)) error {
 
 // insert adds the fingerprints news to the blocks of a site. They must be sorted, and in no
 // block yet. The parameter most is the largest number of fingerprints in a block; it must be at
-// least 2. rows is a cursor of bucket; memory for the blocks comes from a.
+// least 2. rows is a cursor of bucket. The arena provides the memory for the blocks.
 func insert(bucket *bbolt.Bucket, rows *bbolt.Cursor, n siteNum, news []numbered, most int, a *arena) error {
 	for i := 0; i < len(news); {
 		first, b, next, last, err := findBlock(rows, n, news[i].fp)
@@ -138,8 +138,8 @@ func insertSorted(b block, news []numbered) []byte {
 	return append(out, b[at:]...)
 }
 
-// putBlocks writes b under the key that has the fingerprint in first. If b has more
-// fingerprints than a block may have (most), putBlocks splits b into several blocks.
+// putBlocks writes b under the key with the given first fingerprint. If b has more fingerprints
+// than a block may have (most), putBlocks splits b into several blocks.
 func putBlocks(bucket *bbolt.Bucket, n siteNum, first uint64, b block, most int, a *arena) error {
 	parts := (b.len() + most - 1) / most
 	if parts > 1 {

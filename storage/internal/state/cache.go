@@ -31,9 +31,9 @@ func (c *knownCache) known(fp uint64) bool {
 	return p[fp&uint64(len(p)-1)].Load() == fp
 }
 
-// note adds fp. It must be called only after the completion with this link is in the queue.
-// Otherwise a completion with the same link could leave the link out as known, and be committed
-// first.
+// note adds the fingerprint of a link. It must be called only after the completion that has the
+// link is in the queue. Otherwise another completion could leave out the same link, because it
+// is known, and that completion could be committed first.
 func (c *knownCache) note(fp uint64) {
 	now := c.places.Load()
 	p := *now
@@ -46,10 +46,10 @@ func (c *knownCache) note(fp uint64) {
 	}
 }
 
-// grow doubles the number of places, unless they are no longer those that the caller has
-// loaded. It may lose fingerprints that other goroutines add meanwhile; their links are then
-// looked up again. Only one goroutine may grow the cache at a time, because growing allocates
-// megabytes.
+// grow doubles the number of places. It does nothing if another call has replaced the places
+// since the caller loaded them. Fingerprints that other goroutines add meanwhile may be lost.
+// Their links are then looked up again. Only one goroutine may grow the cache at a time,
+// because growing allocates megabytes.
 func (c *knownCache) grow(now *[]atomic.Uint64) {
 	if c.places.Load() != now {
 		return

@@ -19,7 +19,7 @@ import (
 // A Check reads a whole state file and checks that its parts agree with each other.
 type Check struct {
 	Problem func(error)                       // called with each thing that is not as it was written; the error names state.db
-	Fate    func(frontier.URL, frontier.Fate) // called with the URL of each entry; again if the journal has the URL, too, or if the entry has a last visit
+	Fate    func(frontier.URL, frontier.Fate) // called with the URL of each entry; called again if the journal also has the URL, or if the entry has a last visit
 	Payload func(Payload)                     // called with each archived answer in bucketPayloads or the journal of payloads
 }
 

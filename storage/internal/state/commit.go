@@ -257,8 +257,8 @@ func getCommit(meta *bbolt.Bucket) (c lastCommit, err error) {
 	return c, err
 }
 
-// again opens the file anew, after an error that does not say whether the group is on disk. If
-// the group is not on disk, again commits it a second time.
+// again is called after an error that does not say whether the group is on disk. It closes the
+// file and opens it, to find that out. If the group is not on disk, it is committed once more.
 func (db *DB) again(g *commitGroup, c *change, cause error) (*change, error) {
 	if err := db.file.reopen(); err != nil {
 		return nil, errors.Join(cause, err)
@@ -314,9 +314,9 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 }
 
-// Pending returns two numbers: put counts the operations that are not committed, and kept the
-// links and completions that are committed and not merged. Read does not return the entries of
-// any of these yet.
+// Pending returns two numbers. The first, put, counts the operations that are not committed.
+// The second, kept, counts the links, completions and common clocks that are committed, but not
+// merged. Read does not return the entries in these operations, links and completions yet.
 func (db *DB) Pending() (put, kept int) {
 	db.merging.Lock()
 	defer db.merging.Unlock()

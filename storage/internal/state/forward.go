@@ -98,7 +98,7 @@ func (w *waiters) find(tx *bbolt.Tx) (err error) {
 }
 
 // waitersAtOnce is how many rows are read in one transaction. It is larger than leftAtOnce,
-// because of most rows only the key is read.
+// because for most rows only the key is read.
 const waitersAtOnce = 4096
 
 // some reads the next rows of waiting entries, and sets w.done after the last row.

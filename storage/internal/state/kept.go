@@ -24,10 +24,10 @@ type Kept struct {
 	Number int
 }
 
-// Entry returns the crawl's entry for u. If an entry has u with Entry.Apart (see
-// frontier.Entry.Key), Entry returns this entry. Otherwise it returns the entry with the key of
-// u, whose URL may be another spelling of u. ok is false if no such entry was ever queued.
-// Submitted entries are found only after they are committed.
+// Entry returns the crawl's entry for u. If an entry with Entry.Apart set has exactly the URL u
+// (see frontier.Entry.Key), Entry returns this entry. Otherwise it returns the entry with the
+// key of u, whose URL may be another spelling of u. ok is false if no such entry was ever
+// queued. Submitted entries are found only after they are committed.
 func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	apart := frontier.Entry{URL: u, Apart: true}
 	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
@@ -130,7 +130,7 @@ type keptSite struct {
 	record  siteRecord
 	pending *pendingSite          // nil: nothing is pending
 	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
-	forward map[uint64][]place    // places at which entries are brought forward after their last end, by fingerprint
+	forward map[uint64][]place    // where the journal makes an entry due earlier, after its last end: by the fingerprint of the entry
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {

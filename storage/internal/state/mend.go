@@ -76,7 +76,7 @@ func oneBit(b []byte, good func() bool) (bit int, ok bool) {
 	return 0, false
 }
 
-// maxMended is the length of the longest row in which a flipped bit is searched, in bytes. The
+// maxMended is the length of the longest row that is searched for a flipped bit, in bytes. The
 // time of a search grows with the square of the length.
 const maxMended = 16 << 10
 

@@ -85,8 +85,8 @@ func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
 	return c
 }
 
-// How long it takes to merge a site, besides its links and ends, and to merge the end of an
-// entry: the number of links whose merge takes as long.
+// Times of merging, in units of the time to merge one link. siteCost is the time for a site
+// without its links and ends, endCost the time for the end of an entry.
 const (
 	siteCost = 4
 	endCost  = 4
@@ -105,7 +105,7 @@ func (c *change) whole(s *pendingSite) bool {
 	return len(s.links) <= c.db.limits.MaxSlice
 }
 
-// cost returns how long merge takes for s: the number of links whose merge takes as long.
+// cost returns how long merge takes for s, in units of the time to merge one link.
 func (c *change) cost(s *pendingSite) int {
 	return siteCost + endCost*len(s.ends) + len(c.some(s))
 }
@@ -348,8 +348,9 @@ func (c *change) link(n siteNum, r *siteRecord, links []pendingLink, found []int
 	return insert(c.entries, c.entryRows, n, news, c.db.limits.MaxBlock, &c.arena)
 }
 
-// number returns the whole number of the row that p names. A place has only the low half of the
-// number. number returns the newest row of the journal that has this low half.
+// number returns the number of the row that p names, in all its 64 bits. A place has only the
+// low half of them. The result is the number of the newest row of the journal with this low
+// half.
 func (c *change) number(p place) uint64 {
 	n := c.row&^0xffffffff | uint64(p.row)
 	if n > c.row {
@@ -511,8 +512,8 @@ func (c *change) forget(upTo uint64) error {
 	return nil
 }
 
-// mostPassed is how many entries that wait for another try firstWaiting skips at most, to find
-// the first entry that waits to be fetched again.
+// mostPassed limits the search of firstWaiting for the first entry that waits to be fetched
+// again: it skips at most this number of entries that wait for another try.
 const mostPassed = 64
 
 // stateOf returns the state of a site, from its record r. out reports whether an entry was read
@@ -530,9 +531,9 @@ func stateOf(rows *bbolt.Cursor, n siteNum, r *siteRecord, ready int, out func(n
 	return st
 }
 
-// firstWaiting looks at the waiting entries of a site for which out returns false. It sets
-// st.Waiting to the due time of the first of these. If again is set, it sets st.NextAgain to
-// the due time of the first that waits to be fetched again.
+// firstWaiting looks at those waiting entries of a site for which out returns false. It sets
+// st.Waiting to the due time of the first of these entries. If the parameter again is set, it
+// also sets st.NextAgain, to the due time of the first one that waits to be fetched again.
 func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32) bool, st *frontier.SiteState) {
 	prefix, passed := n.prefix(kindWaiting), 0
 	for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix) && passed < mostPassed; key, value = rows.Next() {

@@ -87,9 +87,9 @@ func (h *handedOut) read(n siteNum, entries int, dry bool, upTo []byte) {
 	}
 }
 
-// give records that the entry of a completion has ended, or is held. It returns true if the
-// frontier has no other entry of the site, and the file had none left at the last read. Then
-// further entries of the site that can be fetched may be in the journal.
+// give records that the entry of a completion has ended, or is held (frontier.Completion.Held).
+// It returns true if the frontier has no other entry of the site, and the file had none left at
+// the last read. Then further entries of the site that can be fetched may be in the journal.
 func (h *handedOut) give(e *encoded) (starves bool) {
 	if !e.leaves {
 		return false

@@ -30,7 +30,7 @@ type Limits struct {
 	Sift         int // size of the state file, in bytes, from which on Submit drops known links
 
 	// How much may wait for a commit before Submit blocks.
-	Queue      int // number of operations
+	Queue      int // number of operations: completions, snapshots, payloads and values
 	QueueLinks int // number of links in these operations
 	QueueBytes int // size of the completions in these operations
 }

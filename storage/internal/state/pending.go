@@ -19,7 +19,7 @@ type pending struct {
 }
 
 // A group counts the calls of Submit that one commit contains. It settles when all rows of the
-// journal up to row are merged.
+// journal up to the number in row are merged.
 type group struct {
 	row     uint64 // number of the last row of the commit
 	submits int
@@ -166,8 +166,8 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had removes those completions of a site that were merged before the file was opened. effect
-// reports whether the completion at a place was merged before.
+// had removes those completions of a site that were merged before the file was opened. The
+// function effect reports whether the completion at a place was merged before that.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	if s.done > 0 && effect(s.last) {

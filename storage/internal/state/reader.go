@@ -57,7 +57,8 @@ func (r *Reader) Marks() Marks { return r.db.book.marks }
 // returns this error. f must not call a method of Reader.
 func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }
 
-// Common calls f for every clock that several sites share, as Sites does.
+// Common calls f for every clock that several sites share. If f returns an error, Common stops
+// and returns this error. f must not call a method of Reader.
 func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.db.Common(f) }
 
 // State returns what is known about one site. If the site is unknown, only its name is set.

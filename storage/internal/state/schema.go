@@ -11,8 +11,9 @@ import (
 )
 
 // schemaVersion is the layout of the buckets below. Files with layouts from oldestLayout on can
-// be read, too. A value that an old layout cannot store is taken to be what it always was in
-// that layout. A run that continues a crawl of an old layout changes the file to schemaVersion.
+// be read, too. If an old layout has no room for a value, the value was the same in all files
+// of that layout, and is read as such. A run that continues a crawl of an old layout changes
+// the file to schemaVersion.
 const (
 	oldestLayout  = 10
 	schemaVersion = 10
@@ -32,7 +33,7 @@ var (
 	// "index" -> * mark of index.cdxj, and the mark that index.part had when
 	//   index.cdxj was made
 	// "open" -> * true, while a process holds the crawl, or after it was killed
-	// "position" -> nothing that this version reads; an earlier one may have written it
+	// "position" -> not read by this version; an earlier version may have written it
 	// "restart" -> * time of the last open after an unclean end
 	// "put " and a key -> * the value that Put stored under the key
 	bucketMeta = []byte("meta")

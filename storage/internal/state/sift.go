@@ -89,8 +89,9 @@ func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err e
 	return n, err
 }
 
-// noteSeen adds links to the cache: those of all that are not in left, because the state file
-// has them. left must be in the order of all. noteSeen sets the fingerprints in left.
+// noteSeen adds to the cache those links that the state file has. The slice left has the links
+// that the state file does not have, in the order of the slice all. noteSeen also sets the
+// fingerprints in left, to those in all.
 func (db *DB) noteSeen(all, left []finger) {
 	k := 0
 	for _, f := range all {

@@ -97,8 +97,8 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf returns what error messages call the document in a snapshot. The parameter of is the
-// site, or the URL of the license document.
+// copyOf returns what error messages call the document in a snapshot. The document is given by
+// its site, or, for a license document, by its URL.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)

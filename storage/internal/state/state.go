@@ -43,7 +43,7 @@ type Options struct {
 // something waits. 0 means a default that is large enough for full speed. With smaller bounds a
 // crawl needs less memory and more time.
 type Bounds struct {
-	Queue int // number of operations
+	Queue int // number of operations: completions, snapshots, payloads and values
 	Links int // number of links in these operations
 	Bytes int // size of the completions in these operations
 }
@@ -257,7 +257,7 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err := db.loadPayloads(tx); err != nil {
 		return err
 	}
-	p.groups = nil // no caller waits any more until these groups settle
+	p.groups = nil // no caller waits any more for these groups to settle
 	v := db.newView(tx)
 	for _, s := range p.sites {
 		n, r, err := v.site(s.name)
@@ -343,7 +343,8 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	return errors.Join(keepOutputs(tx, growing, finished), putJSON(meta, keyOpen, true))
 }
 
-// keepOutputs writes the marks of the outputs: growing are those to which a run appends.
+// keepOutputs writes the marks of the outputs. Growing outputs are those to which a run
+// appends.
 func keepOutputs(tx *bbolt.Tx, growing, finished Marks) error {
 	for name, m := range finished {
 		if err := putFinished(tx, name, m); err != nil {
