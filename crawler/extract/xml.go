@@ -268,10 +268,11 @@ func (x *xmlScanner) readName() {
 	x.attrs = x.attrs[:0]
 }
 
-// xmlName returns the prefix of a name, and the name without the prefix, both in lower case.
+// xmlName returns the prefix of a name, and the name without the prefix, both in lower case. A
+// colon at the beginning or the end of a name ends no prefix.
 func xmlName(raw []byte) (prefix, local string) {
 	name := strings.ToLower(string(raw))
-	if i := strings.LastIndexByte(name, ':'); i >= 0 {
+	if i := strings.LastIndexByte(name, ':'); i > 0 && i < len(name)-1 {
 		return name[:i], name[i+1:]
 	}
 	return "", name
