@@ -35,8 +35,8 @@ type auditFlags struct {
 	given                  func(name string) bool
 }
 
-// certificateFile is the name of the file in the directory of a crawl that has the result of
-// its audit.
+// certificateFile is the name of the file with the result of an audit. The file is in the
+// directory of the audited crawl.
 const certificateFile = "audit.json"
 
 func (p *program) auditCommand() *cobra.Command {
@@ -171,8 +171,8 @@ func broken(n int64) error {
 	return exit.With(exit.Check, nil)
 }
 
-// A certificate is the report of an audit as it is written to a file, with the format of the
-// file and the program that made it.
+// A certificate is what is written to the file of an audit: the report, and before it the
+// format of the file and the program that made the audit.
 type certificate struct {
 	Format  string `json:"format"`
 	Program string `json:"program"`

@@ -92,7 +92,7 @@ type plan struct {
 	LeastForSeeds float64 `json:"seeds_least_seconds"`
 
 	// HostPages is the limit for the pages of one site, if there is one. LeastForPages is the
-	// shortest time in which so many pages of SlowestSite can be fetched.
+	// shortest time in which HostPages pages of SlowestSite can be fetched.
 	HostPages     int           `json:"host_pages,omitempty"`
 	LeastForPages float64       `json:"host_pages_least_seconds,omitempty"`
 	SlowestSite   frontier.Site `json:"slowest_site,omitempty"`
@@ -106,7 +106,7 @@ type plan struct {
 
 // planResumed describes the crawl that is already in the directory.
 type planResumed struct {
-	Pages int `json:"budget_pages"` // number of pages as the limits count it: a page that was fetched again counts once
+	Pages int `json:"budget_pages"` // number of pages, counted as the limits on pages count: a page that was fetched again counts once
 	Left  int `json:"left"`
 	Again int `json:"again,omitempty"` // pages that will be fetched again
 }
@@ -332,8 +332,8 @@ func (plan *plan) least() string {
 // planTimes is the number of start times that crawl check prints for a schedule.
 const planTimes = 3
 
-// A bulkSource is a place where the owner of a large site offers the data that a crawl
-// would collect page by page.
+// A bulkSource says where data can be downloaded that a crawl of a large site would collect
+// page by page.
 type bulkSource struct {
 	domain string // and all hosts below it
 	where  string

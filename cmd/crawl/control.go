@@ -91,8 +91,8 @@ func shut(err error) error {
 	return err
 }
 
-// oneDirectory returns the directory of a crawl, which is the first argument of a
-// command, and the other arguments.
+// oneDirectory splits the arguments of a command: the first one is the directory of a crawl,
+// and rest has the others.
 func oneDirectory(command string, args []string) (dir string, rest []string, err error) {
 	if len(args) == 0 {
 		return "", nil, exit.Usagef("crawl %s needs the directory of a crawl", command)

@@ -39,7 +39,7 @@ type screen struct {
 	again   string       // says how to continue the crawl; if empty, the summary says "the same command goes on"
 	over    bool         // the crawl belongs to a series: if it ends by --patience or --max-time, no run continues it
 	onEnd   string       // the command of --on-end
-	undo    undos        // run if the crawl is refused
+	undo    undos        // functions to call if the crawl is refused
 	record  recorder
 }
 
@@ -220,8 +220,8 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 	}
 }
 
-// change describes a setting that differs from that of the last run, and says whether the new
-// value spares the sites more (tighter) or less (wider).
+// change describes a setting whose value is not that of the last run. It also says whether the
+// new value spares the sites more (tighter) or less (wider).
 func change(c crawler.Change) string {
 	text := c.String()
 	for _, s := range new(crawler.Options).Settings() {
@@ -246,7 +246,8 @@ func were(n int, noun string) string {
 // limit is needed because closing never ends if a disk hangs.
 const forcedAfter = 1500 * time.Millisecond
 
-// watch turns signals into stops and prints progress, until ended is closed.
+// watch stops the crawl at a signal, and prints progress. It returns when the channel ended is
+// closed.
 func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, signals <-chan os.Signal, ended <-chan struct{}, show screen) {
 	var ticks <-chan time.Time
 	if show.every > 0 {

@@ -199,8 +199,8 @@ func (p *program) ofSeries(f *diffFlags, dir string) (was, is string, err error)
 	return ended[from].Dir, ended[to].Dir, nil
 }
 
-// endedOf returns the snapshots that are over, so that no run continues them. It also returns
-// the snapshots that cannot be read, and prints their names.
+// endedOf returns the snapshots that are over, which means that no run continues them. It also
+// returns the snapshots that cannot be read, and prints their names.
 func (p *program) endedOf(all []series.Snapshot) (ended, unread []series.Snapshot) {
 	for _, s := range all {
 		switch state, err := s.State(); {

@@ -272,8 +272,8 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	return p.exportedTo(f, kind, n, out, damaged+source.unread, missing)
 }
 
-// exportedTo prints the result of an export. It returns an error that names the damaged
-// parts, and what a package lacks.
+// exportedTo prints the result of an export. It returns an error if damaged parts could not be
+// read, or if records were exported without their body. The error has the number of each.
 func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing) error {
 	checked := ""
 	if f.check {

@@ -128,7 +128,8 @@ func (p *program) listAll(f *listQuery, a *account.Account) error {
 	return nil
 }
 
-// listLinks lists or counts links that were refused, if the flags choose fates of links.
+// listLinks lists or counts the links that were refused, if the flags choose reasons why links
+// are refused.
 func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.Site) bool, total map[frontier.Code]int) (err error) {
 	if !f.asksLinks() {
 		return nil
@@ -164,7 +165,7 @@ func (p *program) listLinks(a *account.Account, f *listQuery, of func(frontier.S
 	return nil
 }
 
-// asksLinks reports whether the flags choose a fate that only links have.
+// asksLinks reports whether the flags choose a reason why links are refused.
 func (f *listQuery) asksLinks() bool {
 	return slices.ContainsFunc(f.Fates, func(fate string) bool {
 		return slices.ContainsFunc(linkFates(), func(c frontier.Code) bool { return c.String() == fate })
@@ -198,8 +199,8 @@ func (p *program) listSite(a *account.Account, site frontier.Site, f *listQuery,
 	return nil
 }
 
-// counted prints how many URLs have each fate. The URLs are those of a site or, if site is
-// empty, of the whole crawl.
+// counted prints how many URLs have each fate, which is what became of a URL. The URLs are those
+// of a site or, if site is empty, those of the whole crawl.
 func (p *program) counted(site frontier.Site, n map[frontier.Code]int, asJSON bool) error {
 	if asJSON {
 		return p.object(struct {

@@ -430,9 +430,9 @@ names the rules at which such a reader decides differently (read-otherwise).`,
 	return cmd
 }
 
-// lint prints the problems of a file, and returns how many there are. It also prints the
-// rules about which a reader with the dialect d decides differently. If d is RFC 9309, it
-// notes how other readers differ, but does not count these differences as problems.
+// lint prints the problems of a file, and returns how many there are. A rule for which the
+// dialect d and RFC 9309 give different verdicts is a problem, too. If d is RFC 9309, lint notes
+// for how many rules each other dialect differs, and does not count them as problems.
 func (p *program) lint(name string, f *robots.File, d robots.Dialect, asJSON bool) (int, error) {
 	problems := append(f.Problems(), f.Differences(d)...)
 	if d == robots.RFC9309 {

@@ -174,7 +174,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
 	var purge *storage.PurgeError
-	named := map[string]bool{} // files whose names begin the texts of problems
+	named := map[string]bool{} // the file names with which the texts of problems begin
 	found := func(problem error) {
 		text := filepath.ToSlash(strings.TrimPrefix(problem.Error(), filepath.Clean(dir)+string(filepath.Separator)))
 		if end := strings.IndexAny(text, ": "); end > 0 {

@@ -61,8 +61,8 @@ func items(ctx context.Context, client *fetch.Client, url string, tell func(name
 	return nil
 }
 
-// patiently requests url again if the site asks for a rest, which the client waits for: 429 or
-// 503, with or without Retry-After.
+// patiently requests url. If the answer is 429 or 503, with or without Retry-After, the site
+// asks for a pause: patiently waits for its end, and requests url again.
 func patiently(ctx context.Context, client *fetch.Client, url string) (*fetch.Response, error) {
 	for {
 		resp, err := client.Get(ctx, url)

@@ -140,8 +140,9 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 
-// unanswered returns the error for a crawl whose socket does not answer. If a process holds the
-// crawl in dir, the result is a *ShutError with err. Otherwise it is ErrNobody.
+// unanswered returns the error for a crawl whose socket does not answer. If a process has locked
+// the crawl in dir, the result is a *ShutError with err as the reason. Otherwise it is
+// ErrNobody.
 func unanswered(dir string, err error) error {
 	if run, held := storage.Holder(dir); held {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {

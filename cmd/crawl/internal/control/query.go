@@ -14,10 +14,10 @@ import (
 )
 
 // A Query answers a question of another process about a crawl. It runs in the process that runs
-// the crawl. The other process sends ask. It also copies what the query writes to out and errs
-// to its own outputs. The query must call quit now and then, and must end if quit returns an
-// error. code is the exit code with which the other process ends, and err is the error that it
-// prints, or nil.
+// the crawl. The other process sends ask, and prints what the query writes to out and errs. The
+// query must call quit now and then, and must end if quit returns an error. code is the exit
+// code with which the other process ends, and err is the error that the other process prints,
+// or nil.
 type Query func(ask json.RawMessage, out, errs io.Writer, quit func() error) (code int, err error)
 
 // A QueryError is returned by Print if the query ended with an error or a nonzero exit
@@ -47,9 +47,9 @@ type queryEnd struct {
 }
 
 // Bounds of queries. At most maxQueries run at once. A query whose client reads nothing for
-// maxStall ends. A frame has about frameSize bytes. Each call of quit rests as long as the
-// query has worked since the call before, but at most maxRest. So a query uses about half of a
-// processor.
+// maxStall ends. A frame has about frameSize bytes. Each call of quit sleeps for as long as the
+// query has worked since the call before, but at most for maxRest. So a query uses about half
+// of a processor.
 const (
 	maxQueries = 4
 	maxStall   = 10 * time.Minute

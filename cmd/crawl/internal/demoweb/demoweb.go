@@ -109,8 +109,7 @@ func (w sites) library(week int) {
 	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
 }
 
-// book is a page of the library. The book with a number is lost in the week with the same
-// number.
+// book adds the page of one book to the library. Book 3, for example, is lost from week 3 on.
 func (w sites) book(number, next, week int) {
 	at := fmt.Sprintf("library.demo.test/book/%d", number)
 	if number <= week {

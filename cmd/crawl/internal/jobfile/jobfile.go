@@ -68,8 +68,8 @@ var notInJob = map[string]string{
 }
 
 // Read reads the job file that f names, and sets its settings in f, except those that are given
-// on the command line. Mistakes in the job file are in File.Err, which is complete after
-// OpenSeeds and Settle.
+// on the command line. File.Err returns the mistakes in the job file. It returns all of them
+// only after the calls of OpenSeeds and Settle.
 func Read(f *settings.Flags, given func(flag string) bool) (*File, error) {
 	j := &File{name: f.Job, flags: f, aside: settings.Usual(), given: given}
 	root, raw, err := parseJob(f.Job)
@@ -252,7 +252,8 @@ func (j *File) setting(key, value *yaml.Node) {
 	}
 }
 
-// set sets a setting to a value, or a list setting to each of its items.
+// set sets a setting to a value. If the setting takes a list, set gives it each item of the
+// value.
 func (j *File) set(s setting.Setting, value *yaml.Node) {
 	if j.given(s.Name) {
 		s = j.aside.Setting(s.Name)

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scheduleFields are the fields of a schedule. The values of some fields are written like those
-// of a setting of crawl run: scheduleFrom has the name of the setting.
+// scheduleFields are the fields of a schedule. The value of a field in scheduleFrom is written
+// like the value of a setting of crawl run, whose name scheduleFrom has.
 var (
 	scheduleFields = []string{"every", "zone", "jitter", "overlap", "catch-up", "keep"}
 	scheduleFrom   = map[string]string{"jitter": "max-time", "keep": "limit"}

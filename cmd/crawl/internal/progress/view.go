@@ -129,7 +129,7 @@ func (v *View) oldest() string {
 	return fmt.Sprintf("%s for %s", host, say.Short(v.asked))
 }
 
-// waiting returns which site is waited for, by which clock, and for how long.
+// waiting returns which site the crawl waits for, why (the clock), and for how long.
 func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	_, host, _ := strings.Cut(string(site), "://")
 	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))

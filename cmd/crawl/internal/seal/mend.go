@@ -66,8 +66,8 @@ func Mend(dir string, moved bool, r *storage.Repair) error {
 }
 
 // strange returns a difference which shows that provenance.json itself is damaged or belongs to
-// another crawl. It is a difference of provenance.json itself, or of a file that agrees with
-// the sound state file: then it is not this file that is wrong.
+// another crawl. Such a difference is in provenance.json itself, or in a file that agrees with
+// the state file. The state file is sound, so provenance.json is wrong about such a file.
 func strange(differs []provenance.Difference) *provenance.Difference {
 	for i, d := range differs {
 		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {

@@ -41,7 +41,7 @@ type Check struct {
 // the time when provenance.json was written. Otherwise it returns the zero time.
 func (s *Check) Run() (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
-		s.orphans() // nothing was ever written there
+		s.orphans() // no crawl has written it, because a crawl writes a regular file
 		return before, nil
 	}
 	of, err := provenance.Verify(context.Background(), s.Dir, provenance.Check{})

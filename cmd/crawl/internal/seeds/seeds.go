@@ -142,8 +142,8 @@ func notText(head []byte) string {
 	return ""
 }
 
-// columnsOf returns how to take the URLs out of CSV, if a file looks like CSV. It does if its
-// first lines all have the same number of commas, or of semicolons.
+// columnsOf returns how to take the URLs out of CSV, if a file looks like CSV. A file looks like
+// CSV if its first lines all have the same number of commas, or of semicolons.
 func columnsOf(head []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(head)), "\n")
 	for _, comma := range []string{",", ";"} {

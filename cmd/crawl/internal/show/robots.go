@@ -61,8 +61,8 @@ func RobotsOf(s *robots.Snapshot, policy robots.Policy) (Robots, robots.Verdict)
 	return out, v
 }
 
-// WriteRobots prints for people what RobotsOf returns for s and policy: out, and v, the verdict
-// on "/".
+// WriteRobots prints a robots.txt for people. out and v are what RobotsOf returns for s and
+// policy; v is the verdict on "/".
 func WriteRobots(w *say.Lines, out *Robots, v robots.Verdict, s *robots.Snapshot, policy robots.Policy) error {
 	robotsLines(w, out, v, s, policy, "crawl robots lint --site")
 	fileLines(w, out.Body)

@@ -104,7 +104,7 @@ type Listing struct {
 	Snapshots int      `json:"snapshots"`
 	Last      *Last    `json:"last,omitempty"`
 	Missed    []Miss   `json:"missed,omitempty"`
-	Older     []string `json:"older_than_keep,omitempty"` // snapshots older than the newest ones, of which the schedule says how many to keep
+	Older     []string `json:"older_than_keep,omitempty"` // all snapshots except the newest ones; the schedule says how many to keep
 	Needed    []Needs  `json:"needed,omitempty"`
 }
 
@@ -114,7 +114,7 @@ type Last struct {
 	State string    `json:"state"` // over, going on, not over, made
 	End   string    `json:"end,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // when it ended
-	Pages int       `json:"budget_pages"`  // number of pages as the limits count it: a page that was fetched again counts once
+	Pages int       `json:"budget_pages"`  // number of pages, counted as the limits on pages count: a page that was fetched again counts once
 	Error string    `json:"error,omitempty"`
 }
 
@@ -124,8 +124,8 @@ type Miss struct {
 	Why string    `json:"why"`
 }
 
-// A Needs is one of the snapshots to be kept. It refers to bodies in snapshots that are older
-// than all of these.
+// A Needs is a snapshot to be kept. It needs older snapshots that are not to be kept, because it
+// refers to bodies in them.
 type Needs struct {
 	Dir   string `json:"dir"`
 	Error string `json:"error,omitempty"` // why this could not be found out

@@ -28,7 +28,7 @@ var clockWords = map[frontier.Clock]string{
 	frontier.AgainClock:      "the time to be fetched again (--revisit)",
 }
 
-// Clock returns what a site waits for, by the clock c, as a phrase.
+// Clock returns a phrase that says what a site with the clock c waits for.
 func Clock(c frontier.Clock) string { return cmp.Or(clockWords[c], "the clock "+string(c)) }
 
 // ShortClock returns a short name of a clock, for a line with little room.
