@@ -181,8 +181,9 @@ type Hooks struct {
 
 	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status
 	// are read, at most MaxSize: 0 for pages of which only the header matters. It is called
-	// with the URL, the status and the header of the answer, before its body is read. A page
-	// with a longer body is stored, archived and passed to the handler with the part that was
+	// with the URL, the status and the header of the answer, before its body is read. Sitemaps,
+	// feeds and style sheets are pages, too: links are found only in what is read. A page with a
+	// longer body is stored, archived and passed to the handler with the part that was
 	// read, and with Page.Truncated. It must be quick and safe for concurrent use. nil:
 	// MaxSize.
 	MaxBody func(*fetch.Exchange) int64

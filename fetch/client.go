@@ -28,8 +28,13 @@ type ClientOptions struct {
 	// sent in the field From.
 	Contact string
 
-	Delay    time.Duration // least pause from the end of an answer to the next request to the same site; 0: 1 s, -1: none. At public addresses the pause is never shorter than 200 ms
-	Patience time.Duration // longest time until the next request to a site is permitted: if that is further away, requests to the site fail with a *NotYetError; 0: 2 min, frontier.Forever: no bound
+	Delay time.Duration // least pause from the end of an answer to the next request to the same site; 0: 1 s, -1: none. At public addresses the pause is never shorter than 200 ms
+
+	// Patience is how far away the next request to a site may be. A call of which the site rests
+	// longer, by Retry-After for instance, fails with a *NotYetError. Patience does not bound how
+	// long a call waits for the calls before it: the context does. 0: 2 min, frontier.Forever: no
+	// bound.
+	Patience time.Duration
 
 	// Concurrency is the largest number of requests that are under way at once, all to
 	// different sites; 0: 64. Up to half of this number is kept back for sites that answer
@@ -74,8 +79,8 @@ type ClientOptions struct {
 //
 // Requests that wait are only in memory. Requests to one site are made in the order of the
 // calls. The goroutine of a request calls the functions in ClientOptions. These functions must
-// not make requests with the same Client, because a request and the function that it calls
-// would wait for each other.
+// not make requests with the same Client, or close it, because a request and the function that
+// it calls would wait for each other.
 type Client struct {
 	fetcher  *Fetcher
 	frontier *frontier.Frontier
@@ -84,9 +89,12 @@ type Client struct {
 	patience time.Duration
 	reach    func(frontier.URL) error // returns an error if the contact must not be shown to the site of the URL
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when no more turns are handed out
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	ended   chan struct{}  // closed when no more turns are handed out
+	tasks   chan task      // for goroutines that wait for one
+	workers sync.WaitGroup // these goroutines
+
 	once   sync.Once
 	closed error // the error of closing the state, for Close
 }
@@ -107,7 +115,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Patience < 0 || o.Concurrency < 0 {
 		return nil, errors.New("fetch: ClientOptions: Patience and Concurrency must not be negative; the zero values are the defaults")
 	}
-	c := &Client{calls: newCalls(), patience: orDefault(o.Patience, 2*time.Minute), ended: make(chan struct{})}
+	c := &Client{calls: newCalls(), patience: orDefault(o.Patience, 2*time.Minute), ended: make(chan struct{}), tasks: make(chan task)}
 	c.reach = func(u frontier.URL) error {
 		if o.Network != nil || len(o.ConnectTo) > 0 || !identity.IsPublic(u.Host()) {
 			return nil
@@ -171,6 +179,7 @@ func (c *Client) Close() error {
 		c.cancel()
 		<-c.ended
 		c.calls.turns.Wait()
+		c.workers.Wait()
 		c.fetcher.Close()
 		c.closed = c.state.close()
 	})
@@ -209,12 +218,16 @@ type Response struct {
 }
 
 // Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section
-// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error. If the
-// body is not complete, Response.Truncated says why.
+// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error: the site
+// then rests, and later calls wait, or fail with a *NotYetError. If the body is not complete,
+// Response.Truncated says why. If a server closes a kept connection before it answers, the
+// request is made again in another turn.
 //
 // The error is a *frontier.URLError, a *RefusedError if robots.txt or another rule forbids the
-// request, a *NotYetError if the turn of the site does not come in time, an *Error if there is
-// no answer, ErrClientClosed, or an error of the directory or of an option.
+// request, a *NotYetError if the turn of the site does not come in time or robots.txt cannot be
+// fetched, an *Error if there is no answer, ErrClientClosed, or an error of the directory or of
+// an option. If ctx ends, or would end before the turn, the error wraps that of ctx. A request
+// that was sent goes on without its caller, so that the site gets no second one meanwhile.
 func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -260,33 +273,51 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 		return nil, err
 	}
 	a := newCall(ctx, u, head, fields)
-	defer a.cancel()
 	if err := c.notYet(u.Site(), a); err != nil {
 		return nil, err
 	}
 	if err := c.calls.add(a); err != nil {
 		return nil, err
 	}
+	defer c.calls.end(a, nil, errEnded) // a function of the options may panic
 	if err := c.frontier.Add(a.entry()); err != nil {
 		c.calls.end(a, nil, err)
 	}
 	for {
 		select {
 		case turn := <-a.turn:
-			c.serve(turn, a)
+			if ctx.Done() == nil {
+				c.serve(turn, a)
+			} else {
+				// The request goes on if the caller gives up. Otherwise a slow site would get one
+				// request after the other, each of which is given up before its answer.
+				c.hire(turn, a)
+			}
 			continue
 		case <-a.ended:
 		case <-ctx.Done():
-			_, until, by := c.due(u.Site())
-			c.calls.end(a, nil, &NotYetError{URL: u.String(), Until: until, By: by, Err: ctx.Err()})
+			c.giveUp(a)
 		}
 		select {
 		case turn := <-a.turn: // the turn came at the same moment as the end of the call
-			c.giveBack(turn)
+			c.giveBack(turn, a)
 		default:
+		}
+		if a.panicked != nil {
+			panic(a.panicked)
 		}
 		return a.resp, a.err
 	}
+}
+
+// giveUp ends a call whose context has ended.
+func (c *Client) giveUp(a *call) {
+	if a.served.Load() {
+		c.calls.end(a, nil, &Error{a.url.String(), StageStopped, a.ctx.Err()})
+		return
+	}
+	_, until, by := c.due(a.url.Site())
+	c.calls.end(a, nil, &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.ctx.Err()})
 }
 
 // due returns when a site may get its next request, as far as is known now, and the clock that
@@ -312,24 +343,70 @@ func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	var last error
 	for _, a := range calls {
 		if end, limited := a.ctx.Deadline(); wait > c.patience || limited && !until.Before(end) {
-			last = &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.cause}
+			why := a.cause
+			if wait <= c.patience {
+				why = errors.Join(why, context.DeadlineExceeded)
+			}
+			last = &NotYetError{URL: a.url.String(), Until: until, By: by, Err: why}
 			c.calls.end(a, nil, last)
 		}
 	}
 	return last
 }
 
-// serve makes the request of the call a, to which run gave the turn, and then finishes the
-// turn.
+// hire serves a call in a goroutine that waits for one, or in a new goroutine. There are at most
+// as many as there were requests at once; they end with Close.
+func (c *Client) hire(turn *frontier.Turn, a *call) {
+	next := task{turn, a}
+	select {
+	case c.tasks <- next:
+	default:
+		c.workers.Go(func() { c.work(next) })
+	}
+}
+
+// A task is a turn for a call.
+type task struct {
+	turn *frontier.Turn
+	call *call
+}
+
+func (c *Client) work(next task) {
+	for {
+		c.serveApart(next.turn, next.call)
+		select {
+		case next = <-c.tasks:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// serveApart is serve in another goroutine than that of the caller, who panics with the value of a
+// panic.
+func (c *Client) serveApart(turn *frontier.Turn, a *call) {
+	returned := false
+	defer func() {
+		if v := recover(); !returned {
+			c.calls.endBadly(a, v)
+		}
+	}()
+	c.serve(turn, a)
+	returned = true
+}
+
+// serve uses a turn for the call of its entry, and gives it back.
 func (c *Client) serve(turn *frontier.Turn, a *call) {
-	defer c.calls.turns.Done()
+	defer c.calls.unserved(a)
+	a.served.Store(true)
+	defer a.served.Store(false)
 	began, whole := time.Now(), false
 	defer func() {
 		if !whole {
 			// A function of the options has panicked or ended the goroutine. The site may have
 			// got a request, so its pause is that after a request.
 			o := frontier.Outcome{Request: &frontier.Request{Started: began, Ended: time.Now()}}
-			c.finish(turn, a, &o, nil, errEnded)
+			c.finish(turn, nil, &o, nil, errEnded)
 		}
 	}()
 	res, err := c.fetcher.visit(a.within, turn, a.fields)
@@ -342,8 +419,8 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 }
 
 // giveBack finishes a turn without a request, because the call that waited for it has ended.
-func (c *Client) giveBack(turn *frontier.Turn) {
-	defer c.calls.turns.Done()
+func (c *Client) giveBack(turn *frontier.Turn, a *call) {
+	defer c.calls.unserved(a)
 	c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
 }
 
@@ -386,8 +463,6 @@ func (a *call) conclude(res *Result, failed error) (*Response, error) {
 	switch {
 	case failed != nil:
 		return nil, failed
-	case a.ctx.Err() != nil:
-		return nil, &Error{a.url.String(), StageStopped, a.ctx.Err()}
 	case res.barred != nil:
 		return nil, res.barred
 	case o.Gone:

@@ -2,9 +2,11 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -14,7 +16,7 @@ import (
 type call struct {
 	id     uint64          // the ID of its entry
 	ctx    context.Context // of the caller
-	within context.Context // like ctx, but Close cancels it, too
+	within context.Context // of the request: only Close cancels it
 	cancel context.CancelFunc
 	url    frontier.URL
 	head   bool
@@ -24,14 +26,17 @@ type call struct {
 	turn chan *frontier.Turn // a turn for the call; has room for one
 
 	// The results. They are set before ended is closed, with calls.mu held.
-	resp  *Response
-	err   error
-	ended chan struct{}
+	resp     *Response
+	err      error
+	panicked any // the value with which the caller panics; nil: it does not
+	ended    chan struct{}
+
+	served atomic.Bool // a turn is used for the call
 }
 
 func newCall(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) *call {
 	a := &call{ctx: ctx, url: u, head: head, fields: fields, turn: make(chan *frontier.Turn, 1), ended: make(chan struct{})}
-	a.within, a.cancel = context.WithCancel(ctx)
+	a.within, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return a
 }
 
@@ -58,8 +63,9 @@ type calls struct {
 	open    map[uint64]*call // calls that have not ended, by ID
 	common  map[string]time.Time
 	lastID  uint64
-	sweepAt int   // when there are so many sites, those without calls are forgotten
-	err     error // why no call is accepted any more
+	sweepAt int                // when there are so many sites, those without calls are forgotten
+	serving map[*call]struct{} // those that have a turn, also if the caller has given up
+	err     error              // why no call is accepted any more
 	growths frontier.Growths
 }
 
@@ -81,7 +87,7 @@ const (
 )
 
 func newCalls() *calls {
-	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, common: map[string]time.Time{}, sweepAt: maxIdleSites}
+	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, serving: map[*call]struct{}{}, common: map[string]time.Time{}, sweepAt: maxIdleSites}
 }
 
 // add adds a call and sets its ID. The caller must then add the entry of the call to the
@@ -114,6 +120,7 @@ func (c *calls) hand(turn *frontier.Turn) bool {
 		return false
 	}
 	c.turns.Add(1)
+	c.serving[a] = struct{}{}
 	a.turn <- turn
 	return true
 }
@@ -155,9 +162,33 @@ func (c *calls) close(err error) {
 	c.err = err
 	for _, a := range c.open {
 		c.endLocked(a, nil, err)
+	}
+	for a := range c.serving {
 		a.cancel()
 	}
 }
+
+// unserved says that the turn of a call was given back.
+func (c *calls) unserved(a *call) {
+	c.mu.Lock()
+	delete(c.serving, a)
+	c.mu.Unlock()
+	c.turns.Done()
+}
+
+// endBadly ends a call after a panic with the value v, or, if v is nil, after the end of the
+// goroutine, in a function of the options.
+func (c *calls) endBadly(a *call, v any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open[a.id] != nil {
+		a.panicked = v
+		c.endLocked(a, nil, errGoexit)
+	}
+}
+
+// errGoexit is the error of a call whose request ended its goroutine.
+var errGoexit = errors.New("fetch: a function of ClientOptions ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
 // site returns a site, and adds it if it is not in memory. The caller holds mu.
 func (c *calls) site(name frontier.Site) *callSite {

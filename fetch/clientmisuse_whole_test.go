@@ -182,6 +182,58 @@ func TestACutBodyIsNoWholeOne(t *testing.T) {
 	})
 }
 
+// A request that was sent goes on if its caller gives up: the site gets one request at a time, and
+// patient callers get its answers.
+func TestImpatientCallersAreNoTroubleForTheSite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "0123456789").Latency(10 * time.Second)
+		c := client(t, w)
+		for began := time.Now(); time.Since(began) < 5*time.Minute; {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			if _, err := c.Get(ctx, "http://a.example/"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v", err)
+			}
+			cancel()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := w.Fetched("http://a.example/robots.txt"); n != 1 {
+			t.Errorf("robots.txt was requested %d times", n)
+		}
+		if n := w.Fetched("http://a.example/"); n == 0 || n > 10 {
+			t.Errorf("the page was requested %d times", n)
+		}
+		time.Sleep(time.Minute)
+		get(t, c, "http://a.example/")
+		w.AssertPolite()
+	})
+}
+
+// What is wrong with a request of net/http is said before it waits, and the site does not rest for
+// it. The length of an answer to HEAD is that of its header.
+func TestATransportKeepsToNetHTTP(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "0123456789")
+		c := client(t, w)
+		for name, value := range map[string]string{"X-Bad": "a\nb", "a b": "x", "": "x"} {
+			req := &http.Request{Method: "GET", URL: must(t, "http://a.example/"), Header: http.Header{name: {value}}}
+			if _, err := c.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "header field") {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+		if len(w.Log()) > 0 {
+			t.Errorf("%v", w.Log())
+		}
+		resp, err := (&http.Client{Transport: c}).Head("http://a.example/")
+		if err != nil || resp.ContentLength != 10 {
+			t.Errorf("%+v, %v", resp, err)
+		}
+	})
+}
+
 // Calls that end while others begin, at random, neither block each other nor make a request
 // early.
 func TestAStormOfCalls(t *testing.T) {

@@ -85,17 +85,25 @@ var credentials = []string{"Authorization", "Cookie"}
 // Options.Header.
 func CheckHeader(h http.Header, oneSite bool) error {
 	for name, values := range h {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("%q is no name of a header field: it has letters, digits and hyphens, as in Accept-Language", name)
+		if err := checkField(name, values); err != nil {
+			return err
 		}
 		name = http.CanonicalHeaderKey(name)
 		if why := ownFields[name]; why != "" && !(oneSite && slices.Contains(credentials, name)) {
 			return fmt.Errorf("the header field %s cannot be set: %s", name, why)
 		}
-		for _, v := range values {
-			if !httpguts.ValidHeaderFieldValue(v) {
-				return fmt.Errorf("the header field %s has a control character in its value %q", name, v)
-			}
+	}
+	return nil
+}
+
+// checkField returns an error if RFC 9110 does not permit the field.
+func checkField(name string, values []string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("%q is no name of a header field: it has letters, digits and hyphens, as in Accept-Language", name)
+	}
+	for _, v := range values {
+		if !httpguts.ValidHeaderFieldValue(v) {
+			return fmt.Errorf("the header field %s has a control character in its value %q", name, v)
 		}
 	}
 	return nil

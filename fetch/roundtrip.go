@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -34,6 +35,11 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("fetch: %s: a Client makes no requests with a body", req.URL)
 	case req.Host != "" && req.Host != req.URL.Host:
 		return nil, fmt.Errorf("fetch: %s: the request is for another host, %q", req.URL, req.Host)
+	}
+	for name, values := range req.Header {
+		if err := checkField(name, values); err != nil {
+			return nil, fmt.Errorf("fetch: %s: %w", req.URL, err)
+		}
 	}
 	u, err := frontier.ParseURL(req.URL.String())
 	if err != nil {
@@ -72,6 +78,9 @@ func (r *Response) response(req *http.Request) *http.Response {
 	}
 	if r.Head {
 		resp.ContentLength, resp.Body = -1, http.NoBody
+		if n, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
+			resp.ContentLength = n
+		}
 		return resp
 	}
 	if resp.Header.Get("Content-Encoding") != "" {

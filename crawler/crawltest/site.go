@@ -218,7 +218,11 @@ func (s *Site) serve(w *answer, r *http.Request) {
 	}
 	s.mu.Unlock()
 	if latency > 0 {
-		time.Sleep(latency)
+		select {
+		case <-time.After(latency):
+		case <-r.Context().Done():
+			return
+		}
 	}
 	w.keep = target == "/robots.txt"
 	if h == nil {

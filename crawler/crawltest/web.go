@@ -263,6 +263,9 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		return
 	}
 	s.serve(watched, r)
+	if watched.status == 0 && r.Context().Err() == nil {
+		watched.status = http.StatusOK // as net/http answers for a handler that writes nothing
+	}
 }
 
 // An answer is an http.ResponseWriter that records the status that is written, and also the
