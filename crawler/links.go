@@ -211,7 +211,8 @@ func (j *job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
 }
 
 // deeper reports whether the path of u, the first URL, has more segments than the path of the
-// second. A link of a page to its own directory, such as to index.html, is not deeper.
+// second. A link to another file of the same directory, such as from /a/ to
+// /a/index.html, is not deeper.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)

@@ -180,7 +180,7 @@ type Hooks struct {
 	Logger  *slog.Logger       // nil: slog.Default()
 
 	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status
-	// are read, at most MaxSize: 0 for pages of which only the header matters. It is called
+	// are read, at most MaxSize: 0 if only the header of the page matters. It is called
 	// with the URL, the status and the header of the answer, before its body is read. Sitemaps,
 	// feeds and style sheets are pages, too: links are found only in what is read. A page with a
 	// longer body is stored, archived and passed to the handler with the part that was

@@ -187,7 +187,7 @@ func (p *Page) licenseWanted() string {
 }
 
 // declined reports whether the answer x must not be archived. x is the answer that p was made
-// of, or an answer of which no page is made because the URL is requested again. If the body of
+// of, or an answer that becomes no page because the URL is requested again. If the body of
 // x was cut, the elements before the cut are used.
 func (j *job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {

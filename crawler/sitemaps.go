@@ -76,7 +76,7 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 
 // sitemapsOf returns entries for the sitemaps that s names, if s was not seen before. s is the
 // robots.txt that applied to e. It returns none if e is a requisite, a sitemap that is not a
-// seed, or requested with HEAD, because sitemaps are read only for sites of which pages are
+// seed, or requested with HEAD, because sitemaps are read only for sites whose pages are
 // fetched. It also returns none if only the seeds are in scope.
 func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {

@@ -13,7 +13,7 @@ import (
 const keyStatus = "status"
 
 // A keptStatus is the status that a run stores at its end, with the start of that run. A run
-// that fails stores no status, so that of an earlier run stays stored. The start shows of which
+// that fails stores no status, so that of an earlier run stays stored. The start shows from which
 // run the status is.
 type keptStatus struct {
 	Of time.Time `json:"of_run"` // asked.Began of the run

@@ -30,10 +30,10 @@ type ClientOptions struct {
 
 	Delay time.Duration // least pause from the end of an answer to the next request to the same site; 0: 1 s, -1: none. At public addresses the pause is never shorter than 200 ms
 
-	// Patience is how far away the next request to a site may be. A call of which the site rests
-	// longer, by Retry-After for instance, fails with a *NotYetError. Patience does not bound how
-	// long a call waits for the calls before it: the context does. 0: 2 min, frontier.Forever: no
-	// bound.
+	// Patience is how far away the next request to a site may be. If the site of a call rests
+	// longer, by Retry-After for instance, the call fails with a *NotYetError. Patience does not
+	// limit how long a call waits for the calls before it: the context does. 0: 2 min,
+	// frontier.Forever: no limit.
 	Patience time.Duration
 
 	// Concurrency is the largest number of requests that are under way at once, all to

@@ -221,7 +221,7 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is Get for a page of which the caller has an earlier copy, identified by its
+// Revalidate is Get for a page that the caller has an earlier copy of, identified by its
 // Validators. Revalidate asks the server to send the page only if the page has changed (RFC
 // 9110, section 13.1). If the page has not changed, the Exchange has status 304 and no body. A
 // server may send status 304 even to a request without such a condition.

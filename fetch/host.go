@@ -32,8 +32,8 @@ type host struct {
 	lostKept int  // connections in a row that were kept from an earlier exchange and closed during a request
 	refused  int  // requests in a row that were not processed on a new connection
 
-	// failed are the addresses of the site to which connecting failed. Only avoid adds
-	// addresses. endpoint clears failed when it contains all known addresses.
+	// failed are the addresses of the site to which connecting failed. Only the method avoid
+	// adds addresses. The method endpoint clears failed when it contains all known addresses.
 	failed []netip.Addr
 
 	// The rules of the site. loaded says that snapshot was loaded from Snapshots. Until then

@@ -34,7 +34,7 @@
 //
 //   - A site is quick if the visit for its last page took no longer than 3 s. A visit lasts
 //     from Next to Finish. A single slow page among quick ones does not make a site slow.
-//   - Sites of which no page was requested in this run share the turns that are not kept back
+//   - Sites without a page request in this run share the turns that are not kept back
 //     with the slow sites. Those whose robots.txt came quickly come before the slow sites.
 //   - No turn is kept back before a visit of more than 3 s has ended, or when 5 minutes have
 //     passed since the last such visit. None is kept back for sites that rest for more than a

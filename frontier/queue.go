@@ -43,8 +43,8 @@ type spot struct {
 	page bool
 }
 
-// A stock describes the entries of a site in the backlog, as known from the last growth and
-// from later reads. Only learn and readAhead write a stock. For entries that wait for their
+// A stock describes the entries of a site in the backlog: as the backlog reported them last
+// (Growth), less what was read since. Only learn and readAhead write a stock. For entries that wait for their
 // Due, see work.
 type stock struct {
 	more   bool  // the backlog may have entries to read that have no Due

@@ -7,7 +7,7 @@ import (
 
 // Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at all,
 // would soon have all turns that Limits.Turns allows, and the other sites would wait until the
-// slow requests time out. A site of which no page was requested yet may be slow, too. Such
+// slow requests time out. A site without a page request so far may be slow, too. Such
 // sites share the turns that are not kept back with the slow sites. A crawl without slow visits
 // keeps no turns back.
 //

@@ -361,7 +361,7 @@ func (r *Repair) copyTo(name string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// linkTo is like copyTo, but for a WARC file, of which it makes a hard link if the file system
+// linkTo is like copyTo, but for a WARC file; it makes a hard link if the file system
 // can. A hard link needs no room.
 func (r *Repair) linkTo(name string) error {
 	is, err := filepath.EvalSymlinks(filepath.Join(r.dir, name))

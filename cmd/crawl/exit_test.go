@@ -36,8 +36,9 @@ tells a script what to do next, so it need not parse the output.
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", e.Code, e.Means, e.Then)
 	}
 	b.WriteString(`
-For a timer 0, 7 and 10 are a success ([running](../guide/running.md)). ` + "`crawl check` and `crawl\nrobots test`" + ` say with 3 that a URL is not allowed, ` + "`crawl audit`" + ` that a rule was
-broken, so that a script can use them as conditions:
+For a timer 0, 7 and 10 are a success ([running](../guide/running.md)). Exit code 3 means
+for ` + "`crawl check` and `crawl robots test`" + ` that a URL is not allowed, and for ` + "`crawl audit`" + ` that a
+rule was broken. So a script can use these commands as conditions:
 
     crawl check job.yaml && crawl run --job job.yaml
 

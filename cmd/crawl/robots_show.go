@@ -244,7 +244,7 @@ func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, 
 	return found[0], nil
 }
 
-// siteFlags are the flags that say of which site to fetch the robots.txt, and how to fetch
+// siteFlags are the flags that say from which site to fetch the robots.txt, and how to fetch
 // it.
 type siteFlags struct {
 	site, name string

@@ -27,7 +27,7 @@ func runAB(ctx context.Context, args []string, out io.Writer) error {
 	f := flag.NewFlagSet("ab", flag.ContinueOnError)
 	s.flags(f)
 	f.StringVar(&s.contestants, "contestants", "permesso,permesso-warc", "`names` of contestants that both builds have, separated by commas")
-	f.IntVar(&s.rounds, "rounds", 12, "`rounds`, in each of which both builds run once")
+	f.IntVar(&s.rounds, "rounds", 12, "`rounds`, both builds run once in each")
 	asJSON := f.String("json", "", "`file` to which the comparison, and each ratio, is written as JSON")
 	if err := f.Parse(args); err != nil {
 		return err

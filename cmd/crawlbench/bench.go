@@ -80,7 +80,7 @@ func runBench(ctx context.Context, args []string, out io.Writer) error {
 	s.flags(f)
 	f.StringVar(&s.contestants, "contestants", "", "`names` of contestants, separated by commas (default: all that can take part)")
 	f.StringVar(&s.crawl, "crawl", "", "`path` of the command crawl, a contestant (default: that in PATH, if there is one)")
-	f.IntVar(&s.rounds, "rounds", 3, "`rounds`, in each of which all contestants run once; medians are shown")
+	f.IntVar(&s.rounds, "rounds", 3, "`rounds`, all contestants run once in each; medians are shown")
 	markdown := f.String("markdown", "", "`file` to which the tables are written as Markdown")
 	svg := f.String("svg", "", "`file` to which the bars are written as SVG")
 	asJSON := f.String("json", "", "`file` to which the tables, and each single run, are written as JSON (times in nanoseconds)")

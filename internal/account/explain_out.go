@@ -153,7 +153,7 @@ func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	return err
 }
 
-// admitRoots adds to the scope all roots because of which it may contain u: seeds of the site
+// admitRoots adds to the scope all roots by which it may contain u: seeds of the site
 // of u and of related sites, and the stored URLs at which redirects of seeds ended.
 func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
 	if err := a.admitStored(scope); err != nil {

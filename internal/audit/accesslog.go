@@ -86,7 +86,7 @@ func parseAccess(text string) (*visit, error) {
 
 // from parses the fields before the time: the address, the identity and the user. If the server
 // is configured so, the host and the value of X-Forwarded-For come before the address.
-// X-Forwarded-For is "-" or a list of addresses, of which the first is the client's. from
+// X-Forwarded-For is "-" or a list of addresses that begins with the client's. from
 // recognises a host by its form, so that a bare address is never taken for a host.
 func (v *visit) from(fields []string) {
 	client := ""

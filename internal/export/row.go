@@ -78,7 +78,7 @@ type Row struct {
 	Usage      string `json:"usage,omitempty"`      // all statements about uses, separated by "; "
 	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by spaces
 	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by spaces
-	Refused    string `json:"refused,omitempty"`    // the owner's statement because of which the page was not kept
+	Refused    string `json:"refused,omitempty"`    // the owner's statement for which the page was not kept
 
 	// The URL that the page gives itself: link rel=canonical, and og:url.
 	Canonical string `json:"canonical,omitempty"`

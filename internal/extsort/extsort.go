@@ -63,8 +63,8 @@ type run struct {
 }
 
 // New returns a Sorter with temporary files in dir; "" means the system's directory. The Sorter
-// holds at most memory bytes of records, of which each counts 32 bytes more than it has, but
-// always at least one record. While the buffer for the records grows, it takes as much memory
+// holds at most memory bytes of records, but always at least one record. Each record counts 32
+// bytes more than it has. While the buffer for the records grows, it takes as much memory
 // again. Merging takes 64 KiB for each of 64 runs, and writing a run takes 256 KiB. The files
 // take the bytes of the records and a few more for each record. While the largest runs are
 // merged, the files take twice as much.

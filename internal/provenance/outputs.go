@@ -119,8 +119,8 @@ func (w *writer) earlier() map[string]Output {
 }
 
 // unlike returns an error if a file of the archive has the same length as in the earlier
-// provenance.json, but another digest. It is called for files of which the crawl itself has
-// recorded no digest.
+// provenance.json, but another digest. It is called for files for which the crawl
+// itself has recorded no digest.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
 	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {

@@ -199,8 +199,8 @@ type unit struct {
 	bytes int64
 }
 
-// units are the units of sizes. A size is printed in the first unit of which it is a whole
-// multiple.
+// units are the units of sizes. A size is printed in the first unit that divides it
+// without a remainder.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }

@@ -236,7 +236,7 @@ func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 }
 
 // NewEntry returns the entry of a record, or nil if an index does not list the record (see
-// EntryOf). It reads the block of the record, of which no part may have been read before.
+// EntryOf). It reads the block of the record. No part of the block may have been read before.
 func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	p, err := rec.Placed()
 	if err != nil {

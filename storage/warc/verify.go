@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Verify reads the whole block, of which no part may have been read before, and checks its
+// Verify reads the whole block, which must not have been read in part before, and checks its
 // digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The error
 // is an *Error that wraps ErrDigest if a digest does not match, or errAlgorithm if the digest
 // cannot be computed. The Reader can continue after both. A record without digests is valid.

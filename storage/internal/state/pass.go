@@ -65,7 +65,7 @@ func (l Limits) with(b Bounds) Limits {
 	return l
 }
 
-// mergeSome merges the sites of which the frontier has read everything (batch.hungry). If a
+// mergeSome merges the sites whose entries the frontier has all read (batch.hungry). If a
 // pass has begun and not ended, or it is time to begin a pass, it also merges the next sites of
 // the pass.
 func (c *change) mergeSome(g *commitGroup) error {

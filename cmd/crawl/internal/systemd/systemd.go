@@ -41,7 +41,7 @@ func (u Unit) Text(self string, dirs []string) (string, error) {
 		args, names[i] = append(args, dir), scheduler.Name(dir)
 	}
 	service := u.beginning("Scheduled crawls: "+strings.Join(names, ", "), args, dirs)
-	// A run that is stopped finishes its requests under way, each of which takes at most
+	// A run that is stopped finishes its requests under way, and each takes at most
 	// two minutes.
 	service += "Restart=always\nRestartSec=10s\nExecReload=/bin/kill -HUP $MAINPID\n"
 	service, err := u.confined(service, dirs)
