@@ -12,10 +12,10 @@ import (
 
 // Read parses a document of any kind with links: HTML, SVG, style sheets, feeds, and sitemaps.
 // body is in UTF-8, as Decode returns it. The links of a sitemap index have the hop
-// frontier.HopManifest, those of a sitemap the hop frontier.HopLink. The media type determines the kind of
-// the document. For XML the root element determines it, too. A feed that is sent as HTML is
-// read as a feed (MIME Sniffing, section 7.3). Read returns false if the document is of none of
-// these kinds.
+// frontier.HopManifest, those of a sitemap the hop frontier.HopLink. The media type determines
+// the kind of the document. For XML the root element determines it, too. A feed that is sent as
+// HTML is read as a feed (MIME Sniffing, section 7.3). Read returns false if the document is of
+// none of these kinds.
 //
 // With opts.Sitemap a sitemap may have any media type, including plain text and gzip, and as
 // many locations as sitemaps.org permits.
