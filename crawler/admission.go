@@ -31,7 +31,7 @@ func (a *admission) unwantedAnywhere(e *frontier.Entry) frontier.Code {
 		return frontier.TooManyRedirects
 	case e.FromSeed():
 		// Redirects of a seed are followed to any host, unless Exclude matches the URL: a seed
-		// often redirects to another host, which then has the site that the seed stands for.
+		// often redirects to another host, which then has the site that the seed names.
 		if a.excluded(e) {
 			return frontier.Filtered
 		}

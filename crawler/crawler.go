@@ -392,12 +392,12 @@ func (c *Crawler) admit(was storage.Values) error {
 	if err != nil {
 		return err
 	}
-	if !known {
+	switch {
+	case !known:
 		if err := c.checkSeeds(); err != nil {
 			return err
 		}
-	}
-	if known && (old.Identity.Token != c.opts.Identity.Token || old.Identity.Contact != c.opts.Identity.Contact) {
+	case old.Identity.Token != c.opts.Identity.Token || old.Identity.Contact != c.opts.Identity.Contact:
 		return &IdentityError{c.opts.Dir, old.Identity, c.opts.Identity}
 	}
 	if c.opts.Previous != "" {

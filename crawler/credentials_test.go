@@ -104,7 +104,7 @@ func TestCredentialsNeedAReason(t *testing.T) {
 			t.Error(err)
 		}
 		o.Header = h
-		if _, err := crawler.New(o); !errors.As(err, &bad) || bad.Field != "Header" || !strings.Contains(bad.Reason, "the settings of one site may have it") {
+		if _, err := crawler.New(o); !errors.As(err, &bad) || bad.Field != "Header" || !strings.Contains(bad.Reason, "a Go program can give it to one site") {
 			t.Errorf("%v", err)
 		}
 	}

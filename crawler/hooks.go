@@ -31,7 +31,7 @@ type Link struct {
 	// 501), the next request to the site repeats the request with GET. FTP has no HEAD: over
 	// FTP the file is retrieved. Robots.txt, pauses and limits apply as for any page. A URL is
 	// requested once, in the way that the first link to it says: a later link without Head has
-	// no effect. So never set Head on a link to a page whose links are to be followed.
+	// no effect. So never set Head on a link to a page whose links the crawl should follow.
 	Head bool
 }
 
@@ -89,7 +89,7 @@ func (o *Options) readAhead() int {
 }
 
 // trackers are names of query parameters that say where a visitor came from. A name that ends
-// with * stands for all names that begin with the part before the *.
+// with * means all names that begin with the part before the *.
 var trackers = []string{
 	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
 	"fbclid", "igshid", "igsh", // Meta

@@ -118,7 +118,7 @@ func (s *sorting) addFollowed() {
 	}
 }
 
-// follows reports whether the crawl follows links of this kind, whatever their target.
+// follows reports whether the crawl follows links of this kind, independent of their target.
 func (s *sorting) follows(l *extract.Link) bool {
 	o := &s.job.opts
 	switch {

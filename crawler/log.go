@@ -88,7 +88,7 @@ func (j *job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page)
 	return errors.Join(errs...)
 }
 
-// logGivenUp writes a line for each site that was given up after failures. The line stands for
+// logGivenUp writes a line for each site that was given up after failures. The line represents
 // all URLs that are queued for the site.
 func (c *Crawler) logGivenUp() error {
 	if c.db == nil {

@@ -84,7 +84,7 @@ type Follow struct {
 	FollowNoFollow bool     // follow links that are marked nofollow
 	FollowTraps    bool     // follow links whose URLs have the pattern of an endless space, such as a calendar without end
 
-	// Same returns one URL, which stands for its argument and all URLs that are equivalent to
+	// Same returns one URL, which represents its argument and all URLs that are equivalent to
 	// it. Of equivalent URLs only the first that is found is requested. That URL is requested
 	// as it is written, and robots.txt is applied to it in that form. So Same avoids duplicates
 	// without changing the URL that is requested. Same is called after Rewrite, for the same

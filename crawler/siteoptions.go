@@ -55,10 +55,8 @@ func (o *Options) CheckSite(s SiteOptions) error {
 			return &OptionError{Field: "Site." + n.field, Reason: n.wrong}
 		}
 	}
-	for _, name := range []string{"Authorization", "Cookie"} {
-		if len(s.Header.Values(name)) > 0 && s.Reason == "" {
-			return &OptionError{Field: "Site.Header", Reason: fmt.Sprintf("has %s, which lets the crawl see what is not public: say in Reason why the site may be crawled", name)}
-		}
+	if s.Reason == "" && fetch.CheckHeader(s.Header, false) != nil {
+		return &OptionError{Field: "Site.Header", Reason: "has Authorization or Cookie, with which the crawl sees what is not public: say in Reason why the site may be crawled"}
 	}
 	if more := o.loosened(&s); s.Reason == "" && len(more) > 0 {
 		return &OptionError{Field: "Site." + more[0].field, Reason: fmt.Sprintf("allows more requests than for other sites (%s): say why, in Reason", more[0])}

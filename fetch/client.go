@@ -112,10 +112,10 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if err := id.Check(); err != nil {
 		return nil, fmt.Errorf("fetch: ClientOptions.%w", err)
 	}
-	if o.Patience < 0 || o.Concurrency < 0 {
-		return nil, errors.New("fetch: ClientOptions: Patience and Concurrency must not be negative; the zero values are the defaults")
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("fetch: ClientOptions.%w", err)
 	}
-	c := &Client{calls: newCalls(), patience: orDefault(o.Patience, 2*time.Minute), ended: make(chan struct{}), tasks: make(chan task)}
+	c := &Client{calls: newCalls(), patience: positive(o.Patience, 2*time.Minute), ended: make(chan struct{}), tasks: make(chan task)}
 	c.reach = func(u frontier.URL) error {
 		if o.Network != nil || len(o.ConnectTo) > 0 || !identity.IsPublic(u.Host()) {
 			return nil
@@ -141,17 +141,33 @@ func NewClient(o ClientOptions) (*Client, error) {
 		}
 		opts.Snapshots, limits.Restarted, c.calls.disk = c.state, c.state.restarted, c.state
 	}
-	if err := c.start(opts, limits, orDefault(o.Concurrency, 64)); err != nil {
-		return nil, errors.Join(err, c.state.close())
+	if err := c.start(opts, limits, positive(o.Concurrency, 64)); err != nil {
+		if c.state != nil {
+			err = errors.Join(err, c.state.bolt.Close()) // without a change of the mark
+		}
+		return nil, err
 	}
 	return c, nil
 }
 
-func orDefault[T int | time.Duration](n, def T) T {
-	if n == 0 {
-		return def
+// check returns an error for the first field that is not valid. NewClient calls it before it
+// makes Dir.
+func (o *ClientOptions) check() *identity.Error {
+	switch {
+	case o.Patience < 0:
+		return &identity.Error{Field: "Patience", Reason: "is negative: 0 is two minutes, frontier.Forever has no limit"}
+	case o.Concurrency < 0:
+		return &identity.Error{Field: "Concurrency", Reason: "is negative: 0 is 64"}
+	case o.Delay < 0 && o.Delay != -1:
+		return &identity.Error{Field: "Delay", Reason: "is negative: 0 is a second, -1 is none"}
 	}
-	return n
+	if err := o.Purpose.Check(); err != nil {
+		return &identity.Error{Field: "Purpose", Reason: err.Error(), Err: err}
+	}
+	if err := CheckHeader(o.Header, false); err != nil {
+		return &identity.Error{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	return nil
 }
 
 // start makes the fetcher and the frontier, and begins to hand out turns.
@@ -165,6 +181,11 @@ func (c *Client) start(opts Options, limits frontier.Options, turns int) (err er
 	}
 	if err := c.frontier.Allow(func(l *frontier.Limits) { l.Turns, l.Open = turns, true }); err != nil {
 		return err
+	}
+	if c.state != nil {
+		if err := c.state.mark(); err != nil {
+			return err
+		}
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	go c.run()
@@ -181,7 +202,9 @@ func (c *Client) Close() error {
 		c.calls.turns.Wait()
 		c.workers.Wait()
 		c.fetcher.Close()
-		c.closed = c.state.close()
+		if c.state != nil {
+			c.closed = c.state.close()
+		}
 	})
 	return c.closed
 }
@@ -201,7 +224,7 @@ func (c *Client) run() {
 			return
 		}
 		if !c.calls.hand(turn) { // the call has ended meanwhile
-			c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
+			c.drop(turn, nil)
 		}
 	}
 }
@@ -290,7 +313,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 				c.serve(turn, a)
 			} else {
 				// The request goes on if the caller gives up. Otherwise a slow site would get one
-				// request after the other, each of which is given up before its answer.
+				// request after the other, and would be left before each answer.
 				c.hire(turn, a)
 			}
 			continue
@@ -300,7 +323,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 		}
 		select {
 		case turn := <-a.turn: // the turn came at the same moment as the end of the call
-			c.giveBack(turn, a)
+			c.giveBack(turn)
 		default:
 		}
 		if a.panicked != nil {
@@ -397,7 +420,7 @@ func (c *Client) serveApart(turn *frontier.Turn, a *call) {
 
 // serve uses a turn for the call of its entry, and gives it back.
 func (c *Client) serve(turn *frontier.Turn, a *call) {
-	defer c.calls.unserved(a)
+	defer c.calls.turns.Done()
 	a.served.Store(true)
 	defer a.served.Store(false)
 	began, whole := time.Now(), false
@@ -405,11 +428,10 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 		if !whole {
 			// A function of the options has panicked or ended the goroutine. The site may have
 			// got a request, so its pause is that after a request.
-			o := frontier.Outcome{Request: &frontier.Request{Started: began, Ended: time.Now()}}
-			c.finish(turn, nil, &o, nil, errEnded)
+			c.drop(turn, &frontier.Request{Started: began, Ended: time.Now()})
 		}
 	}()
-	res, err := c.fetcher.visit(a.within, turn, a.fields)
+	res, err := c.fetcher.visit(c.ctx, turn, a.fields)
 	if c.ctx.Err() != nil && err == nil {
 		err = ErrClientClosed
 	}
@@ -419,9 +441,15 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 }
 
 // giveBack finishes a turn without a request, because the call that waited for it has ended.
-func (c *Client) giveBack(turn *frontier.Turn, a *call) {
-	defer c.calls.unserved(a)
-	c.finish(turn, nil, &frontier.Outcome{}, nil, errEnded)
+func (c *Client) giveBack(turn *frontier.Turn) {
+	defer c.calls.turns.Done()
+	c.drop(turn, nil)
+}
+
+// drop finishes a turn whose call has ended. made is the request that was made, or nil.
+func (c *Client) drop(turn *frontier.Turn, made *frontier.Request) {
+	o := frontier.Outcome{Request: made, Fate: frontier.Fate{Code: frontier.Failed}}
+	c.finish(turn, nil, &o, nil, nil)
 }
 
 // finish finishes the turn with the outcome o. It ends the call a if there is a response or an

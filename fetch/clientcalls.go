@@ -16,8 +16,6 @@ import (
 type call struct {
 	id     uint64          // the ID of its entry
 	ctx    context.Context // of the caller
-	within context.Context // of the request: only Close cancels it
-	cancel context.CancelFunc
 	url    frontier.URL
 	head   bool
 	fields func(http.Header) http.Header // as for Fetcher.visit
@@ -35,9 +33,7 @@ type call struct {
 }
 
 func newCall(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) *call {
-	a := &call{ctx: ctx, url: u, head: head, fields: fields, turn: make(chan *frontier.Turn, 1), ended: make(chan struct{})}
-	a.within, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	return a
+	return &call{ctx: ctx, url: u, head: head, fields: fields, turn: make(chan *frontier.Turn, 1), ended: make(chan struct{})}
 }
 
 // manyTries is the number of failed tries that every entry of a Client has from its beginning.
@@ -61,18 +57,15 @@ type calls struct {
 	mu      sync.Mutex
 	sites   map[frontier.Site]*callSite
 	open    map[uint64]*call // calls that have not ended, by ID
-	common  map[string]time.Time
 	lastID  uint64
-	sweepAt int                // when there are so many sites, those without calls are forgotten
-	serving map[*call]struct{} // those that have a turn, also if the caller has given up
-	err     error              // why no call is accepted any more
+	sweepAt int   // when there are so many sites, those without calls are forgotten
+	err     error // why no call is accepted any more
 	growths frontier.Growths
 }
 
 // A callSite is a site with its clocks and its calls.
 type callSite struct {
 	state frontier.SiteState // its fields about entries are not set: see summary
-	known int                // entries ever added
 	left  int                // entries that have not ended
 	queue []frontier.Entry   // entries that the frontier has not read yet, in the order of the calls
 	open  map[uint64]*call   // calls that have not ended
@@ -87,7 +80,7 @@ const (
 )
 
 func newCalls() *calls {
-	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, serving: map[*call]struct{}{}, common: map[string]time.Time{}, sweepAt: maxIdleSites}
+	return &calls{sites: map[frontier.Site]*callSite{}, open: map[uint64]*call{}, sweepAt: maxIdleSites}
 }
 
 // add adds a call and sets its ID. The caller must then add the entry of the call to the
@@ -104,10 +97,13 @@ func (c *calls) add(a *call) error {
 	if c.err != nil {
 		return c.err
 	}
+	s, err := c.site(a.url.Site())
+	if err != nil {
+		return err
+	}
 	c.lastID++
 	a.id = c.lastID
-	c.open[a.id] = a
-	c.site(a.url.Site()).open[a.id] = a
+	c.open[a.id], s.open[a.id] = a, a
 	return nil
 }
 
@@ -120,7 +116,6 @@ func (c *calls) hand(turn *frontier.Turn) bool {
 		return false
 	}
 	c.turns.Add(1)
-	c.serving[a] = struct{}{}
 	a.turn <- turn
 	return true
 }
@@ -163,17 +158,6 @@ func (c *calls) close(err error) {
 	for _, a := range c.open {
 		c.endLocked(a, nil, err)
 	}
-	for a := range c.serving {
-		a.cancel()
-	}
-}
-
-// unserved says that the turn of a call was given back.
-func (c *calls) unserved(a *call) {
-	c.mu.Lock()
-	delete(c.serving, a)
-	c.mu.Unlock()
-	c.turns.Done()
 }
 
 // endBadly ends a call after a panic with the value v, or, if v is nil, after the end of the
@@ -191,39 +175,37 @@ func (c *calls) endBadly(a *call, v any) {
 var errGoexit = errors.New("fetch: a function of ClientOptions ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
 // site returns a site, and adds it if it is not in memory. The caller holds mu.
-func (c *calls) site(name frontier.Site) *callSite {
+func (c *calls) site(name frontier.Site) (*callSite, error) {
 	s := c.sites[name]
 	if s != nil {
-		return s
+		return s, nil
 	}
 	if len(c.sites) >= c.sweepAt {
 		c.sweep(time.Now().Add(-idleSite))
 	}
-	s = &callSite{state: c.stored(name), open: map[uint64]*call{}}
+	state, err := c.stored(name)
+	if err != nil {
+		return nil, err
+	}
+	s = &callSite{state: state, open: map[uint64]*call{}}
 	c.sites[name] = s
-	return s
+	return s, nil
 }
 
 // stored returns the state of a site that is not in memory.
-func (c *calls) stored(name frontier.Site) frontier.SiteState {
+func (c *calls) stored(name frontier.Site) (frontier.SiteState, error) {
 	if c.disk != nil {
 		return c.disk.state(name)
 	}
-	return frontier.SiteState{Site: name}
+	return frontier.SiteState{Site: name}, nil
 }
 
 // sweep forgets the sites without entries and calls, if their last answer and their due time
-// are before the given time. It also forgets the common clocks that are due before this time.
-// The caller holds mu.
+// are before the given time. The caller holds mu.
 func (c *calls) sweep(long time.Time) {
 	for name, s := range c.sites {
 		if s.left == 0 && len(s.open) == 0 && s.state.Clocks.Due.Before(long) && s.state.Clocks.Ended.Before(long) {
 			delete(c.sites, name)
-		}
-	}
-	for name, due := range c.common {
-		if due.Before(long) {
-			delete(c.common, name)
 		}
 	}
 	c.sweepAt = max(maxIdleSites, 2*len(c.sites))
@@ -252,7 +234,7 @@ func (c *calls) State(name frontier.Site) (frontier.SiteState, error) {
 	if s := c.sites[name]; s != nil {
 		return s.summary(), nil
 	}
-	return c.stored(name), nil
+	return c.stored(name)
 }
 
 // Read implements frontier.Backlog.
@@ -287,24 +269,24 @@ func (c *calls) Submit(n frontier.Completion) error {
 	defer c.mu.Unlock()
 	g := frontier.Growth{Settled: 1}
 	if n.Site != "" {
-		s := c.site(n.Site)
+		s, err := c.site(n.Site)
+		if err != nil {
+			return err
+		}
 		s.state.Clocks, s.state.Spent = n.Clocks, n.Spent
 		if n.Entry.ID != 0 && n.Fate.Code != frontier.Undecided {
 			s.left--
 		}
 		g.Sites = append(g.Sites, s.summary())
 	}
-	for _, clock := range n.Common {
-		if clock.Due.After(c.common[clock.Name]) {
-			c.common[clock.Name] = clock.Due
-		}
-	}
 	for _, e := range n.Links {
 		e.ID, _ = strconv.ParseUint(e.Tag, 10, 64)
 		e.URL, e.Tries = e.URL.Clone(), manyTries
-		s := c.site(e.URL.Site())
+		s, err := c.site(e.URL.Site())
+		if err != nil {
+			return err
+		}
 		s.queue = append(s.queue, e)
-		s.known++
 		s.left++
 		g.Sites = append(g.Sites, s.summary())
 	}
@@ -317,6 +299,6 @@ func (c *calls) Grown() <-chan frontier.Growth { return c.growths.C() }
 
 func (s *callSite) summary() frontier.SiteState {
 	st := s.state
-	st.Known, st.Queued, st.Ready = s.known, s.left, len(s.queue) > 0
+	st.Queued, st.Ready = s.left, len(s.queue) > 0
 	return st
 }

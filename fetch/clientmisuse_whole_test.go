@@ -44,7 +44,8 @@ func TestABadClientOptionIsNamed(t *testing.T) {
 		filepath.Base(damaged):  func(o *fetch.ClientOptions) { o.Dir = damaged },
 		"client.db: invalid":    func(o *fetch.ClientOptions) { o.Dir = damaged },
 	} {
-		o := fetch.ClientOptions{Token: "feedbot", Contact: "https://a.test/bot"}
+		o := fetch.ClientOptions{Token: "feedbot", Contact: "https://a.test/bot", Dir: filepath.Join(t.TempDir(), "new")}
+		dir := o.Dir
 		change(&o)
 		if c, err := fetch.NewClient(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -52,7 +53,34 @@ func TestABadClientOptionIsNamed(t *testing.T) {
 				c.Close()
 			}
 		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s: the refusal has made %s: %v", want, dir, err)
+		}
 	}
+}
+
+// A header that the caller changes after its call has ended is not the one that is sent.
+func TestARequestHasItsOwnHeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/", "").Latency(5 * time.Second)
+		c := client(t, w)
+		get(t, c, "http://a.example/")
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		req, _ := http.NewRequestWithContext(ctx, "GET", "http://a.example/", nil)
+		req.Header.Set("X-Key", "first")
+		if _, err := c.RoundTrip(req); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		req.Header.Set("X-Key", "second")
+		time.Sleep(time.Minute)
+		if log := w.Log(); log[len(log)-1].Header.Get("X-Key") != "first" {
+			t.Errorf("%v", log[len(log)-1].Header)
+		}
+	})
 }
 
 // What cannot be requested is an error at once, and no request is made.

@@ -16,7 +16,7 @@ import (
 
 // A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file. A
 // method that writes returns after its data is on disk. Writes of several goroutines may share
-// one transaction. It implements Snapshots. A nil *clientState can be closed.
+// one transaction. It implements Snapshots.
 //
 // The buckets, whose values are JSON:
 //
@@ -78,14 +78,14 @@ func openClientState(dir string) (s *clientState, err error) {
 	return s, err
 }
 
-// begin makes the buckets, checks the version, and marks the file as open.
+// begin makes the buckets, checks the version, and sets restarted.
 func (s *clientState) begin(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{bucketMeta, bucketSites, bucketCommon, bucketRobots, bucketLicenses} {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 			return err
 		}
 	}
-	version, now := clientVersion, time.Now()
+	version := clientVersion
 	if _, err := getJSON(tx, bucketMeta, keyVersion, &version); err != nil {
 		return err
 	}
@@ -93,16 +93,18 @@ func (s *clientState) begin(tx *bbolt.Tx) error {
 		return fmt.Errorf("it has version %d, this program reads version %d", version, clientVersion)
 	}
 	if tx.Bucket(bucketMeta).Get(keyOpen) != nil {
-		s.restarted = now
+		s.restarted = time.Now()
 	}
-	return errors.Join(putJSON(tx, bucketMeta, keyVersion, version), putJSON(tx, bucketMeta, keyOpen, now))
+	return putJSON(tx, bucketMeta, keyVersion, version)
 }
 
-// close marks the file as closed, and closes it.
+// mark marks the file as open. It is called before the first request.
+func (s *clientState) mark() error {
+	return s.write(func(tx *bbolt.Tx) error { return putJSON(tx, bucketMeta, keyOpen, time.Now()) })
+}
+
+// close removes the mark, and closes the file.
 func (s *clientState) close() error {
-	if s == nil {
-		return nil
-	}
 	err := unpanicked(func() error {
 		return s.bolt.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Delete(keyOpen) })
 	})
@@ -113,10 +115,14 @@ func (s *clientState) close() error {
 func unpanicked(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("it is damaged (%v): remove it, and wait for the longest pause of your sites: it had their clocks", v)
+			err = damagedState(v)
 		}
 	}()
 	return f()
+}
+
+func damagedState(why any) error {
+	return fmt.Errorf("it is damaged (%v): remove it, and wait for the longest pause of your sites, because it had their clocks", why)
 }
 
 func getJSON(tx *bbolt.Tx, bucket, key []byte, v any) (ok bool, err error) {
@@ -125,7 +131,7 @@ func getJSON(tx *bbolt.Tx, bucket, key []byte, v any) (ok bool, err error) {
 		return false, nil
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return false, fmt.Errorf("the value of %q in %s is not valid: %w", key, bucket, err)
+		return false, damagedState(fmt.Errorf("the value of %q in %s is not valid: %w", key, bucket, err))
 	}
 	return true, nil
 }
@@ -178,14 +184,11 @@ func (s *clientState) common(f func(frontier.CommonClock) error) error {
 	return each(s, bucketCommon, func(name string, due time.Time) error { return f(frontier.CommonClock{Name: name, Due: due}) })
 }
 
-// state returns the state of a site, with zero clocks if it is not known or cannot be read. The
-// next write reports what is wrong with the file.
-func (s *clientState) state(of frontier.Site) frontier.SiteState {
-	var st frontier.SiteState
-	if ok, err := s.get(bucketSites, []byte(of), &st); !ok || err != nil {
-		return frontier.SiteState{Site: of}
-	}
-	return st
+// state returns the state of a site, with zero clocks if the site is not known.
+func (s *clientState) state(of frontier.Site) (frontier.SiteState, error) {
+	st := frontier.SiteState{Site: of}
+	_, err := s.get(bucketSites, []byte(of), &st)
+	return st, err
 }
 
 // know stores a site with zero clocks, unless the file already has this site.

@@ -48,7 +48,7 @@ const (
 	perConnection = "it concerns the connection, not the page (RFC 9110, section 7.6.1)"
 	noContent     = "requests have no content"
 	onlyWhole     = "pages are always requested whole; the crawler sends its own conditions"
-	secret        = "every site of the crawl would get it; the settings of one site may have it"
+	secret        = "every site of the crawl would get it; a Go program can give it to one site (Options.Site)"
 	disguise      = "it would name another client"
 )
 

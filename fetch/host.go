@@ -258,21 +258,15 @@ func (h *host) unload() {
 }
 
 // rulesSize returns how many bytes of robots.txt and tdmrep.json the host has in memory.
-func (h *host) rulesSize() int {
-	n := 0
-	add := func(s *robots.Snapshot) {
-		if s == nil {
-			return
-		}
-		n += len(s.Body)
-		if s.Copy != nil {
-			n += len(s.Copy.Body)
-		}
+func (h *host) rulesSize() int { return sizeOf(h.snapshot) }
+
+// sizeOf returns how many bytes of robots.txt and tdmrep.json a snapshot has in memory. s may be
+// nil.
+func sizeOf(s *robots.Snapshot) int {
+	if s == nil {
+		return 0
 	}
-	if add(h.snapshot); h.snapshot != nil {
-		add(h.snapshot.Mining)
-	}
-	return n
+	return len(s.Body) + sizeOf(s.Copy) + sizeOf(s.Mining)
 }
 
 // verdict returns the verdict of robots.txt on a URL of this site.

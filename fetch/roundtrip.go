@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -45,7 +44,8 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.do(req.Context(), u, req.Method == http.MethodHead, func(usual http.Header) http.Header { return withFields(usual, req.Header) })
+	own := req.Header.Clone() // the request may go on after RoundTrip has returned
+	resp, err := c.do(req.Context(), u, req.Method == http.MethodHead, func(usual http.Header) http.Header { return withFields(usual, own) })
 	if err != nil {
 		return nil, err
 	}
@@ -102,5 +102,5 @@ func (r *Response) response(req *http.Request) *http.Response {
 type cutBody struct{ x *Exchange }
 
 func (c *cutBody) Read([]byte) (int, error) {
-	return 0, &Error{c.x.URL.String(), StageTruncated, fmt.Errorf("the body is not complete: %s: %w", strings.ToLower(c.x.Truncated), io.ErrUnexpectedEOF)}
+	return 0, &Error{c.x.URL.String(), StageTruncated, fmt.Errorf("the body is not complete: %s: %w", c.x.Truncated, io.ErrUnexpectedEOF)}
 }

@@ -44,10 +44,7 @@ func (r *memorySnapshots) get(key string) *robots.Snapshot {
 }
 
 func (r *memorySnapshots) put(key string, s *robots.Snapshot) {
-	size := snapshotSize + len(s.Body)
-	if s.Copy != nil {
-		size += len(s.Copy.Body)
-	}
+	size := snapshotSize + sizeOf(s)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.all[key]; e != nil {

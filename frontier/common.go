@@ -160,8 +160,8 @@ func (cs *commons) kept(name string) CommonClock {
 }
 
 // restore sets the clock of the named common, which an earlier run has stored. The restored
-// pause ends at most one gap after now, whatever gap the earlier run had. If this run has no
-// clock of this kind, restore does nothing.
+// pause ends at most one gap after now, independent of the gap of the earlier run. If this run
+// has no clock of this kind, restore does nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
 	if due.After(now.Add(cs.gap)) { // stored by a process whose wall clock was ahead
 		due = now.Add(cs.gap)

@@ -154,28 +154,29 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 		t.Run(fmt.Sprint(test.visits), func(t *testing.T) {
 			t.Parallel()
 			hosts := mixed(test.hostile, hostileHosts, test.good)
-			r := simulate(t, hosts, test.visits, true, test.atMost)
-			pages, known := 0, []time.Duration{}
-			for i, h := range hosts {
-				if r.visits[i] < 2 {
-					t.Errorf("host %d was visited %d times", i, r.visits[i])
+			pages, possible := 0, 0.0
+			for range 3 { // the order in which goroutines run changes each crawl by a few hundredths
+				r := simulate(t, hosts, test.visits, true, test.atMost)
+				known := []time.Duration{}
+				for i, h := range hosts {
+					if r.visits[i] < 2 {
+						t.Errorf("host %d was visited %d times", i, r.visits[i])
+					}
+					if h == goodHost {
+						pages += r.visits[i] - 1
+						known = append(known, r.first[i])
+					}
 				}
-				if h == goodHost {
-					pages += r.visits[i] - 1
-					known = append(known, r.first[i])
+				slices.Sort(known)
+				for i, from := range known {
+					until := append(known[i+1:], r.took)[0]
+					n := math.Min(float64(i+1)/float64(goodHost.page+DefaultDelay), float64(test.kept)/float64(goodHost.page))
+					possible += n * test.time * float64(until-from)
 				}
 			}
-			slices.Sort(known)
-			possible := 0.0
-			for i, from := range known {
-				until := append(known[i+1:], r.took)[0]
-				n := math.Min(float64(i+1)/float64(goodHost.page+DefaultDelay), float64(test.kept)/float64(goodHost.page))
-				possible += n * test.time * float64(until-from)
-			}
-			// The first visits end before turns are kept back. How many depends on the order in which
-			// goroutines run: of 240 such crawls one had 0.897, the median is 0.98.
-			if part := float64(pages) / possible; part < 0.85 {
-				t.Errorf("%d good pages, %.3f of what is possible since they are known: %v", pages, part, known)
+			// The first visits end before turns are kept back.
+			if part := float64(pages) / possible; part < 0.9 {
+				t.Errorf("%d good pages, %.3f of what is possible since they are known", pages, part)
 			}
 		})
 	}

@@ -128,7 +128,7 @@ func parseHost(host string) (string, error) {
 		}
 		host = toASCII(host)
 	}
-	// A final dot stands for the DNS root. A name with the dot is the same host as the name
+	// A final dot means the DNS root. A name with the dot is the same host as the name
 	// without it.
 	host = strings.TrimSuffix(host, ".")
 	if host == "" || len(host) > 253 || !resolvable(host) {

@@ -377,3 +377,34 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		}
 	}
 }
+
+// The status of a site is known while something of it is queued, and with Revisits a site that does
+// not answer rests for DeadRest.
+func TestTheStatusOfOneSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, NewMemory(), Options{Revisits: true, DeadRest: time.Hour, Patience: Forever})
+		u := mustParse(t, "http://a.example/")
+		if _, ok := f.Status(u.Site()); ok {
+			t.Error("a site that was never named has a status")
+		}
+		if err := f.Add(Entry{URL: u}); err != nil {
+			t.Fatal(err)
+		}
+		turn, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st, ok := f.Status(u.Site()); !ok || !st.Out || st.Queued != 1 {
+			t.Errorf("%+v, %v", st, ok)
+		}
+		if _, err := turn.Finish(Outcome{Again: true, Gone: true}); err != nil {
+			t.Fatal(err)
+		}
+		if st, ok := f.Status(u.Site()); !ok || st.Out || time.Until(st.Due) != time.Hour || st.By != FailuresClock || st.Given.Code != Undecided {
+			t.Errorf("%+v, %v", st, ok)
+		}
+		if _, err := New(NewMemory(), Options{DeadRest: -1}); err == nil {
+			t.Error("a negative DeadRest is accepted")
+		}
+	})
+}

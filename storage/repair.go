@@ -361,8 +361,8 @@ func (r *Repair) copyTo(name string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// linkTo is like copyTo, but for a WARC file; it makes a hard link if the file system
-// can. A hard link needs no room.
+// linkTo copies a WARC file as copyTo does, or makes a hard link if the file system can. A hard
+// link needs no room.
 func (r *Repair) linkTo(name string) error {
 	is, err := filepath.EvalSymlinks(filepath.Join(r.dir, name))
 	if err != nil {

@@ -423,7 +423,7 @@ func takenInWords(t storage.Taken) string {
 		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
 
-// derived returns the files in the directory of a crawl that look as if somebody had made them
+// derived returns the files in the directory of a crawl that look as if a person had made them
 // from the data of the crawl, such as exports.
 func derived(dir string) (paths []string) {
 	entries, err := os.ReadDir(dir)

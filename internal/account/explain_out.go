@@ -93,8 +93,8 @@ func (a *Account) addLinks(x *Explanation) error {
 }
 
 // filter returns a crawler.Filter with the settings of the last run, except those in x.Untold.
-// The filter's scope gets all roots (seeds, and URLs at which redirects of seeds ended) because
-// of which the URL may be in scope.
+// The filter's scope gets all roots (seeds, and URLs at which redirects of seeds ended)
+// by which the URL may be in scope.
 func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked

@@ -24,9 +24,10 @@ type Identity struct {
 	Mail    string // an e-mail address in addition, if Contact is a URL; may be empty
 }
 
-// An Error names the field of an Identity that is not valid, and says how to correct it.
+// An Error names the field that is not valid, of an Identity or of options with one, and says how
+// to correct it.
 type Error struct {
-	Field  string // of Identity
+	Field  string
 	Reason string
 	Err    error // the cause, or nil
 }

@@ -118,7 +118,7 @@ func (r *logReader) request(l *crawllog.Line) error {
 	return nil
 }
 
-// others stands for all names after the first mostNames.
+// others means all names after the first mostNames.
 const others = "others"
 
 // count adds one to the count of a name. If m already has mostNames names, it counts a new name

@@ -15,7 +15,7 @@ import (
 
 // A Sheet is the result of writing DATASHEET.md.
 type Sheet struct {
-	Open int    // number of questions that nobody has answered yet
+	Open int    // number of questions that no person has answered yet
 	Why  string // why the file was not changed; empty if it was written
 }
 

@@ -318,7 +318,7 @@ func (w *writer) compare() error {
 	return nil // if the file cannot be read, the digest stays empty
 }
 
-// unsummed stands in the place of FileSHA256 while the digest of provenance.json is computed.
+// unsummed replaces FileSHA256 while the digest of provenance.json is computed.
 var unsummed = strings.Repeat("0", 2*sha256.Size)
 
 // writeFile writes provenance.json and its signature.

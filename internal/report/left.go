@@ -107,7 +107,7 @@ func (r *reporter) queueOf(site frontier.Site, fate frontier.Code) error {
 		if of == frontier.Queued && e.Due.After(r.Now) {
 			of = frontier.Waiting
 		}
-		if err := r.note(e.URL.String(), kindQueued, append([]byte{byte(of)}, e.Via...)); err != nil {
+		if err := r.note(e.URL.String(), kindQueued, "", append([]byte{byte(of)}, e.Via...)); err != nil {
 			return err
 		}
 	}

@@ -209,9 +209,9 @@ func (r *reporter) line(n int64, l *crawllog.Line, text []byte) error {
 		return err
 	}
 	if isRobots(l) {
-		return r.note(l.URL, kindPage, binaryTime(l.Time))
+		return r.note(l.URL, kindPage, "", binaryTime(l.Time))
 	}
-	return r.note(l.URL, kindLine, text)
+	return r.note(l.URL, kindLine, "", text)
 }
 
 // moment counts a line, and extends the range from First to Last so that it includes the time

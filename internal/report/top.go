@@ -37,7 +37,7 @@ func (t *top[T]) table() Table[T] {
 	return Table[T]{t.all, t.rows}
 }
 
-// restName stands for all names after the first mostNames.
+// restName means all names after the first mostNames.
 const restName = "(others)"
 
 // A tally counts how often names occur. If there are too many different names, the others are

@@ -25,21 +25,13 @@ const (
 	kindLink   = 'd' // a page names the URL, as links.jsonl says
 )
 
-// note stores a record about a URL. The records are sorted by URL, and then by kind.
-func (r *reporter) note(url string, kind byte, value []byte) error {
+// note stores a record about a URL. The records are sorted by URL, kind and page. Only records of
+// kindLink have a page.
+func (r *reporter) note(url string, kind byte, page string, value []byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
 		return nil // no URL has a NUL byte
 	}
-	return r.urls.Add(append([]byte(url), 0, kind), value)
-}
-
-// noteLink stores that one page names one URL. The parameter from is the URL of the page. These
-// records are sorted by the named URL, and then by page.
-func (r *reporter) noteLink(url, from string, how byte) error {
-	if strings.IndexByte(url, 0) >= 0 {
-		return nil // no URL has a NUL byte
-	}
-	return r.urls.Add(append(append([]byte(url), 0, kindLink), from...), []byte{how})
+	return r.urls.Add(append(append([]byte(url), 0, kind), page...), value)
 }
 
 func binaryTime(t time.Time) []byte {
@@ -78,7 +70,7 @@ func (r *reporter) readLinks() error {
 			return nil
 		}
 		seen[to] = how
-		return r.noteLink(to, l.From, how)
+		return r.note(to, kindLink, l.From, []byte{how})
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

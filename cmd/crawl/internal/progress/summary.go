@@ -245,7 +245,7 @@ func againInWords(n int, next, now time.Time) string {
 	return text + ", the next is due"
 }
 
-// urlsOf returns, in words, how many URLs of a site are queued, and how many are to be fetched
+// urlsOf returns, in words, how many URLs of a site are queued, and how many will be fetched
 // again.
 func urlsOf(queued, again int) string {
 	switch {

@@ -13,7 +13,7 @@ import (
 // lookAgain is the longest time that the scheduler sleeps.
 const lookAgain = time.Minute
 
-// Exit codes of crawl run that the scheduler distinguishes. Killed stands for a process
+// Exit codes of crawl run that the scheduler distinguishes. Killed means a process
 // that was ended by a signal.
 const (
 	Killed  = -1
