@@ -444,6 +444,7 @@ func (c *Crawler) resume() error {
 		c.rescans = &now
 	}
 	if known {
+		c.visits.tags.any.Store(true) // an earlier run may have given some
 		start.Changes = old.changes(&c.opts)
 	} else if start.Carried, err = c.carry(); err != nil {
 		return err

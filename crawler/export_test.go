@@ -71,3 +71,9 @@ func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	}
 	return newJob(opts, h, deps)
 }
+
+// SameAs returns the URL under which a crawl with the options o stores the page of u.
+func SameAs(o *Options, u frontier.URL) frontier.URL { return o.sameAs(u) }
+
+// DigestOf returns the SHA-256 of b.
+func DigestOf(b Build) (string, error) { return b.digest() }

@@ -6,8 +6,9 @@ import (
 )
 
 // FollowTag is like Follow, but the URL gets the given tag instead of that of the page: see
-// Tags. The tag also applies if the page itself has a link to the URL. If a handler gives one
-// URL several tags, the last is used. A URL that the crawl has found before keeps its tag.
+// Tags. The tag also applies if the page itself has a link to the URL, and if the URL is
+// already queued, for example because a sitemap names it. If handlers give one URL several
+// tags, the last before it is fetched is used. A seed keeps its tag.
 func (p *Page) FollowTag(ref, tag string) error {
 	u, err := p.Resolve(ref)
 	if err == nil {
@@ -71,10 +72,13 @@ func (p *Page) Resolve(ref string) (frontier.URL, error) {
 // had ended. It leaves out those that the crawl refuses. The error is a *PanicError of a
 // function of the options.
 func (j *job) late(p *Page) (entries []frontier.Entry, err error) {
+	f := newFindings()
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
-		s := j.sorting(p, newFindings(), j.onSkip)
+		s := j.sorting(p, f, j.onSkip)
 		s.addFollowed()
-		entries = s.entries
 	})
-	return entries, err
+	if err == nil {
+		err = j.tags.put(f.tagged)
+	}
+	return f.entries, err
 }

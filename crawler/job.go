@@ -39,6 +39,7 @@ type job struct {
 	queuedLists queuedLists           // the sitemaps that were queued: every visit adds those of its robots.txt
 	sitemaps    sitemapTally          // the figures of sitemaps: every visit of one adds to them
 	panicked    atomic.Pointer[error] // the panic of Options.MaxBody, which ends the crawl
+	tags        givenTags             // the tags that handlers gave to links: every visit reads them, and adds to them
 	unreadUse   atomic.Int64          // number of tdmrep.json files and licenses that could not be read
 	slots       slots                 // the worker slots of the running visits
 }
@@ -71,6 +72,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 	}
 	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
 	j.admits = admission{&j.opts, j.sites}
+	j.tags.db, j.tags.byKey = deps.DB, map[string]string{}
 	if deps.ownSites {
 		j.sites.db = deps.DB
 	}

@@ -16,6 +16,7 @@ type findings struct {
 	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), the URL may still be queued
 	marked  map[string]struct{} // keys of links that are marked nofollow
 	entries []frontier.Entry
+	tagged  []frontier.Entry // those of entries to which the handler gave a tag
 }
 
 // maxFindings is the largest number of links for which clear keeps the memory. After a page
@@ -36,13 +37,17 @@ func (f *findings) clear() {
 	clear(f.leads)
 	clear(f.marked)
 	clear(f.entries)
-	f.entries = f.entries[:0]
+	clear(f.tagged)
+	f.entries, f.tagged = f.entries[:0], f.tagged[:0]
 }
 
 // next returns an entry to queue for each URL that the page links to and the crawl wants, each
 // URL once. The entries are valid until f is used for another page.
 func (j *job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.onSkip) })
+	if err == nil {
+		err = j.tags.put(f.tagged)
+	}
 	return entries, err
 }
 
@@ -158,7 +163,8 @@ func (s *sorting) add(l *extract.Link) {
 	}
 	e := &s.found
 	e.URL, e.Tag = u, s.page.Entry.Tag
-	if tag, tagged := s.tags[key]; tagged {
+	tag, tagged := s.tags[key]
+	if tagged {
 		e.Tag = tag
 	}
 	if reason := s.unwanted(e); reason != frontier.Undecided {
@@ -172,6 +178,9 @@ func (s *sorting) add(l *extract.Link) {
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.RefusedByProgram, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
+		if tagged {
+			s.tagged = append(s.tagged, *e)
+		}
 	}
 }
 

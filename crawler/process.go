@@ -84,8 +84,8 @@ func ThisBuild() Build {
 	return b
 }
 
-// Digest returns the SHA-256 of the build in JSON. It identifies the build.
-func (b Build) Digest() (string, error) {
+// digest returns the SHA-256 of the build in JSON. It identifies the build.
+func (b Build) digest() (string, error) {
 	text, err := json.Marshal(b)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
@@ -97,7 +97,7 @@ func (b Build) Digest() (string, error) {
 // need several commits to the storage.
 func (a *asked) withProcess(old *asked, last *keptStatus) error {
 	b := ThisBuild()
-	digest, err := b.Digest()
+	digest, err := b.digest()
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestEachRunRecordsItsProcess(t *testing.T) {
 			if runtime.GOOS == "linux" && p.Synchronised == nil {
 				t.Errorf("run %d: nothing is known of the clock: %+v", i, p)
 			}
-			digest, err := b.Digest()
+			digest, err := crawler.DigestOf(b)
 			if err != nil || digest != p.Build || b.Program != "permesso/"+crawler.Version || b.Go != runtime.Version() || b.OS != runtime.GOOS || b.Arch != runtime.GOARCH || b.Modules == nil {
 				t.Errorf("run %d: %+v, %v", i, b, err)
 			}

@@ -111,9 +111,9 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	return v
 }
 
-// SameAs returns the URL under which the crawl stores the page of u: the result of Same, or u
-// itself if Same does not change it. Pass the result to storage.Reader.Fate.
-func (o *Options) SameAs(u frontier.URL) frontier.URL {
+// sameAs returns the URL under which the crawl stores the page of u: the result of Same, or u
+// itself if Same does not change it.
+func (o *Options) sameAs(u frontier.URL) frontier.URL {
 	if v := o.same(u, nil); !v.IsZero() {
 		return v
 	}

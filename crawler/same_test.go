@@ -77,14 +77,14 @@ func FuzzSameRules(f *testing.F) {
 				t.Errorf("rule %d: %s becomes %s, and then %s", i, u, once, again)
 			}
 			o := crawler.Options{Follow: crawler.Follow{Same: rule}}
-			same := o.SameAs(u)
-			if again := o.SameAs(same); again.Key() != same.Key() {
+			same := crawler.SameAs(&o, u)
+			if again := crawler.SameAs(&o, same); again.Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and that for %s", i, u, same, again)
 			}
 			// URLs that differ only in escapes are equivalent with any rule, too.
 			normal, err := frontier.ParseURL(u.Key())
-			if err == nil && normal.Key() == u.Key() && o.SameAs(normal).Key() != same.Key() {
-				t.Errorf("rule %d: %s is taken for %s, and %s for %s", i, u, same, normal, o.SameAs(normal))
+			if err == nil && normal.Key() == u.Key() && crawler.SameAs(&o, normal).Key() != same.Key() {
+				t.Errorf("rule %d: %s is taken for %s, and %s for %s", i, u, same, normal, crawler.SameAs(&o, normal))
 			}
 		}
 	})
@@ -293,7 +293,7 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fate, ok, err := r.Fate(o.SameAs(u))
+		fate, ok, err := r.Fate(crawler.SameAs(&o, u))
 		if err != nil || ok != want || ok && fate.Status != 200 {
 			t.Errorf("%s is known: %v, %+v, %v", u, ok, fate, err)
 		}

@@ -161,7 +161,7 @@ func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Page("/", strings.Repeat("x", 3<<20))
-		looks := &lookedAt{SharedClocks: frontier.NewSharedClocks()}
+		looks := &lookedAt{Shared: frontier.NewSharedClocks()}
 		beside(t, w, 2, func(_ int, o *crawler.Options) { o.Bandwidth, o.Shared, o.Concurrency = 1000, looks, 2 }, "http://a.example/")
 		if n := early(w, time.Second, hostOf); n > 0 {
 			t.Errorf("%d requests were early", n)
@@ -177,7 +177,7 @@ func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 
 // lookedAt records the longest lease.
 type lookedAt struct {
-	*frontier.SharedClocks
+	frontier.Shared
 	mu      sync.Mutex
 	longest time.Duration
 }
@@ -190,10 +190,10 @@ func (l *lookedAt) note(until time.Time) {
 
 func (l *lookedAt) Reserve(key string, now, until time.Time) (frontier.Taken, bool) {
 	l.note(until)
-	return l.SharedClocks.Reserve(key, now, until)
+	return l.Shared.Reserve(key, now, until)
 }
 
 func (l *lookedAt) Renew(key string, until time.Time) {
 	l.note(until)
-	l.SharedClocks.Renew(key, until)
+	l.Shared.Renew(key, until)
 }

@@ -24,13 +24,13 @@ type SitemapCounts struct {
 // An EmptySitemap is a sitemap that was fetched and lists nothing.
 type EmptySitemap struct {
 	URL    string
-	Reason string // EmptyList or EmptyOther
+	Reason string // "lists no URL" or "is no sitemap"
 }
 
 // The values of EmptySitemap.Reason.
 const (
-	EmptyList  = "lists no URL"
-	EmptyOther = "is no sitemap" // usually an HTML page; its links are followed as those of any page
+	emptyList  = "lists no URL"
+	emptyOther = "is no sitemap" // usually an HTML page; its links are followed as those of any page
 )
 
 const (
@@ -118,12 +118,12 @@ func (j *job) countSitemap(p *Page) {
 	}
 	empty, urls := "", 0
 	if !p.html.Sitemap {
-		empty = EmptyOther
+		empty = emptyOther
 	} else {
 		var named []uint64
 		listed := p.html.Links[p.how.header:]
 		if urls = len(listed); urls == 0 {
-			empty = EmptyList
+			empty = emptyList
 		}
 		for i := range listed {
 			switch l := &listed[i]; l.Hop {

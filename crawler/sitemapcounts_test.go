@@ -58,15 +58,15 @@ func TestSitemapsAreCounted(t *testing.T) {
 			"/index.xml": sent("text/xml", index("http://b.example/b.xml")),
 		}, want: crawler.SitemapCounts{Named: 2, Read: 1}},
 		"empty": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": sent("text/xml", urlset())},
-			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", crawler.EmptyList)}}, warned: 1},
+			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", "lists no URL")}}, warned: 1},
 		"no body": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": sent("text/xml", "")},
-			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", crawler.EmptyOther)}}, warned: 1},
+			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", "is no sitemap")}}, warned: 1},
 		"a page": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": sent("text/html", page)},
-			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", crawler.EmptyOther)}}, warned: 1},
+			want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", "is no sitemap")}}, warned: 1},
 		"a Link field is not listed": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Link", `</1>; rel="next"`)
 			sent("text/xml", urlset())(w, r)
-		}}, want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", crawler.EmptyList)}}, warned: 1},
+		}}, want: crawler.SitemapCounts{Named: 1, Read: 1, Empty: 1, FirstEmpty: []crawler.EmptySitemap{empty("/map.xml", "lists no URL")}}, warned: 1},
 		"404": {robots: []string{"/gone.xml"}, want: crawler.SitemapCounts{Named: 1, Failed: 1}},
 		"503, each time": {robots: []string{"/map.xml"}, said: map[string]http.HandlerFunc{"/map.xml": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }},
 			want: crawler.SitemapCounts{Named: 1, Failed: 1}},
@@ -80,10 +80,10 @@ func TestSitemapsAreCounted(t *testing.T) {
 			"/index.xml": sent("text/xml", index(site+"/a.xml", site+"/b.xml")), "/a.xml": sent("text/xml", three), "/b.xml": sent("text/xml", index()),
 			"/empty.xml": sent("text/xml", urlset()), "/page.xml": sent("text/html", page),
 		}, want: crawler.SitemapCounts{Named: 6, Read: 5, Failed: 1, URLs: 3, Empty: 3, FirstEmpty: []crawler.EmptySitemap{
-			empty("/b.xml", crawler.EmptyList), empty("/empty.xml", crawler.EmptyList), empty("/page.xml", crawler.EmptyOther),
+			empty("/b.xml", "lists no URL"), empty("/empty.xml", "lists no URL"), empty("/page.xml", "is no sitemap"),
 		}}, warned: 3},
 		"many": {robots: manyNamed, said: manySaid, want: crawler.SitemapCounts{Named: 25, Read: 25, Empty: 25, FirstEmpty: []crawler.EmptySitemap{
-			empty("/00.xml", crawler.EmptyList), empty("/01.xml", crawler.EmptyList), empty("/02.xml", crawler.EmptyList),
+			empty("/00.xml", "lists no URL"), empty("/01.xml", "lists no URL"), empty("/02.xml", "lists no URL"),
 		}}, warned: 20},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,9 @@ import (
 // handle list pages and item pages differently without patterns for their URLs: when it follows
 // a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A seed
 // has the tag that follows its tab (see Options.Seeds). Any other page has the tag of the page
-// on which it was found, unless it was given another one. The first link to a URL decides its
-// tag. So a URL that is first found in a sitemap that robots.txt names does not get the tag
-// that a page would give it. If that matters, set the tag in Options.Links, or set
-// Options.Sitemaps to SitemapsNone, so that the URLs are found on pages.
+// on which it was found, unless it was given another one before it is fetched. So a page that is
+// first found in a sitemap has the tag of the sitemap if it is fetched before any handler
+// follows a link to it. If that matters, set Options.Sitemaps to SitemapsNone.
 //
 // The Handler for "" gets the pages without a tag, and those whose tag has no Handler. A nil
 // Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the error is a

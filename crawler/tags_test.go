@@ -184,16 +184,22 @@ func TestFollowingInvalidReferences(t *testing.T) {
 	})
 }
 
-// A URL that a sitemap names first has no tag, even if a page follows it later with one.
+// A URL that a sitemap names first has no tag if it is fetched before a page follows it with one.
 // Options.Links may set it, and without sitemaps the page decides.
-func TestWhatASitemapNamesHasNoTag(t *testing.T) {
+func TestWhatASitemapNamesGetsItsTag(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		sitemaps crawler.Sitemaps
 		links    func(*crawler.Page, *crawler.Link) bool
 		want     string
 	}{
-		{name: "as it is", want: "lists  /item"},
+		{name: "as it is", want: "items item /item"},
+		{name: "fetched before it is followed", links: func(p *crawler.Page, l *crawler.Link) bool {
+			if l.URL.Target() == "/item" {
+				l.Rank = 0
+			}
+			return true
+		}, want: "lists  /item"},
 		{name: "none", sitemaps: crawler.SitemapsNone, want: "items item /item"},
 		{name: "by Links", links: func(p *crawler.Page, l *crawler.Link) bool {
 			if l.URL.Target() == "/item" {

@@ -24,7 +24,11 @@ func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	slot := j.slots.take(turn.Site())
 	defer j.slots.leave(slot)
 	slot.db = j.db(turn.Site())
-	reason, err := j.narrowedSince(e)
+	err := j.tags.retag(&e)
+	reason := frontier.Undecided
+	if err == nil {
+		reason, err = j.narrowedSince(e)
+	}
 	if err != nil {
 		_, ferr := turn.Finish(frontier.Outcome{Again: true})
 		return errors.Join(err, ferr)
@@ -69,7 +73,7 @@ func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		_, ferr := j.finish(turn, &res)
 		return errors.Join(err, ferr)
 	}
-	return j.visitPage(ctx, turn, slot, &res, answer, &before)
+	return j.visitPage(ctx, turn, e, slot, &res, answer, &before)
 }
 
 // maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.
@@ -106,11 +110,11 @@ func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 
 // visitPage is the second half of Visit, for an answer that is a page. The parameter answer is
 // the one from which the page is made, from the server or the archive.
-func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
+func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Entry, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
 	memory := scratches.Get().(*scratch)
-	page := newPage(memory.page(j.programmed), turn.Entry(), &shown, j.opts.reading())
+	page := newPage(memory.page(j.programmed), e, &shown, j.opts.reading())
 	if page.Exchange = res.Page; answer != res.Page {
 		page.kept = before.capture
 	}

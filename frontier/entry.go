@@ -28,7 +28,7 @@ type Entry struct {
 	URL    URL
 	Via    string    // URL of the page it was found on; empty for a seed
 	Hops   string    // path of Hop letters from the seed; empty for a seed
-	Tag    string    // the tag that the user gave to the seed from which it was found
+	Tag    string    // the tag that the user gave to the link, or to the seed from which it was found
 	Depth  int       // number of L hops
 	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
 	Same   URL       // the URL of the page that this entry counts as, to avoid duplicates; zero: URL itself. See Key

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// SharedClocks is a Shared in memory, for the crawls of one process. It is safe for
+// sharedClocks is a Shared in memory, for the crawls of one process. It is safe for
 // concurrent use.
-type SharedClocks struct {
+type sharedClocks struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[string]Taken
 	sweep int // when all has this length, forget removes the expired names
 }
 
-// NewSharedClocks returns a SharedClocks without a reservation.
-func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Taken{}, sweep: 1024} }
+// NewSharedClocks returns a Shared in memory, without a reservation, for the crawls of one
+// process.
+func NewSharedClocks() Shared { return &sharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
 // farthest is how far in the future a reservation may end. A reservation that ends later was
 // made with another wall clock, for example by a test in virtual time. It is ignored, so that
@@ -22,7 +23,7 @@ func NewSharedClocks() *SharedClocks { return &SharedClocks{all: map[string]Take
 const farthest = 366 * 24 * time.Hour
 
 // Reserve implements Shared.
-func (c *SharedClocks) Reserve(key string, now, until time.Time) (Taken, bool) {
+func (c *sharedClocks) Reserve(key string, now, until time.Time) (Taken, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.all[key]; t.Until.After(now) && t.Until.Before(now.Add(farthest)) {
@@ -34,7 +35,7 @@ func (c *SharedClocks) Reserve(key string, now, until time.Time) (Taken, bool) {
 }
 
 // Renew implements Shared.
-func (c *SharedClocks) Renew(key string, until time.Time) {
+func (c *sharedClocks) Renew(key string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if t := c.all[key]; t.Lease && until.After(t.Until) {
@@ -43,7 +44,7 @@ func (c *SharedClocks) Renew(key string, until time.Time) {
 }
 
 // Release implements Shared.
-func (c *SharedClocks) Release(key string, until time.Time) {
+func (c *sharedClocks) Release(key string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all[key].Lease {
@@ -52,7 +53,7 @@ func (c *SharedClocks) Release(key string, until time.Time) {
 }
 
 // forget removes the names whose reservations have ended. It requires that c.mu is held.
-func (c *SharedClocks) forget(now time.Time) {
+func (c *sharedClocks) forget(now time.Time) {
 	if len(c.all) < c.sweep {
 		return
 	}

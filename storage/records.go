@@ -69,12 +69,19 @@ type Kept = state.Kept
 // Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u. ok
 // is false if no entry for u was ever queued. Submitted entries are found only after they are
 // committed.
-func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.from.Entry(u) }
+func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) {
+	if k, ok, err = r.from.Entry(u); ok && err == nil {
+		err = r.retagKept(&k)
+	}
+	return k, ok, err
+}
 
 // Entries iterates over all entries of site, ended or not, in the order in which they were
 // found. It holds a thousand entries in memory. If the crawl runs during the iteration, each
 // entry is as it was when Entries read it.
-func (r *Records) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.from.Entries(site) }
+func (r *Records) Entries(site frontier.Site) iter.Seq2[Kept, error] {
+	return r.retagged(r.from.Entries(site))
+}
 
 // Names iterates over the sites that have entries, in byte order.
 func (r *Records) Names() iter.Seq2[frontier.Site, error] { return r.from.Names() }
@@ -107,8 +114,8 @@ func (r *Records) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, erro
 	return r.from.Snapshots(site)
 }
 
-// Get reads into value what DB.Put has stored under key. If nothing is stored and committed
-// under key, ok is false.
+// Get reads into value what DB.Put has stored under key. If nothing is stored under key, ok is
+// false. The Records of a DB also find a value that is not committed yet.
 func (r *Records) Get(key string, value any) (ok bool, err error) { return r.from.Get(key, value) }
 
 // Each calls f for every key that begins with prefix and under which DB.Put has stored a value,

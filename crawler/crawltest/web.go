@@ -48,7 +48,7 @@ import (
 type Web struct {
 	t      testing.TB
 	ca     *authority
-	clocks *frontier.SharedClocks
+	clocks frontier.Shared
 
 	// mu guards the fields below, which the test, the crawl and every connection use on
 	// different goroutines. While mu is held, no handler is called and no lock of a Site is

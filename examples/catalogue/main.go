@@ -42,7 +42,7 @@ func main() {
 
 // run appends the books that a crawl finds to two files in dir.
 func run(ctx context.Context, dir string, opts crawler.Options) error {
-	opts.Sitemaps = crawler.SitemapsNone // the URLs of a sitemap would have no tag, so books found there first would be taken for lists
+	opts.Sitemaps = crawler.SitemapsNone // a book that is found in a sitemap may be fetched before the list that gives it its tag
 	c, err := crawler.New(opts)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o777)

@@ -39,6 +39,7 @@ type queue struct {
 	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
 	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that was put and is not committed
 	payloads  map[string]*Payload                // the first of each key that was put and is not merged
+	values    map[string][]byte                  // the last value of each key that was put and is not committed
 	hasty     bool                               // Hasten was called: the bounds are not applied
 	last      bool                               // the last group is being committed, so nothing more is accepted
 	err       error                              // the error that ended commits; set once
@@ -48,7 +49,7 @@ func (q *queue) init(l *Limits) {
 	q.limits = l
 	q.journal.size = l.RowSize
 	q.wake, q.hurry = make(chan struct{}, 1), make(chan struct{}, 1)
-	q.snapshots, q.payloads = map[frontier.Site]*robots.Snapshot{}, map[string]*Payload{}
+	q.snapshots, q.payloads, q.values = map[frontier.Site]*robots.Snapshot{}, map[string]*Payload{}, map[string][]byte{}
 	q.room.L = &q.mu
 }
 
@@ -85,7 +86,7 @@ func (db *DB) enqueue(o op) error {
 }
 
 // count adds a completion to journal, and its size to bytes and links. It adds a snapshot to
-// snapshots, and a payload to payloads. The caller holds mu.
+// snapshots, a payload to payloads, and a value to values. The caller holds mu.
 func (q *queue) count(o *op) {
 	switch {
 	case o.completion != nil:
@@ -96,6 +97,8 @@ func (q *queue) count(o *op) {
 		q.snapshots[o.site] = o.snapshot
 	case o.payload != nil:
 		q.keepPayload(string(payloadKey(o.digest)), o.payload)
+	default:
+		q.values[o.key] = o.value
 	}
 }
 
@@ -148,14 +151,17 @@ func (q *queue) take(last bool, room batch) batch {
 	return b
 }
 
-// committed removes the snapshots in ops and the merged payloads, because they can be read in
-// the file now.
+// committed removes the snapshots and values in ops and the merged payloads, because they can
+// be read in the file now.
 func (q *queue) committed(ops []op, merged []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, o := range ops {
 		if o.snapshot != nil && q.snapshots[o.site] == o.snapshot {
 			delete(q.snapshots, o.site)
+		}
+		if last := q.values[o.key]; last != nil && o.value != nil && &last[0] == &o.value[0] {
+			delete(q.values, o.key)
 		}
 	}
 	for _, key := range merged {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -45,11 +46,17 @@ func (db *DB) Each(prefix string, f func(rest string) error) error {
 	})
 }
 
-// Get reads into value what Put has stored under key. If nothing is stored and committed under
-// key, ok is false.
+// Get reads into value what Put has stored under key, also if it is not committed yet. If
+// nothing is stored under key, ok is false.
 func (db *DB) Get(key string, value any) (ok bool, err error) {
+	k := []byte(valuePrefix + key)
+	db.queue.mu.Lock()
+	put := db.queue.values[string(k)]
+	db.queue.mu.Unlock()
+	if put != nil {
+		return true, json.Unmarshal(put[checksumSize:], value)
+	}
 	err = db.file.view(func(tx *bbolt.Tx) error {
-		k := []byte(valuePrefix + key)
 		var raw []byte
 		if meta := tx.Bucket(bucketMeta); meta != nil { // nil: a state that Begin will create
 			raw = meta.Get(k)

@@ -215,7 +215,7 @@ func TestSummariesTellWhatIsOdd(t *testing.T) {
 		Traps: []crawler.Trap{{Site: "http://a.test", Pattern: "the path repeats /a", URLs: 7}}}
 	s.Cut = 1
 	s.Sitemaps = crawler.SitemapCounts{Named: 7, Read: 6, Failed: 1, URLs: 3, Empty: 5, FirstEmpty: []crawler.EmptySitemap{
-		{URL: "http://a.test/empty.xml", Reason: crawler.EmptyList}, {URL: "http://a.test/page.xml", Reason: crawler.EmptyOther},
+		{URL: "http://a.test/empty.xml", Reason: "lists no URL"}, {URL: "http://a.test/page.xml", Reason: "is no sitemap"},
 	}}
 	if err := Summary(&say.Lines{W: &out}, s, "a.crawl", ""); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,154 @@
+package crawler_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A page that is queued, because a sitemap or another page names it, has the tag with which a
+// handler follows it later: with and without a directory, in one run and in two, under one
+// spelling and under several.
+func TestAGivenTagReachesAQueuedPage(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		for _, seedTag := range []string{"", "\tlist"} {
+			for _, way := range []string{"", "rewrite", "same", "pages", "stop"} {
+				if way == "stop" && !kept {
+					continue
+				}
+				name := map[bool]string{true: "dir", false: "memory"}[kept] + seedTag + " " + way
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					dir := t.TempDir()
+					synctest.Test(t, func(t *testing.T) { testGivenTag(t, kept, dir, seedTag, way) })
+				})
+			}
+		}
+	}
+}
+
+func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
+	w := crawltest.New(t)
+	s := w.Site("http://a.example").Robots("Sitemap: http://a.example/s.txt").
+		File("/s.txt", "text/plain", "http://a.example/listed\nhttp://a.example/listed-only\nhttp://a.example/moved").
+		Page("/", `<a href=/plain>1</a> <a href=/plain-only>2</a> <a href=/late>3</a>`).
+		Page("/late", `<a href=/first>0</a>`)
+	for _, target := range []string{"/listed", "/listed?x=1", "/listed-only", "/plain", "/plain-only", "/first", "/target"} {
+		s.Page(target, "")
+	}
+	s.Redirect("/moved", "/target")
+	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/" + seedTag}, Wire: crawler.Wire{Network: w}}
+	o.Links = func(p *crawler.Page, l *crawler.Link) bool {
+		switch l.URL.Target() {
+		case "/late":
+			l.Rank = 1
+		default:
+			l.Rank = 2 // all others are queued when /late is visited
+		}
+		return true
+	}
+	query := ""
+	switch way {
+	case "rewrite":
+		query, o.Rewrite = "?x=1", func(u frontier.URL) frontier.URL { u, _ = u.Resolve(strings.TrimSuffix(u.Target(), "?x=1")); return u }
+	case "same":
+		query, o.Same = "?x=1", func(u frontier.URL) frontier.URL { u, _ = u.Resolve(strings.TrimSuffix(u.Target(), "?x=1")); return u }
+	}
+	if kept {
+		o.Dir = dir
+	}
+	var mu sync.Mutex
+	tags := map[string]string{}
+	handle := func(p *crawler.Page) error {
+		mu.Lock()
+		tags[p.URL.Target()] = p.Entry.Tag
+		mu.Unlock()
+		if p.URL.Target() != "/late" {
+			return nil
+		}
+		return errors.Join(p.FollowTag("/first", "early"), p.FollowTag("/listed"+query, "item"), p.FollowTag("/moved", "item"), p.FollowTag("/plain", "item"))
+	}
+	for run := range 2 {
+		c, err := crawler.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if way == "pages" {
+			for p, err := range c.Pages(t.Context()) {
+				if err == nil {
+					err = handle(p)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else if err := c.Run(t.Context(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+			if run == 0 && way == "stop" && p.URL.Target() == "/late" {
+				return errors.Join(handle(p), crawler.ErrStop)
+			}
+			return handle(p)
+		})); err != nil {
+			t.Fatal(err)
+		}
+		if way != "stop" {
+			break
+		}
+	}
+	inherited := strings.TrimSpace(seedTag)
+	want := map[string]string{
+		"/": inherited, "/late": inherited, "/listed": "item", "/listed-only": inherited, "/plain": "item", "/plain-only": inherited,
+		"/first": "early", "/moved": "item", "/target": "item",
+	}
+	if !maps.Equal(tags, want) {
+		t.Errorf("tags are\n%v, want\n%v", tags, want)
+	}
+	if kept {
+		checkKeptTags(t, dir, want)
+	}
+	w.AssertPolite()
+}
+
+// checkKeptTags checks that the crawl in dir says the tags with which pages were fetched.
+func checkKeptTags(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got, sitemaps := map[string]string{}, 0
+	for k, err := range r.Entries("http://a.example") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.Sitemap() {
+			sitemaps++
+			continue
+		}
+		got[k.URL.Target()] = k.Tag
+		if one, ok, err := r.Entry(k.URL); !ok || err != nil || one.Tag != k.Tag {
+			t.Errorf("%s has the tag %q, and in the list %q (%v)", k.URL, one.Tag, k.Tag, err)
+		}
+	}
+	if !maps.Equal(got, want) || sitemaps != 1 {
+		t.Errorf("kept are, with %d sitemaps\n%v, want\n%v", sitemaps, got, want)
+	}
+	written := map[string]string{}
+	if _, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
+		if u, _ := frontier.ParseURL(p.URL); u.Target() != "/s.txt" {
+			written[u.Target()] = p.Tag
+		}
+		return nil
+	}); err != nil || !maps.Equal(written, want) {
+		t.Errorf("pages.jsonl has, with %v\n%v, want\n%v", err, written, want)
+	}
+}
