@@ -122,11 +122,11 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 //
 // Any other error ends the crawl, too. It is an error of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError,
-// because the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages are only
-// stored.
+// because ctx or the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages
+// are only stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
-	if f, ok := h.(HandlerFunc); ok && f == nil {
-		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
+	if err := c.checkRun(ctx, h); err != nil {
+		return err
 	}
 	if c.opts.Dir == "" {
 		if err := c.checkSeeds(); err != nil {
@@ -171,6 +171,23 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
+
+// checkRun returns an error for arguments of Run that are not valid.
+func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
+	f, isFunc := h.(HandlerFunc)
+	switch {
+	case c.started == nil:
+		return errNotNew
+	case ctx == nil:
+		return &OptionError{Field: "ctx", Reason: "is nil: context.Background() is one that never ends"}
+	case isFunc && f == nil:
+		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
+	}
+	return nil
+}
+
+// errNotNew is the error of a Crawler that is a zero value.
+var errNotNew = errors.New("crawler: the Crawler is a zero value: New makes one")
 
 // work runs the workers and returns the error that ended them.
 func (c *Crawler) work(ctx context.Context) error {
