@@ -6,7 +6,7 @@ import (
 )
 
 // SharedClocks is a Shared in memory, for the crawls of one process. It is safe for
-// concurrent use.
+// concurrent use. The zero value has no reservation.
 type SharedClocks struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[string]Taken
@@ -29,7 +29,7 @@ func (c *SharedClocks) Reserve(key string, now, until time.Time) (Taken, bool) {
 		return t, false
 	}
 	c.forget(now)
-	c.all[key] = Taken{Until: until, Lease: true}
+	put(&c.all, key, Taken{Until: until, Lease: true})
 	return Taken{}, true
 }
 
