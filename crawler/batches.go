@@ -53,8 +53,8 @@ import (
 // delivered.
 //
 // If the crawl ends with an error, the last pair has a nil batch and that error: the one that
-// Run returns, such as ErrRan if c was run before. For a negative n or a nil parse it is an
-// *OptionError, and c is not run. No batch is delivered after ctx has ended, nor after an
+// Run returns, such as ErrRan if c was run before. For a nil ctx, a negative n or a nil parse it
+// is an *OptionError, and c is not run. No batch is delivered after ctx has ended, nor after an
 // error. After an end by a limit or Crawler.Stop, the parsed rows are delivered first.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
@@ -215,7 +215,10 @@ type batch[T any] struct {
 
 // loop runs the crawl and yields its batches.
 func (t *batcher[T]) loop(ctx context.Context, yield func([]T, error) bool) {
-	err := t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
+	err := t.crawler.checkRun(ctx, t)
+	if err == nil {
+		err = t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
+	}
 	switch {
 	case err == nil:
 	case t.left:

@@ -25,7 +25,7 @@ func ChangeClasses() []ChangeClass {
 // TextDigest returns extract.TextDigest of the body. It is empty without a body to read: for
 // an answer to HEAD, or with a status other than 2xx.
 func (p *Page) TextDigest() string {
-	if p.Exchange.Head || p.Status/100 != 2 || p.refused != "" {
+	if p.exchange().Head || p.Status/100 != 2 || p.refused != "" {
 		return ""
 	}
 	if p.textDigest == "" {

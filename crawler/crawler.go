@@ -122,11 +122,11 @@ var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 //
 // Any other error ends the crawl, too. It is an error of the directory or its files
 // (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError,
-// because the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages are only
-// stored.
+// because ctx or the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages
+// are only stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
-	if f, ok := h.(HandlerFunc); ok && f == nil {
-		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
+	if err := c.checkRun(ctx, h); err != nil {
+		return err
 	}
 	if c.opts.Dir == "" {
 		if err := c.checkSeeds(); err != nil {
@@ -171,6 +171,26 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
+
+// checkRun returns an error for arguments of Run that are not valid.
+func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
+	f, isFunc := h.(HandlerFunc)
+	switch {
+	case c.started == nil:
+		return errNotNew
+	case ctx == nil:
+		return errNoContext
+	case isFunc && f == nil:
+		return &OptionError{Field: "Handler", Reason: "is a nil HandlerFunc: pass a nil Handler to Run instead"}
+	}
+	return nil
+}
+
+// errNotNew is the error of a Crawler that is a zero value.
+var errNotNew = errors.New("crawler: the Crawler is a zero value: New makes one")
+
+// errNoContext is the error of a nil context.
+var errNoContext = &OptionError{Field: "ctx", Reason: "is nil: context.Background() is one that never ends"}
 
 // work runs the workers and returns the error that ended them.
 func (c *Crawler) work(ctx context.Context) error {
@@ -444,7 +464,6 @@ func (c *Crawler) resume() error {
 		c.rescans = &now
 	}
 	if known {
-		c.visits.tags.any.Store(true) // an earlier run may have given some
 		start.Changes = old.changes(&c.opts)
 	} else if start.Carried, err = c.carry(); err != nil {
 		return err
@@ -468,10 +487,16 @@ func (c *Crawler) resume() error {
 	return c.begun(start)
 }
 
-// widen adds to the scope the URLs at which redirects of seeds ended. It then queues entries
-// again that an earlier run had dropped because they were out of its scope, if they are in
-// scope now. It returns the number of entries that it queued.
+// widen adds to the scope the URLs at which redirects of seeds ended, and, if this run has no
+// seeds, those of earlier runs. It then queues entries again that an earlier run had dropped
+// because they were out of its scope, if they are in scope now. It returns the number of
+// entries that it queued.
 func (c *Crawler) widen() (requeued int, err error) {
+	if len(c.seeds) == 0 {
+		if err := c.admitSeeds(); err != nil {
+			return 0, err
+		}
+	}
 	var panicked error
 	err = c.db.Each(keyRoot, func(raw string) error {
 		u, err := frontier.ParseURL(raw)
@@ -493,6 +518,25 @@ func (c *Crawler) widen() (requeued int, err error) {
 		return wanted
 	})
 	return requeued, errors.Join(panicked, err)
+}
+
+// admitSeeds adds the seeds of earlier runs to the scope. Without them a run that has no seeds
+// would drop all links.
+func (c *Crawler) admitSeeds() error {
+	for site, err := range c.db.Names() {
+		if err != nil {
+			return err
+		}
+		for k, err := range c.db.Entries(site) {
+			if err == nil && k.FromSeed() {
+				err = safely("Scope", func() { c.opts.Scope.Admit(k.URL) })
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Records returns what the running crawl has committed to its directory. A visit is committed a

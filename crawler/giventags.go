@@ -2,7 +2,6 @@ package crawler
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
@@ -11,8 +10,7 @@ import (
 // givenTags are the tags that handlers have given to links. An entry that was queued before its
 // URL got a tag, for example because a sitemap named it, gets the tag when it is visited.
 type givenTags struct {
-	db  func(frontier.Site) *storage.DB // where the tags are stored; nil: in byKey
-	any atomic.Bool                     // there are tags
+	db func(frontier.Site) *storage.DB // where the tags are stored; nil: in byKey
 
 	mu    sync.Mutex
 	byKey map[string]string // tags by frontier.Entry.Key
@@ -20,10 +18,6 @@ type givenTags struct {
 
 // put stores the tags of entries.
 func (g *givenTags) put(entries []frontier.Entry) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	g.any.Store(true)
 	for i := range entries {
 		e := &entries[i]
 		if g.db != nil {
@@ -42,7 +36,7 @@ func (g *givenTags) put(entries []frontier.Entry) error {
 // retag sets the tag of e, which is about to be visited.
 func (g *givenTags) retag(e *frontier.Entry) error {
 	switch {
-	case !g.any.Load(), e.Hops == "":
+	case e.Hops == "":
 		return nil
 	case g.db != nil:
 		return g.db(e.URL.Site()).Retag(e)

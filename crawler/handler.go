@@ -34,10 +34,10 @@ var (
 )
 
 // A PanicError is a panic of a function of the caller. In a handler it is an error of that
-// page. In a Scope, Links, Rewrite, OptOut, Site, MaxBody, OnVisit, OnSkip, OnStart or OnError
-// it ends the crawl.
+// page. In a Scope, Links, Rewrite, Same, OptOut, Site, Revisit, MaxBody, OnVisit, OnSkip,
+// OnStart, OnError, Network or Proxy it ends the crawl.
 type PanicError struct {
-	Where string // "handler", or the name of the option
+	Where string // "handler", or the names of the options that may have panicked
 	Value any
 	Stack []byte
 }

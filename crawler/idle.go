@@ -13,10 +13,13 @@ import (
 // because its queue was empty. If Idle returns true, Summary returns the Summary that Run would
 // have, and a program may skip Run, so that every file of the crawl stays unchanged. Idle
 // changes nothing. If a file of the crawl cannot be read, it returns false, and Run will report
-// the error. It must be called before Run.
+// the error. It must be called before Run: after that it returns false.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
-	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || len(c.early) > 0 {
+	c.mu.Lock()
+	late := c.ran || len(c.early) > 0
+	c.mu.Unlock()
+	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || late {
 		return false
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, storage.StateFile)); err != nil {

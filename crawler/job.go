@@ -83,7 +83,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
 		Bodies: fetch.Bodies{
 			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
-			Lend: h == nil, // memory of answers is lent only without a handler, because a handler may keep its page
+			Lend: h == nil && o.Links == nil, // these functions get pages, and may keep or change them
 		},
 		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
 		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},

@@ -68,3 +68,38 @@ func TestACrawlWithoutSeeds(t *testing.T) {
 		w.AssertPolite()
 	})
 }
+
+// A run that goes on without seeds follows the links that the seeds of earlier runs have in their
+// scope.
+func TestARunWithoutSeedsKeepsItsScope(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		scope crawler.Scope
+		pages int // of the second run
+	}{
+		"host": {crawler.SameHost(), 3}, "domain": {crawler.SameDomain(), 3}, "prefix": {crawler.SamePrefix(), 2}, "list": {crawler.SeedsOnly(), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				w := crawltest.New(t)
+				w.Site("http://a.example").Page("/x/", "").Page("/x/1", `<a href="/x/2"></a><a href="/3"></a><a href="http://b.example/"></a>`).Page("/x/2", "").Page("/3", "")
+				run := func(limit int, seeds ...string) int {
+					c := newCrawl(t, w, func(o *crawler.Options) { o.Dir, o.Scope, o.Limit = dir, test.scope, limit }, seeds...)
+					if err := c.Run(t.Context(), nil); err != nil {
+						t.Error(err)
+					}
+					return c.Summary().Fetched
+				}
+				if n := run(1, "http://a.example/x/", "http://a.example/x/1"); n != 1 {
+					t.Errorf("%d pages", n)
+				}
+				if n := run(0); n != test.pages {
+					t.Errorf("%d pages in the second run, want %d", n, test.pages)
+				}
+				w.AssertPolite()
+			})
+		})
+	}
+}

@@ -111,6 +111,14 @@ func newPage(p *Page, e frontier.Entry, res *fetch.Result, opts extract.Options)
 	return p
 }
 
+// exchange returns p.Exchange, or a zero Exchange for a Page that a program has made itself.
+func (p *Page) exchange() *fetch.Exchange {
+	if p.Exchange == nil {
+		return new(fetch.Exchange)
+	}
+	return p.Exchange
+}
+
 // digest returns the SHA-1 of the body. It returns "" for an answer to HEAD, and for a page
 // whose owner forbids storing it. The first call computes the SHA-1. It is not computed when
 // the page is made, because a crawl in memory does not need it.

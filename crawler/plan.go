@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"golang.org/x/time/rate"
@@ -63,6 +64,9 @@ func (s *SitePlan) Allowed() (n int) {
 // It writes nothing, and ignores Options.Dir. If a site fails, the plan says so. The error is
 // an *OptionError, or the error of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	opts.Revisit = nil // with a Revisit the frontier would never end
 	seeds, err := opts.prepare()
 	if err != nil {
@@ -175,7 +179,7 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 		case err != nil:
 			return err
 		}
-		res, err := p.job.fetcher.Get(ctx, turn)
+		res, err := p.job.request(ctx, turn, fetch.Validators{})
 		site := &p.plan.Sites[p.at[turn.Site()]]
 		o := res.Outcome
 		switch {

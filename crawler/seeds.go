@@ -95,11 +95,19 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	for i, s := range lines {
 		e, err := parseSeed(s)
 		if err != nil {
-			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", s, i, err), Err: err}
+			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", shown(s), i, err), Err: err}
 		}
 		seeds = append(seeds, e)
 	}
 	return seeds, nil
+}
+
+// shown returns s, or its beginning if it is longer than an error should be.
+func shown(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "..."
+	}
+	return s
 }
 
 // Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It may be

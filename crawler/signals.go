@@ -35,7 +35,7 @@ func (p *Page) Signals() robots.Signals {
 		p.signals = p.signals.Merge(p.licenses.Signals(p.URL.String()))
 	}
 	a := robots.Answer{
-		Token: p.token, Aliases: p.aliases, Time: p.Exchange.Started, Type: p.Type, Header: p.Header,
+		Token: p.token, Aliases: p.aliases, Time: p.exchange().Started, Type: p.Type, Header: p.Header,
 		Meta: p.html.Directives, TDM: p.html.TDM,
 	}
 	own := a.Signals()

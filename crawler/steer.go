@@ -124,9 +124,9 @@ func whom(of string) (string, error) {
 	u, err := frontier.ParseURL(raw)
 	switch {
 	case err != nil:
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", of, err), Err: err}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shown(of), err), Err: err}
 	case u.String() != string(u.Site())+"/":
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", of, u.Site())}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shown(of), u.Site())}
 	case isSite:
 		return string(u.Site()), nil
 	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):

@@ -20,6 +20,26 @@ import (
 // crawl, and no further turn should be handed out. It is the error of ctx, an error of the
 // disk, or a *PanicError of a function in the options.
 func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
+	began, returned := time.Now(), false
+	defer func() {
+		if !returned { // a function of the program has ended the goroutine
+			turn.Finish(unknown(began)) // no effect if the turn is finished already
+		}
+	}()
+	err := j.visit(ctx, turn)
+	returned = true
+	return err
+}
+
+// unknown returns the outcome of a turn that a function of the program has broken off. It is
+// not known whether the site got a request, so its next pause is that after a request.
+func unknown(began time.Time) frontier.Outcome {
+	return frontier.Outcome{Again: true, Request: &frontier.Request{Started: began, Ended: time.Now()}}
+}
+
+// visit does the work of Visit, but does not finish the turn if a function of the program ends
+// the goroutine before the handler is called.
+func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
 	defer j.slots.leave(slot)
@@ -42,11 +62,8 @@ func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(err, ferr)
 	}
 	before := j.recall(slot.db, e)
-	res, err := j.fetcher.Revalidate(ctx, turn, before.validators())
+	res, err := j.request(ctx, turn, before.validators())
 	defer res.Release()
-	if panicked := j.panicked.Load(); panicked != nil {
-		err = errors.Join(err, *panicked)
-	}
 	j.lookAtUse(&res)
 	var answer *fetch.Exchange
 	if err == nil && res.Page != nil {
@@ -74,6 +91,19 @@ func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 		return errors.Join(err, ferr)
 	}
 	return j.visitPage(ctx, turn, e, slot, &res, answer, &before)
+}
+
+// request makes the request of a visit. A panic of a function of the options is returned as an
+// error, which ends the crawl.
+func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Validators) (res fetch.Result, err error) {
+	began := time.Now()
+	if panicked := safely("Network or Proxy", func() { res, err = j.fetcher.Revalidate(ctx, turn, known) }); panicked != nil {
+		return fetch.Result{Outcome: unknown(began)}, panicked
+	}
+	if panicked := j.panicked.Load(); panicked != nil {
+		err = errors.Join(err, *panicked)
+	}
+	return res, err
 }
 
 // maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.

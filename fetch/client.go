@@ -105,6 +105,9 @@ const maxSnapshots = 64 << 20
 // ErrClientClosed is returned by the methods of a Client after Close.
 var ErrClientClosed = errors.New("fetch: the Client is closed")
 
+// errNoClient is the error of calls with a Client that is nil or a zero value.
+var errNoClient = errors.New("fetch: the Client is nil or a zero value: NewClient makes one")
+
 // NewClient returns a Client. The error says which option is not valid, or why Dir cannot be
 // used. Close must be called.
 func NewClient(o ClientOptions) (*Client, error) {
@@ -196,6 +199,9 @@ func (c *Client) start(opts Options, limits frontier.Options, turns int) (err er
 // it closes the file in ClientOptions.Dir, and returns the error of that. Later calls return
 // the same error.
 func (c *Client) Close() error {
+	if c == nil || c.frontier == nil {
+		return nil
+	}
 	c.once.Do(func() {
 		c.cancel()
 		<-c.ended
@@ -286,7 +292,10 @@ func unchanged(usual http.Header) http.Header { return usual }
 
 // do makes one request when its turn comes.
 func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) (*Response, error) {
-	if ctx == nil {
+	switch {
+	case c == nil || c.frontier == nil:
+		return nil, errNoClient
+	case ctx == nil:
 		return nil, errors.New("fetch: the context is nil: context.Background() is one that never ends")
 	}
 	if err := ctx.Err(); err != nil {

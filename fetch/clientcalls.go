@@ -86,16 +86,18 @@ func newCalls() *calls {
 // add adds a call and sets its ID. The caller must then add the entry of the call to the
 // frontier.
 func (c *calls) add(a *call) error {
+	var failed error
 	if c.disk != nil {
 		// After a kill, the next process knows only the sites on disk. Only those rest then.
-		if err := c.disk.know(a.url.Site()); err != nil {
-			return err
-		}
+		failed = c.disk.know(a.url.Site())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil {
+	if c.err != nil { // first, because the disk fails, too, after Close
 		return c.err
+	}
+	if failed != nil {
+		return failed
 	}
 	s, err := c.site(a.url.Site())
 	if err != nil {

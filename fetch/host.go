@@ -312,7 +312,7 @@ type requestSpec struct {
 // *frontier.NotYet, nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: withoutCredentials(a.header)}
-	if !h.fetcher.opts.Lend {
+	if !h.fetcher.opts.Lend || h.fetcher.opts.MaxBody != nil {
 		x.RequestHeader = x.RequestHeader.Clone() // the receiver of x may change it
 	}
 	a.turn = turn

@@ -40,6 +40,7 @@ type name struct {
 	host  string
 	addrs []netip.Addr
 	err   error
+	bad   any       // the value of a panic of the Network; nil: it did not panic
 	until time.Time // end of the answer's validity
 	place *list.Element
 
@@ -52,7 +53,9 @@ func newNames(network Network, most int) *names {
 	return &names{network: network, most: most, known: map[string]*name{}}
 }
 
-// lookup resolves host. The caller must not change the addresses that lookup returns.
+// lookup resolves host. The caller must not change the addresses that lookup returns. If the
+// Network panics, lookup panics with the same value in each goroutine that waits for the name,
+// where a caller can recover.
 func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -60,6 +63,9 @@ func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	n := c.ask(ctx, host)
 	select {
 	case <-n.done:
+		if n.bad != nil {
+			panic(n.bad)
+		}
 		return n.addrs, n.err
 	case <-ctx.Done():
 		c.leave(n)
@@ -95,7 +101,16 @@ func (c *names) ask(ctx context.Context, host string) *name {
 }
 
 func (c *names) resolve(ctx context.Context, n *name) {
-	addrs, err := c.network.LookupNetIP(ctx, "ip", n.host)
+	addrs, err := []netip.Addr(nil), errLookupExit
+	defer func() { c.resolved(n, addrs, err, recover()) }() // also if the Network panics or ends the goroutine
+	addrs, err = c.network.LookupNetIP(ctx, "ip", n.host)
+}
+
+// errLookupExit is the error of a look-up whose Network has not returned.
+var errLookupExit = errors.New("the LookupNetIP of the Network ended its goroutine (runtime.Goexit)")
+
+// resolved records the result of a look-up. The parameter bad is the value of a panic, or nil.
+func (c *names) resolved(n *name, addrs []netip.Addr, err error, bad any) {
 	n.cancel()
 	if err == nil && len(addrs) == 0 {
 		err = &net.DNSError{Err: "no address", Name: n.host, IsNotFound: true}
@@ -103,7 +118,7 @@ func (c *names) resolve(ctx context.Context, n *name) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(n.done)
-	n.addrs, n.err = addrs, err
+	n.addrs, n.err, n.bad = addrs, err, bad
 	if c.known[n.host] != n {
 		return // no caller waits any more, or the name was forgotten
 	}

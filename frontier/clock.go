@@ -67,8 +67,8 @@ type Clocks struct {
 type Request struct {
 	Started   time.Time // no byte was sent before
 	FirstByte time.Time // of the answer's header or body; zero if there was none
-	Ended     time.Time
-	Bytes     int64 // of the answer, as transferred
+	Ended     time.Time // if it is before Started, or before the turn, Finish uses the time of its call
+	Bytes     int64     // of the answer, as transferred
 }
 
 // steady returns the pause after a request that did not fail, and the clock that sets

@@ -163,6 +163,9 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 			byHost:    newCommons(HostClock, max(opts.Delay, PublicFloor), 1),
 		},
 	}
+	if opts.Shared != nil {
+		f.opts.Shared = guarded{opts.Shared, f}
+	}
 	f.set(Limits{Pages: opts.Limit, Bytes: opts.MaxBytes, Rate: opts.Rate, Patience: opts.Patience}, opened)
 	moved, err := f.recall()
 	f.turnover()

@@ -1,13 +1,15 @@
 package frontier
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 )
 
 // Shared holds the clocks that several crawls share: all crawls of a process, or of a machine.
 // Each crawl calls Reserve before a request, except for requests to this machine itself. The
-// methods are quick and safe for concurrent use.
+// methods are quick and safe for concurrent use. They must not call the frontier, which is
+// locked meanwhile. If one of them panics, the run ends with an error.
 type Shared interface {
 	// Reserve makes a lease of key, which is a reservation for one request. The lease lasts
 	// from the time in now to the time in until. ok is true if it made the lease. If key is
@@ -24,8 +26,46 @@ type Shared interface {
 
 // Taken is the existing reservation of a key.
 type Taken struct {
-	Until time.Time
-	Lease bool // a request is under way; the reservation ends after its answer, at the latest at Until
+	Until time.Time // if it is not in the future, the reservation is tried again after the usual pause
+	Lease bool      // a request is under way; the reservation ends after its answer, at the latest at Until
+}
+
+// A guarded is an Options.Shared whose panics end the run. They must not reach the callers of
+// the frontier, because its mutex is locked then. The methods require that f.mu is held.
+type guarded struct {
+	Shared
+	f *Frontier
+}
+
+// Reserve implements Shared. After a panic the key is reserved, so no request is made.
+func (g guarded) Reserve(key string, now, until time.Time) (taken Taken, ok bool) {
+	defer g.contain()
+	taken = Taken{Until: until}
+	return g.Shared.Reserve(key, now, until)
+}
+
+// Renew implements Shared.
+func (g guarded) Renew(key string, until time.Time) {
+	defer g.contain()
+	g.Shared.Renew(key, until)
+}
+
+// Release implements Shared.
+func (g guarded) Release(key string, until time.Time) {
+	defer g.contain()
+	g.Shared.Release(key, until)
+}
+
+// contain recovers from a panic, and ends the run with an error that wraps the value of the
+// panic if that is an error.
+func (g guarded) contain() {
+	switch v := recover().(type) {
+	case nil:
+	case error:
+		g.f.fail(fmt.Errorf("frontier: Options.Shared panicked: %w", v))
+	default:
+		g.f.fail(fmt.Errorf("frontier: Options.Shared panicked: %v", v))
+	}
 }
 
 // defaultLease is how long a site is reserved for one request. While the answer is read, each
@@ -117,15 +157,16 @@ func (t *Turn) release(now time.Time) {
 // refuse is called when another process has reserved what s needs. It sets when the reservation
 // is tried again, and returns this time in a *NotYet. A lease ends when the other process has
 // its answer, so the end is not known, and the reservation is tried again after each usual
-// pause of s. When the attempts have lasted longer than the patience (Limits.Patience), s
-// becomes due only after another patience, so that the run does not wait for s.
+// pause of s. The same is done with a reservation whose end has passed. When the attempts have
+// lasted longer than the patience (Limits.Patience), s becomes due only after another patience,
+// so that the run does not wait for s.
 func (f *Frontier) refuse(s *site, taken Taken, now time.Time) error {
 	r := &s.atWork().machine
 	if r.since.IsZero() {
 		r.since = now
 	}
 	r.until = taken.Until
-	if taken.Lease {
+	if taken.Lease || !taken.Until.After(now) {
 		patience := f.limits.patience()
 		clocks := s.clocks()
 		gap, _ := clocks.steady(f.delay(s))

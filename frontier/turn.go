@@ -350,6 +350,17 @@ func (t *Turn) Received(n int64) (left int64) {
 	return max(left, 0)
 }
 
+// plausible returns r, or, if r says that it ended before it began or before the turn, a copy
+// that ends now. So a Request without times does not shorten the next pause. r may be nil.
+func (t *Turn) plausible(r *Request, now time.Time) *Request {
+	if r == nil || !r.Ended.IsZero() && !r.Ended.Before(r.Started) && !r.Ended.Before(t.began) {
+		return r
+	}
+	whole := *r
+	whole.Ended = now
+	return &whole
+}
+
 // Finish ends the turn with its outcome. The clocks of the site move at once; Finish does not
 // wait until the clocks and the entry's fate are on disk. It returns the fate of the entry:
 // Undecided if the entry will be handed out again, Waiting if it was queued for another try.
@@ -369,6 +380,7 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f.reading -= t.received
 	s, now := t.site, f.now()
 	o.RetryAfter, o.Defer = live(o.RetryAfter, now), live(o.Defer, now)
+	o.Request = t.plausible(o.Request, now)
 	f.account(t, o)
 	given := t.moveClocks(&o, now)
 	fate := Fate{}
@@ -414,12 +426,12 @@ func (t *Turn) Finish(o Outcome) (Fate, error) {
 	}
 
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err != nil {
 		f.fail(err)
 	}
 	f.release(t, now)
 	f.kickLocked()
-	f.mu.Unlock()
 	return fate, err
 }
 

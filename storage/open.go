@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
@@ -73,6 +74,7 @@ type DB struct {
 	state   *state.DB
 	outputs *outputs
 	large   sync.Mutex
+	tagged  atomic.Bool // PutTag has stored a tag, in this run or an earlier one
 }
 
 // Open opens the crawl in dir, or creates it. It returns an *InUseError, a *DamagedError, a
@@ -118,6 +120,11 @@ func Open(dir string, opts Options) (*DB, error) {
 // begin truncates the files to the lengths in their marks, and starts the state. It checks
 // everything before it writes anything. asked says whether Options.Admit was already called.
 func (db *DB) begin(opts *Options, asked bool) error {
+	tagged, err := db.hasTags()
+	if err != nil {
+		return err
+	}
+	db.tagged.Store(tagged)
 	begun := db.state.Begun()
 	known := db.state.Marks()
 	if opts.asIs {

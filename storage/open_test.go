@@ -21,7 +21,7 @@ import (
 func TestAStateFileThatWasNeverWhole(t *testing.T) {
 	for size := 0; size < 4*os.Getpagesize(); size += os.Getpagesize() / 2 {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, StateFile), bytes.Repeat([]byte{1}, size), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, StateFile), bytes.Repeat([]byte{0}, size), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		var damaged *DamagedError

@@ -47,7 +47,8 @@ func openPurging(dir string) (*Reader, error) {
 	return &Reader{Records{dir, r}, r}, nil
 }
 
-// Close closes the state, so that a process can run the crawl again.
+// Close closes the state, so that a process can run the crawl again. A second call returns
+// ErrClosed.
 func (r *Reader) Close() error { return r.state.Close() }
 
 // LogMark returns how many bytes of crawl.log were on disk at the last commit, and the CRC-32C

@@ -29,14 +29,20 @@ func tagKey(e *frontier.Entry) string {
 // PutTag stores the tag of e, which a program gave to a link. If the URL is already queued,
 // Retag gives this tag to its entry.
 func (db *DB) PutTag(e *frontier.Entry) error {
+	db.tagged.Store(true)
 	return db.Put(tagKey(e), givenTag{e.Tag, time.Now().UTC().Truncate(time.Millisecond)})
 }
 
 // Retag sets the tag of e, which is queued, to the last tag that PutTag has stored for its URL.
 // It changes nothing if there is no such tag, or if e is a seed.
-func (r *Records) Retag(e *frontier.Entry) error { return r.retag(e, time.Time{}) }
+func (db *DB) Retag(e *frontier.Entry) error {
+	if !db.tagged.Load() {
+		return nil
+	}
+	return db.retag(e, time.Time{})
+}
 
-// retag is like Retag for an entry that was fetched at the given time, or is queued if that is
+// retag is like DB.Retag for an entry that was fetched at the given time, or is queued if that is
 // zero. A tag that was given after the fetch does not apply.
 func (r *Records) retag(e *frontier.Entry, fetched time.Time) error {
 	if e.Hops == "" {
@@ -60,15 +66,15 @@ func (r *Records) hasTags() (has bool, err error) {
 	return has, err
 }
 
-// retagKept sets the tag of k as Retag does, or did when k was fetched.
+// retagKept sets the tag of k as DB.Retag does, or did when k was fetched.
 func (r *Records) retagKept(k *Kept) error {
 	if k.Fate.Code == frontier.Undecided || k.Fate.Waits() {
-		return r.Retag(&k.Entry)
+		return r.retag(&k.Entry, time.Time{})
 	}
 	return r.retag(&k.Entry, k.Fate.Time)
 }
 
-// retagged returns all, with the tags of the entries as Retag sets them.
+// retagged returns all, with the tags of the entries as DB.Retag sets them.
 func (r *Records) retagged(all iter.Seq2[Kept, error]) iter.Seq2[Kept, error] {
 	return func(yield func(Kept, error) bool) {
 		has, err := r.hasTags()

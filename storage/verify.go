@@ -123,7 +123,7 @@ func (v *verifier) problem(format string, args ...any) {
 // An IndexError is a problem of the index only, which MakeIndex repairs.
 type IndexError struct{ Err error }
 
-func (e *IndexError) Error() string { return e.Err.Error() }
+func (e *IndexError) Error() string { return fmt.Sprint(e.Err) }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
@@ -132,7 +132,7 @@ func (e *IndexError) Unwrap() error { return e.Err }
 // damaged.
 type MissingAnswerError struct{ Err error }
 
-func (e *MissingAnswerError) Error() string { return e.Err.Error() }
+func (e *MissingAnswerError) Error() string { return fmt.Sprint(e.Err) }
 
 func (e *MissingAnswerError) Unwrap() error { return e.Err }
 

@@ -1,10 +1,12 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -15,11 +17,37 @@ import (
 const firstPages = 4
 
 // Unwritten reports whether the state file in dir is too short to be a bbolt file, because the
-// disk was full, or the process was killed, when a run began the crawl.
+// disk was full, or the process was killed, when a run began the crawl. It returns false for a
+// short file of another program, which must not be overwritten.
 func Unwritten(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, File))
-	return err == nil && info.Size() < int64(firstPages*os.Getpagesize())
+	if err != nil || info.Size() >= int64(firstPages*os.Getpagesize()) {
+		return false
+	}
+	if info.IsDir() {
+		return true // StartAgain reports the error
+	}
+	f, err := os.Open(filepath.Join(dir, File))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin := make([]byte, len(firstBytes))
+	n, err := io.ReadFull(f, begin)
+	begin = begin[:n]
+	return (err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) &&
+		(bytes.HasPrefix(firstBytes, begin) || bytes.Count(begin, []byte{0}) == n)
 }
+
+// firstBytes are the first bytes of a bbolt file: the header of the first page, a meta page, and
+// the magic number. A file whose bytes did not reach the disk may have zeros instead.
+var firstBytes = func() []byte {
+	const metaPage = 4
+	b := make([]byte, 8, 20) // the number of the page: 0
+	b = binary.NativeEndian.AppendUint16(b, metaPage)
+	b = append(b, make([]byte, 6)...) // counts of elements and of further pages: 0
+	return binary.NativeEndian.AppendUint32(b, 0xED0CDAED)
+}()
 
 // Empty reports whether the state file in dir is Unwritten or has no bucket. A run that is
 // killed, or finds the disk full, before it has begun the crawl leaves such a file.

@@ -233,6 +233,41 @@ func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 	}
 }
 
+// A short file of another program is not emptied, and the beginning of a bbolt file is.
+func TestShortFilesOfOtherProgramsStay(t *testing.T) {
+	whole := filepath.Join(broad(t), File)
+	begin, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, ours := range map[string]bool{
+		"": true, "\x00": true, strings.Repeat("\x00", 5000): true, string(begin[:1]): true, string(begin[:9]): true, string(begin[:19]): true, string(begin[:20]): true, string(begin[:9000]): true,
+		"SQLite format 3\x00" + strings.Repeat("\x00", 8000): false, "x": false, "notes\n": false, string(begin[:16]) + "\x01": false, strings.Repeat("\x00", 19) + "\x01": false,
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, File)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if Unwritten(dir) != ours {
+			t.Errorf("%.30q: %v", text, !ours)
+		}
+		if err := StartAgain(dir); err != nil {
+			t.Errorf("%.30q: %v", text, err)
+		}
+		if now, err := os.ReadFile(path); err != nil || (string(now) == text) == (ours && text != "") {
+			t.Errorf("%.30q is %.30q now, %v", text, now, err)
+		}
+		if ours {
+			continue
+		}
+		var damage *DamagedError
+		if _, err := Open(dir, Options{}); !errors.As(err, &damage) {
+			t.Errorf("%.30q: %v", text, err)
+		}
+	}
+}
+
 // The leaves of large buckets are checked when a whole state is checked, but not when it is
 // opened.
 func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {

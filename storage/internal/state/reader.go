@@ -43,7 +43,9 @@ func OpenReader(dir string) (*Reader, error) {
 
 // Close closes the state, so that a process can run the crawl again.
 func (r *Reader) Close() error {
-	r.db.file.closed.Store(true)
+	if r.db.file.closed.Swap(true) {
+		return ErrClosed
+	}
 	return r.db.file.close()
 }
 
