@@ -24,7 +24,8 @@ func web(t *testing.T) *crawltest.Web {
 		return fmt.Sprintf("<title>%s</title><script>x()</script><p>%s</p>%s", title, text, links)
 	}
 	w.Site("https://a.example").
-		Robots("User-agent: *\nContent-Signal: search=yes\nContent-Signal: /docs/closed ai-train=no\nContent-Signal: /docs/open ai-train=yes").
+		Robots("User-agent: *\nContent-Signal: search=yes\nContent-Signal: /docs/closed ai-train=no\nContent-Signal: /docs/open ai-train=yes\nSitemap: /map.txt").
+		File("/map.txt", "text/plain", "https://a.example/docs/open\nhttps://a.example/news/2\n").
 		Page("/news/", page("News", "All<br>the <b>n</b>ews", `<a href="1">first  news</a> <a href="meta">2</a> <a href="header">3</a> <a href="/docs/">docs</a> <a href="/about">about</a>`)).
 		Page("/news/1", page("One", "It is &lt; 1", `<a href="2">second</a>`)).Page("/news/2", page("Two", "It is 2", "")).
 		Page("/news/meta", "<meta name=robots content=noai>"+page("Meta", "no", "")).
@@ -69,7 +70,7 @@ func TestTheCorpus(t *testing.T) {
 			if killed > 0 {
 				ctx, kill := context.WithTimeout(t.Context(), time.Duration(killed)*1100*time.Millisecond)
 				defer kill()
-								if err := write(ctx, dir, opts); !errors.Is(err, context.DeadlineExceeded) {
+				if err := write(ctx, dir, opts); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the error is %v", err)
 				}
 				whole, err := os.ReadFile(file)

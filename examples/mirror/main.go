@@ -8,7 +8,7 @@
 //
 // The crawl is in example/crawl. After a kill the same command continues it. When the crawl has
 // ended, each run writes all copies, so a copy that a kill has left incomplete is written anew.
-// Links that scripts make are not changed.
+// Links that scripts make are not changed. Pages whose owners refuse archives have no copy.
 package main
 
 import (
@@ -40,7 +40,6 @@ func main() {
 	err := mirror(context.Background(), os.Args[1], crawler.Options{
 		Identity: crawler.Identity{Token: "mirrorbot", Contact: "https://example.org/mirrorbot"},
 		Seeds:    os.Args[2:],
-		Robots:   crawler.Robots{Purpose: robots.PurposeArchive},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -49,8 +48,8 @@ func main() {
 
 // mirror crawls, and then copies the pages of the crawl to dir.
 func mirror(ctx context.Context, dir string, opts crawler.Options) error {
-	opts.Dir, opts.Requisites = filepath.Join(dir, "crawl"), true
-	opts.Output = []crawler.Output{crawler.OutputBodies}
+	opts.Dir, opts.Requisites, opts.Purpose = filepath.Join(dir, "crawl"), true, robots.PurposeArchive
+	opts.Output = []crawler.Output{crawler.OutputBodies} // the bodies of the pages are in the same file as their URLs
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err

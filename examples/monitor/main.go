@@ -3,13 +3,13 @@
 //
 //	go run ./examples/monitor monitor.crawl https://example.org/ https://example.com/
 //
-// Sitemaps are fetched every hour to every day, those that change more often. A page is fetched
-// when it appears in a sitemap, soon after its sitemap has a newer date (lastmod) for it, and
-// once a week. A page that is removed from its sitemap is gone when its site says so, by the
-// status 404 or 410.
+// The URLs of the command are watched, too. Sitemaps are fetched at intervals from an hour to a
+// day, those that change often more often. A page is fetched when it appears in a sitemap, soon
+// after its sitemap has a newer date (lastmod) for it, and once a week. A page that is removed
+// from its sitemap is reported as gone when its site answers with status 404 or 410.
 //
-// The command can be stopped with Ctrl-C, or killed; the same command continues, and remembers
-// the pages that it has fetched. After a kill a line may be printed twice.
+// If the command was stopped with Ctrl-C, or killed, the same command continues. It remembers the
+// pages that it has fetched. After a kill a line may be printed twice.
 package main
 
 import (
