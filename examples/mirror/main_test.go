@@ -169,7 +169,7 @@ func TestEachKindOfLink(t *testing.T) {
 				io.WriteString(rw, "<head><base href=/base/><meta http-equiv=refresh content='9; URL=next.php?x=1#f'><title>\xfc</title>"+
 					"<link rel=stylesheet href=style integrity=sha256-x><style>p { background: url('i.png') }</style></head>"+
 					"<a href='next.php?x=1'>n</a><img src=' i.png ' srcset='i.png 1x, https://cdn.example/j.png?a=1,2 2x,/gone.png 3x'>"+
-					"<p style='background: url(\"i.png\")'><a href=#part>x</a><form action=/search></form><svg><image xlink:href=i.png /></svg>")
+					"<p style='background: url(\"i.png\")'><a href=#part>x</a><form action=/search></form><img data-src=i.png><svg><image xlink:href=i.png /></svg>")
 			}).
 			File("/base/style", "text/css", `@import "more.css"; p { mask: url(#m); cursor: url( i.png ), url(data:image/png;base64,AA==) }`).
 			File("/base/more.css", "text/css; charset=iso-8859-1", "p::before { content: '\xfc' }").
@@ -186,7 +186,7 @@ func TestEachKindOfLink(t *testing.T) {
 			"dir/page/index.html": `<html><head><meta charset="utf-8"/><base/><meta http-equiv="refresh" content="9; URL=../../base/next_x=1.php.html#f"/><title>ü</title>` +
 				`<link rel="stylesheet" href="../../base/style.css"/><style>p { background: url('../../base/i.png') }</style></head>` +
 				`<body><a href="../../base/next_x=1.php.html">n</a><img src=" ../../base/i.png " srcset="../../base/i.png 1x, ../../../https.cdn.example/j_a=1_2.png 2x,https://a.example/gone.png 3x"/>` +
-				`<p style="background: url(&#34;../../base/i.png&#34;)"><a href="#part">x</a></p><form action="https://a.example/search"></form><svg><image xlink:href="../../base/i.png"></image></svg></body></html>`,
+				`<p style="background: url(&#34;../../base/i.png&#34;)"><a href="#part">x</a></p><form action="https://a.example/search"></form><img data-src="../../base/i.png"/><svg><image xlink:href="../../base/i.png"></image></svg></body></html>`,
 			"base/style.css":         "\ufeff" + `@import "more.css"; p { mask: url(#m); cursor: url( i.png ), url(data:image/png;base64,AA==) }`,
 			"base/more.css":          "\ufeffp::before { content: 'ü' }",
 			"base/i.png":             "png",

@@ -22,6 +22,7 @@ var (
 var linked = map[string]*regexp.Regexp{
 	"href": whole, "src": whole, "action": whole, "poster": whole, "data": whole, "background": whole,
 	"srcset": inSrcset, "imagesrcset": inSrcset, "style": inStyle,
+	"data-src": whole, "data-srcset": inSrcset, // of images that a script loads late
 }
 
 // rewrite returns the page in UTF-8, with each link replaced by the result of the function

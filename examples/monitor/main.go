@@ -1,12 +1,13 @@
-// Command monitor prints which pages in the sitemaps of sites are new, modified or gone. It does
-// not end.
+// Command monitor prints which pages in the sitemaps of sites are new, modified or gone. A page
+// is modified if its visible text differs. The command does not end.
 //
 //	go run ./examples/monitor monitor.crawl https://example.org/ https://example.com/
 //
 // The URLs of the command are watched, too. Sitemaps are fetched at intervals from an hour to a
 // day, those that change often more often. A page is fetched when it appears in a sitemap, soon
 // after its sitemap has a newer date (lastmod) for it, and once a week. A page that is removed
-// from its sitemap is reported as gone when its site answers with status 404 or 410.
+// from its sitemap is reported as gone when its site redirects or refuses the request for it. If
+// the page comes back, it is new.
 //
 // If the command was stopped with Ctrl-C, or killed, the same command continues. It remembers the
 // pages that it has fetched. After a kill a line may be printed twice.
@@ -62,4 +63,6 @@ func monitor(ctx context.Context, opts crawler.Options, tell func(line string)) 
 	}))
 }
 
-func isGone(status int) bool { return status == 404 || status == 410 }
+// isGone reports whether a status says that there is no page at a URL any more: it is a redirect
+// or an error of the client.
+func isGone(status int) bool { return status/100 == 3 || status/100 == 4 }

@@ -41,9 +41,9 @@ func TestAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		began := time.Now()
-		dates := map[string]time.Time{"/old": began.AddDate(-1, 0, 0), "/dated": began.AddDate(0, -2, 0), "/short": began.AddDate(0, -3, 0), "/undated": {}, "/missing": {}}
+		dates := map[string]time.Time{"/old": began.AddDate(-1, 0, 0), "/dated": began.AddDate(0, -2, 0), "/short": began.AddDate(0, -3, 0), "/undated": {}, "/missing": {}, "/moved": began.AddDate(0, -5, 0)}
 		site := w.Site("https://a.example").Robots("User-agent: *\nCrawl-delay: 5\nSitemap: /map.xml").
-			Page("/", `<title>Home</title><a href="/linked">x</a>`).Page("/old", "old").Page("/dated", "one").Page("/short", "here").Page("/undated", "one")
+			Page("/", `<title>Home</title><a href="/linked">x</a>`).Page("/old", "old").Page("/dated", "one").Page("/short", "here").Page("/undated", "one").Page("/moved", "here")
 		put(site, dates)
 		at := func(after time.Duration, change func()) {
 			time.AfterFunc(after+12*time.Minute, func() { change(); put(site, dates) })
@@ -53,6 +53,7 @@ func TestAWeek(t *testing.T) {
 		at(3*day, func() { site.Page("/undated", "two") })
 		at(4*day, func() { dates["/old"] = time.Now() }) // the date alone
 		at(5*day, func() { site.Status("/short", 410); dates["/short"] = time.Now() })
+		at(5*day+6*time.Hour, func() { site.Redirect("/moved", "/old"); dates["/moved"] = time.Now() })
 		at(6*day, func() { delete(dates, "/short") })
 		time.AfterFunc(7*day-time.Hour, func() { site.Down(true) })
 		time.AfterFunc(7*day+2*time.Hour, func() { site.Down(false) })
@@ -81,8 +82,8 @@ func TestAWeek(t *testing.T) {
 		run(2*day + 12*time.Hour)
 		run(6*day + 12*time.Hour)
 		for line, want := range map[string]time.Duration{
-			"new https://a.example/": 0, "new https://a.example/old": 0, "new https://a.example/dated": 0, "new https://a.example/short": 0, "new https://a.example/undated": 0,
-			"new https://a.example/new": 1 * day, "modified https://a.example/dated": 2 * day, "gone https://a.example/short": 5 * day, "modified https://a.example/undated": 8 * day,
+			"new https://a.example/": 0, "new https://a.example/old": 0, "new https://a.example/dated": 0, "new https://a.example/short": 0, "new https://a.example/moved": 0, "new https://a.example/undated": 0,
+			"new https://a.example/new": 1 * day, "modified https://a.example/dated": 2 * day, "gone https://a.example/short": 5 * day, "gone https://a.example/moved": 5 * day, "modified https://a.example/undated": 8 * day,
 		} {
 			if got, ok := printed[line]; !ok || got < want || got > want+day {
 				t.Errorf("%q is printed after %v, want %v", line, got, want)
