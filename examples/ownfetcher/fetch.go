@@ -46,8 +46,11 @@ func (c *crawl) visit(ctx context.Context, turn *frontier.Turn) (page, frontier.
 	}
 	p, o := c.get(ctx, turn, group, turn.Entry().URL.String())
 	o.Fate = frontier.Fate{Code: frontier.Fetched, Status: p.status}
-	if p.err != nil || o.Trouble != frontier.NoTrouble {
-		o.Fate = frontier.Fate{Code: frontier.Failed, Status: p.status, Detail: fmt.Sprint(p.err)} // used after the last try
+	if o.Trouble != frontier.NoTrouble {
+		o.Fate.Code = frontier.Failed // the fate counts after the last try
+	}
+	if p.err != nil {
+		o.Fate.Code, o.Fate.Detail = frontier.Failed, p.err.Error()
 	}
 	return p, o
 }

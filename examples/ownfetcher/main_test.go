@@ -94,7 +94,7 @@ func TestRequestsArePolite(t *testing.T) {
 		w := &web{pages: map[string]string{
 			"http://a.example/robots.txt": "User-agent: *\nDisallow: /no\nCrawl-delay: 5",
 			"http://a.example/":           `<a href="/1">x</a> <a href="/no">x</a> <a href="/" >x</a> <a href="http://b.example/other">x</a> <a href="/ad" rel=nofollow>x</a>`,
-			"http://a.example/1":          `<a href="/moved">x</a> <a href="/1">x</a>`,
+			"http://a.example/1":          `<a href="/moved">x</a> <a href="/1">x</a> <a href="/100%zz">x</a>`,
 			"http://a.example/moved":      "Location: /target",
 			"http://a.example/target":     `<meta name=robots content=nofollow><a href="/hidden">x</a>`,
 			"http://b.example/":           `<a href="/1">x</a> <a href="/2">x</a>`,
@@ -134,8 +134,11 @@ func TestRequestsArePolite(t *testing.T) {
 		if f := fates["http://a.example/no"]; f.Code != frontier.RobotsDisallowed || !strings.Contains(f.Detail, "Disallow: /no") {
 			t.Errorf("/no: %+v", f)
 		}
-		if f := fates["http://a.example/moved"]; f.Code != frontier.Fetched || f.Status != http.StatusFound || len(fates) != 8 {
+		if f := fates["http://a.example/moved"]; f.Code != frontier.Fetched || f.Status != http.StatusFound || len(fates) != 9 {
 			t.Errorf("/moved: %+v, %d URLs", f, len(fates))
+		}
+		if f := fates["http://a.example/100%zz"]; f.Code != frontier.Failed || !strings.Contains(f.Detail, "invalid URL escape") {
+			t.Errorf("a URL that net/url refuses: %+v", f)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -11,7 +12,8 @@ import (
 )
 
 // The pages of each site are requested in the order of their dates. The budget of a site ends
-// before its archive, and does not affect the other site. Today is 2000-01-01.
+// before its archive, and does not affect the other site. A crawl that is continued keeps the
+// order. Today is 2000-01-01.
 func TestNewArticlesComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -28,17 +30,21 @@ func TestNewArticlesComeFirst(t *testing.T) {
 			Page("/older", "").Page("/1990/01/01/a", "").Page("/2010/01/01/b", `<meta name=robots content=nofollow><time datetime="1999-12-31"></time><a href="/hidden">x</a>`)
 		var mu sync.Mutex
 		got := map[string][]string{}
-		err := run(t.Context(), crawler.Options{
-			Identity: crawler.Identity{Token: "newsbot", Contact: "https://example.org/newsbot"},
-			Seeds:    []string{"https://a.example/", "https://b.example/"}, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()},
-			Budget: crawler.Budget{MaxHostPages: 9},
-		}, func(p *crawler.Page) {
-			mu.Lock()
-			defer mu.Unlock()
-			got[p.URL.Host()] = append(got[p.URL.Host()], p.URL.Target())
-		})
-		if err != nil {
-			t.Fatal(err)
+		dir := filepath.Join(t.TempDir(), "crawl")
+		for _, limit := range []int{6, 0} {
+			err := run(t.Context(), crawler.Options{
+				Identity: crawler.Identity{Token: "newsbot", Contact: "https://example.org/newsbot"},
+				Seeds:    []string{"https://a.example/", "https://b.example/"}, Dir: dir,
+				Wire:   crawler.Wire{Network: w, RootCAs: w.RootCAs()},
+				Budget: crawler.Budget{Limit: limit, MaxHostPages: 9},
+			}, func(p *crawler.Page) {
+				mu.Lock()
+				defer mu.Unlock()
+				got[p.URL.Host()] = append(got[p.URL.Host()], p.URL.Target())
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		for host, want := range map[string][]string{
 			// The links of /busy come before that of /quiet, which was found earlier.
