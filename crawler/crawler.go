@@ -176,7 +176,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
 	f, isFunc := h.(HandlerFunc)
 	switch {
-	case c.started == nil:
+	case c == nil || c.started == nil:
 		return errNotNew
 	case ctx == nil:
 		return errNoContext
@@ -186,8 +186,8 @@ func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
 	return nil
 }
 
-// errNotNew is the error of a Crawler that is a zero value.
-var errNotNew = errors.New("crawler: the Crawler is a zero value: New makes one")
+// errNotNew is the error of a Crawler that is nil or a zero value.
+var errNotNew = errors.New("crawler: the Crawler is nil or a zero value: New makes one, if the options are valid")
 
 // errNoContext is the error of a nil context.
 var errNoContext = &OptionError{Field: "ctx", Reason: "is nil: context.Background() is one that never ends"}

@@ -336,12 +336,12 @@ func TestEachHookThatBlocksUntilTheContextEnds(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		_, returned, _, err := w.run(ctx, t, func(*crawler.Crawler) { <-ctx.Done() })
+		c, returned, _, err := w.run(ctx, t, func(*crawler.Crawler) { <-ctx.Done() })
 		if took := time.Since(w.begun); took > 11*time.Minute {
 			t.Errorf("the run took %v", took)
 		}
-		if !returned || err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && !w.apart {
-			t.Errorf("returned: %v, %v", returned, err)
+		if !returned || err != nil && !errors.Is(err, context.DeadlineExceeded) || err == nil && !w.apart && c.Summary().End != crawler.EndDone {
+			t.Errorf("returned: %v, %v, %v", returned, err, c.Summary())
 		}
 		w.assertComplete(t)
 	})
@@ -465,13 +465,13 @@ func TestHooksThatChangeWhatTheyGet(t *testing.T) {
 			o.Proxy = func(u *url.URL) (*url.URL, error) { *u = url.URL{Host: "evil.example"}; return nil, nil }
 		},
 		"Site": func(o *crawler.Options) {
-			h := http.Header{"X-Key": {"k"}}
-			o.Site = func(frontier.Site) crawler.SiteOptions {
-				h["X-Key"][0] = "k"
-				s := crawler.SiteOptions{Header: h.Clone(), Reason: "a key"}
-				time.AfterFunc(time.Second, func() { header(s.Header) })
-				return s
+			given := map[frontier.Site]http.Header{}
+			o.Concurrency = 1
+			o.Site = func(site frontier.Site) crawler.SiteOptions {
+				given[site] = http.Header{"X-Key": {"k"}}
+				return crawler.SiteOptions{Header: given[site], Reason: "a key"}
 			}
+			o.OnVisit = func(v crawler.Visited) { header(given[v.Entry.URL.Site()]) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

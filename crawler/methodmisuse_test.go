@@ -201,8 +201,10 @@ func TestRunsThatCannotBegin(t *testing.T) {
 					_ = call(&none) // any error, but no panic
 				}
 				none.Stop()
-				if err := run(t.Context(), &none); err == nil || !strings.Contains(err.Error(), "New makes one") {
-					t.Errorf("the zero value: %v", err)
+				for _, none := range []*crawler.Crawler{&none, nil} { // New returns nil with its error
+					if err := run(t.Context(), none); err == nil || !strings.Contains(err.Error(), "New makes one") {
+						t.Errorf("a Crawler that New has not made: %v", err)
+					}
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), -1)
 				defer cancel()

@@ -9,7 +9,8 @@ import (
 )
 
 // A Scope decides which URLs belong to a crawl. URLs that robots.txt forbids are not requested,
-// even if they are in scope. A Scope must be safe for concurrent use.
+// even if they are in scope. A Scope must be safe for concurrent use. Its methods must not call
+// Crawler.Add or Crawler.Seed: such a call and the end of the run may wait for each other.
 //
 // Each crawl has a scope of its own: if a scope has a method Clone() Scope, as the scopes of
 // this package have, New uses a copy and does not change the original.
