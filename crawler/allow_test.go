@@ -47,7 +47,7 @@ func ExampleCrawler_Add() {
 		log.Fatal(err)
 	}
 	http.HandleFunc("POST /seeds", func(rw http.ResponseWriter, r *http.Request) {
-		if err := c.Add(r.FormValue("url")); err != nil {
+		if err := second(c.Add(r.FormValue("url"))); err != nil {
 			http.Error(rw, err.Error(), http.StatusBadRequest)
 		}
 	})
@@ -159,7 +159,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 				if err := c.Allow(func(l *crawler.Limits) { l.Pages = 0 }); !errors.Is(err, crawler.ErrEnded) {
 					t.Errorf("Allow after the end: %v", err)
 				}
-				if err := c.Add("http://a.example/more"); !errors.Is(err, crawler.ErrEnded) {
+				if err := second(c.Add("http://a.example/more")); !errors.Is(err, crawler.ErrEnded) {
 					t.Errorf("Add after the end: %v", err)
 				}
 			})
@@ -214,18 +214,18 @@ func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Add("http://b.example/"); err != nil {
+		if err := second(c.Add("http://b.example/")); err != nil {
 			t.Fatal(err)
 		}
 		var bad *crawler.OptionError
-		if err := c.Add("http://c.example/1", "no seed"); !errors.As(err, &bad) || bad.Field != "Seeds" {
+		if err := second(c.Add("http://c.example/1", "no seed")); !errors.As(err, &bad) || bad.Field != "Seeds" {
 			t.Error(err)
 		}
 		if err := c.Allow(func(l *crawler.Limits) { l.Open = true }); err != nil {
 			t.Fatal(err)
 		}
 		time.AfterFunc(time.Minute, func() {
-			if err := c.Add("http://c.example/\ttagged"); err != nil {
+			if err := second(c.Add("http://c.example/\ttagged")); err != nil {
 				t.Error(err)
 			}
 			if err := c.Allow(func(l *crawler.Limits) { l.Pages = 3 }); err != nil {
@@ -280,7 +280,7 @@ func TestSeedsAtTheEnd(t *testing.T) {
 						runtime.Gosched()
 					}
 					seed := fmt.Sprintf("http://h%d.example/", i)
-					if err := c.Add(seed); err != nil {
+					if err := second(c.Add(seed)); err != nil {
 						if !errors.Is(err, crawler.ErrEnded) {
 							t.Error(err)
 						}

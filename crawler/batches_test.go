@@ -186,7 +186,7 @@ func TestTheBodyAddsSeeds(t *testing.T) {
 			}
 			got = append(got, rows...)
 			if n := len(got) / 2; n < 4 {
-				if err := c.Add(fmt.Sprintf("http://s%d.example/0", n)); err != nil {
+				if err := second(c.Add(fmt.Sprintf("http://s%d.example/0", n))); err != nil {
 					t.Error(err)
 				}
 			}

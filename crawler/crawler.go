@@ -539,6 +539,30 @@ func (c *Crawler) admitSeeds() error {
 	return nil
 }
 
+// Lookup returns the fate of a URL in the running crawl. The fate is frontier.Undecided if the
+// URL is queued, and frontier.Waiting if it waits for another try. ok is false if the crawl has
+// not found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same
+// are applied to it. The errors are those of Records, and an *OptionError for text that is no
+// URL. For the fates of all URLs of a crawl see storage.Records.
+func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
+	records, err := c.Records()
+	if err != nil {
+		return fate, false, err
+	}
+	seeds, err := parseSeeds([]string{url})
+	if err == nil {
+		err = c.opts.rewriteSeeds(seeds)
+	}
+	if err != nil {
+		return fate, false, err
+	}
+	u := seeds[0].URL
+	if !seeds[0].Same.IsZero() {
+		u = seeds[0].Same
+	}
+	return records.Fate(u)
+}
+
 // Records returns what the running crawl has committed to its directory. A visit is committed a
 // few hundredths of a second after its end. It fails with ErrEnded if no run is active.
 func (c *Crawler) Records() (*storage.Records, error) {

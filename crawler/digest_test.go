@@ -54,7 +54,7 @@ func TestBodiesHaveADigestIfItIsUsed(t *testing.T) {
 
 // ended records the digest with which an entry ends.
 type ended struct {
-	*frontier.Memory
+	frontier.Memory
 	digest string
 }
 

@@ -73,7 +73,12 @@ func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 }
 
 // SameAs returns the URL under which a crawl with the options o stores the page of u.
-func SameAs(o *Options, u frontier.URL) frontier.URL { return o.sameAs(u) }
+func SameAs(o *Options, u frontier.URL) frontier.URL {
+	if v := o.same(u, nil); !v.IsZero() {
+		return v
+	}
+	return u
+}
 
 // DigestOf returns the SHA-256 of b.
 func DigestOf(b Build) (string, error) { return b.digest() }

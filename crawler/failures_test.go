@@ -378,7 +378,7 @@ func TestAScopeThatPanicsAtASeedThatIsAdded(t *testing.T) {
 				t.Fatal(err)
 			}
 			var added error
-			add := func() { added = c.Add("http://b.example/") }
+			add := func() { added = second(c.Add("http://b.example/")) }
 			if early {
 				add()
 			}

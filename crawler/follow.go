@@ -1,8 +1,12 @@
 package crawler
 
 import (
+	"fmt"
+
+	"github.com/andybalholm/cascadia"
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 )
 
 // FollowTag is like Follow, but the URL gets the given tag instead of that of the page: see
@@ -25,6 +29,31 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 		return frontier.ErrNoURL
 	}
 	p.follow(l.URL, tag)
+	return nil
+}
+
+// FollowAll is like FollowTag for each element of the page that has an href and matches the CSS
+// selector, such as "a.item" or "ul.pages a". Links that the owner asks crawlers not to follow
+// (rel=nofollow, or a robots directive of the page) are left out, and so are references that are
+// no valid URL (see Broken). The error says that the selector is wrong, or is that of Doc.
+func (p *Page) FollowAll(selector, tag string) error {
+	matcher, err := cascadia.Compile(selector)
+	if err != nil {
+		return fmt.Errorf("crawler: the selector %q: %w", selector, err)
+	}
+	doc, err := p.Doc()
+	if err != nil || p.Directives.NoFollow {
+		return err
+	}
+	for _, link := range doc.FindMatcher(matcher).EachIter() {
+		ref, ok := link.Attr("href")
+		if !ok || robots.RelNoFollow(link.AttrOr("rel", "")) {
+			continue
+		}
+		if u, err := p.Resolve(ref); err == nil {
+			p.follow(u, tag)
+		}
+	}
 	return nil
 }
 

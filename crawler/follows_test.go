@@ -174,3 +174,40 @@ func TestBrokenReferencesAreNamed(t *testing.T) {
 		t.Errorf("%v", p.Broken())
 	}
 }
+
+// FollowAll follows the links that match the selector, except those that the owner asks not to
+// follow; each gets the tag. Anything else on the page changes nothing.
+func TestFollowAll(t *testing.T) {
+	const html = `<base href=/b/><a class=item href=1>1</a> <a class=item href=" 2&#9;">2</a> <a class=other href=3>3</a>
+		<a class=item rel="nofollow x" href=4>4</a> <a class=item>no href</a> <a class=item href="http://">broken</a>
+		<a class=item href=mailto:x@y>mail</a> <span class=item>no link</span> <area class=item href=//b.example/5>`
+	for name, test := range map[string]struct {
+		html, selector string
+		want           []string
+		wrong          bool
+	}{
+		"items":        {html, ".item", []string{"http://a.example/b/1 item", "http://a.example/b/2 item", "http://b.example/5 item"}, false},
+		"two":          {html, "a.other, area", []string{"http://a.example/b/3 item", "http://b.example/5 item"}, false},
+		"none":         {html, "li a", nil, false},
+		"no selector":  {html, "a[", nil, true},
+		"empty":        {html, "", nil, true},
+		"no links":     {"", "a", nil, false},
+		"of the page":  {`<meta name=robots content=nofollow><a href=/1>1</a>`, "a", nil, false},
+		"a wrong base": {`<base href="http://"><a href=/1>1</a>`, "a", []string{"http://a.example/1 item"}, false},
+	} {
+		p := crawltest.Page(t, "http://a.example/page", test.html)
+		err := p.FollowAll(test.selector, "item")
+		var got []string
+		for _, e := range p.Followed() {
+			got = append(got, e.URL.String()+" "+e.Tag)
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, test.want) || (err != nil) != test.wrong {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, test.want)
+		}
+	}
+	p := crawltest.Page(t, "http://a.example/page", strings.Repeat("<div>", 600)+"<a href=/1>1</a>")
+	if err := p.FollowAll("a", ""); err == nil || len(p.Followed()) > 0 {
+		t.Errorf("of a page that Doc refuses: %v", err)
+	}
+}

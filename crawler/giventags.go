@@ -33,13 +33,13 @@ func (g *givenTags) put(entries []frontier.Entry) error {
 	return nil
 }
 
-// retag sets the tag of e, which is about to be visited.
-func (g *givenTags) retag(e *frontier.Entry) error {
+// retag sets the tag of e, which is about to be visited. db is the storage of its site, or nil.
+func (g *givenTags) retag(db *storage.DB, e *frontier.Entry) error {
 	switch {
 	case e.Hops == "":
 		return nil
-	case g.db != nil:
-		return g.db(e.URL.Site()).Retag(e)
+	case db != nil:
+		return db.Retag(e)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -388,7 +388,7 @@ func callAll(c *crawler.Crawler) error {
 		"Pause":  c.Pause("x"),
 		"Resume": c.Resume("x"),
 		"Slow":   c.Slow("http://b.example", 3*time.Second, "x"),
-		"Add":    c.Add("http://a.example/1"),
+		"Add":    second(c.Add("http://a.example/1")),
 		"Seed":   c.Seed("x", "http://a.example/1"),
 		"Allow":  c.Allow(func(l *crawler.Limits) { l.Pages = 1000 }),
 		"Limit":  c.Limit("x", func(l *crawler.Limits) { l.Bytes = 1 << 40 }),

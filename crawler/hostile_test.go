@@ -143,7 +143,7 @@ func (h *hostile) act() {
 	case 2, 3:
 		time.Sleep(time.Duration(h.below(3*3600)) * time.Second)
 	case 4, 5:
-		c.Add(h.anything(), h.anything())
+		second(c.Add(h.anything(), h.anything()))
 	case 6:
 		c.Allow(func(l *crawler.Limits) { l.Rate, l.Patience = 1e9, frontier.Forever })
 	case 7:

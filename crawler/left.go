@@ -9,9 +9,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// A queue iterates over the entries of a site that are still queued.
+// A queue knows the entries of a crawl.
 type queue interface {
-	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
+	Queued(frontier.Site) iter.Seq2[frontier.Entry, error] // those of a site that are still queued
+	Known(*frontier.Entry) (bool, error)                   // whether one was ever queued
 }
 
 // Left iterates over the URLs that are still queued, site by site, and says for each why it is

@@ -213,7 +213,7 @@ func TestLoopsThatAreLeft(t *testing.T) {
 					if bodies == 0 || bodies > 8 {
 						t.Errorf("the body was called %d times", bodies)
 					}
-					if err := c.Add("http://s0.example/0"); !errors.Is(err, crawler.ErrEnded) {
+					if err := second(c.Add("http://s0.example/0")); !errors.Is(err, crawler.ErrEnded) {
 						t.Errorf("Add: %v", err)
 					}
 					for range c.Pages(t.Context()) { // ErrRan

@@ -17,8 +17,8 @@ import (
 
 // failingMethods call each method of a Crawler that returns an error.
 var failingMethods = map[string]func(c *crawler.Crawler) error{
-	"Add":     func(c *crawler.Crawler) error { return c.Add("http://a.example/2") },
-	"Add()":   func(c *crawler.Crawler) error { return c.Add() },
+	"Add":     func(c *crawler.Crawler) error { return second(c.Add("http://a.example/2")) },
+	"Add()":   func(c *crawler.Crawler) error { return second(c.Add()) },
 	"Seed":    func(c *crawler.Crawler) error { return c.Seed("x", "http://a.example/2") },
 	"Allow":   func(c *crawler.Crawler) error { return c.Allow(func(l *crawler.Limits) { l.Pages = 50 }) },
 	"Limit":   func(c *crawler.Crawler) error { return c.Limit("x", func(l *crawler.Limits) { l.Bytes = 1 << 30 }) },
@@ -223,16 +223,16 @@ func TestRunsThatCannotBegin(t *testing.T) {
 func TestArgumentsThatAreNotValid(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	calls := map[string]func(c *crawler.Crawler) error{
-		"Add, no URL":            func(c *crawler.Crawler) error { return c.Add("http://a.example/9", "no URL") },
-		"Add, empty":             func(c *crawler.Crawler) error { return c.Add("") },
-		"Add, NUL":               func(c *crawler.Crawler) error { return c.Add("http://a.example\x00/") },
-		"Add, control":           func(c *crawler.Crawler) error { return c.Add("http://a.example:\x7f80/") },
-		"Add, a line":            func(c *crawler.Crawler) error { return c.Add("http://a.example/ http://a.example/1") },
-		"Add, huge":              func(c *crawler.Crawler) error { return c.Add("http://a.example/" + strings.Repeat("x", 1<<20)) },
-		"Add, huge host":         func(c *crawler.Crawler) error { return c.Add("http://" + long + ".example/") },
-		"Add, mailto":            func(c *crawler.Crawler) error { return c.Add("mailto:x@a.example") },
-		"Add, port":              func(c *crawler.Crawler) error { return c.Add("http://a.example:65536/") },
-		"Add, script":            func(c *crawler.Crawler) error { return c.Add("javascript:alert(1)") },
+		"Add, no URL":            func(c *crawler.Crawler) error { return second(c.Add("http://a.example/9", "no URL")) },
+		"Add, empty":             func(c *crawler.Crawler) error { return second(c.Add("")) },
+		"Add, NUL":               func(c *crawler.Crawler) error { return second(c.Add("http://a.example\x00/")) },
+		"Add, control":           func(c *crawler.Crawler) error { return second(c.Add("http://a.example:\x7f80/")) },
+		"Add, a line":            func(c *crawler.Crawler) error { return second(c.Add("http://a.example/ http://a.example/1")) },
+		"Add, huge":              func(c *crawler.Crawler) error { return second(c.Add("http://a.example/" + strings.Repeat("x", 1<<20))) },
+		"Add, huge host":         func(c *crawler.Crawler) error { return second(c.Add("http://" + long + ".example/")) },
+		"Add, mailto":            func(c *crawler.Crawler) error { return second(c.Add("mailto:x@a.example")) },
+		"Add, port":              func(c *crawler.Crawler) error { return second(c.Add("http://a.example:65536/")) },
+		"Add, script":            func(c *crawler.Crawler) error { return second(c.Add("javascript:alert(1)")) },
 		"Seed, no URL":           func(c *crawler.Crawler) error { return c.Seed("x", ":") },
 		"Seed, long reason":      func(c *crawler.Crawler) error { return c.Seed(long, "http://a.example/9") },
 		"Slow, none":             func(c *crawler.Crawler) error { return c.Slow("a.example", 0, "x") },

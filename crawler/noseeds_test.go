@@ -41,7 +41,7 @@ func TestACrawlWithoutSeeds(t *testing.T) {
 		}
 
 		c := made(dir)
-		if err := errors.Join(c.Allow(func(l *crawler.Limits) { l.Pages = 1 }), c.Add("http://a.example/"), c.Run(t.Context(), nil)); err != nil {
+		if err := errors.Join(c.Allow(func(l *crawler.Limits) { l.Pages = 1 }), second(c.Add("http://a.example/")), c.Run(t.Context(), nil)); err != nil {
 			t.Fatal(err)
 		}
 		w.AssertFetched("http://a.example/")
@@ -57,7 +57,7 @@ func TestACrawlWithoutSeeds(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(t.Context(), nil) }()
 		time.Sleep(time.Hour)
-		if err := c.Add("http://a.example/1"); err != nil {
+		if err := second(c.Add("http://a.example/1")); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour)

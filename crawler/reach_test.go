@@ -70,11 +70,11 @@ func TestAPublicSeedThatIsAddedNeedsAContact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Add(own + "1"); err != nil {
+		if err := second(c.Add(own + "1")); err != nil {
 			t.Errorf("%s: %v", contact, err)
 		}
 		option := new(crawler.OptionError)
-		if err := c.Add(own+"2", public); refused != (errors.As(err, &option) && option.Field == "Identity.Contact") || !refused && err != nil {
+		if err := second(c.Add(own+"2", public)); refused != (errors.As(err, &option) && option.Field == "Identity.Contact") || !refused && err != nil {
 			t.Errorf("%s: %v, want refused: %v", contact, err, refused)
 		}
 	}

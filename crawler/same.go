@@ -111,15 +111,6 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	return v
 }
 
-// sameAs returns the URL under which the crawl stores the page of u: the result of Same, or u
-// itself if Same does not change it.
-func (o *Options) sameAs(u frontier.URL) frontier.URL {
-	if v := o.same(u, nil); !v.IsZero() {
-		return v
-	}
-	return u
-}
-
 // sameSeeds sets Entry.Same in the seeds. The error is an *OptionError.
 func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	for i := range seeds {

@@ -115,12 +115,16 @@ func shown(s string) string {
 // queues the seeds. A crawl in a directory stores them, so a later run need not name them
 // again. Add blocks only if the disk is slow.
 //
+// It returns how many of the seeds are new: no earlier seed or link of the crawl has led to them.
+// Seeds that are not new are not fetched again. A URL that was found within the last second may
+// count as new, and before Run so does a URL that an earlier run has found.
+//
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
 // the run has ended, the error is ErrEnded and nothing is queued. But if there are more than a
 // thousand seeds, the first of them may be queued even then. If a seed is invalid, or if it is
 // on the public Internet and the contact of the Identity cannot be reached from there, the
 // error is an *OptionError and nothing is queued. Any other error ends the run.
-func (c *Crawler) Add(seeds ...string) error {
+func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
 		err = c.opts.rewriteSeeds(entries)
@@ -129,23 +133,60 @@ func (c *Crawler) Add(seeds ...string) error {
 		err = c.opts.checkReach(entries)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	c.gate.RLock()
 	defer c.gate.RUnlock()
 	c.mu.Lock()
-	stop, seeded := c.stop, c.seeded
+	stop, seeded, queue := c.stop, c.seeded, c.queue
 	if !stop && !seeded {
+		added, _ = newAmong(entries, keysOf(c.seeds, c.early), nil)
 		c.early = append(c.early, entries...)
 	}
 	c.mu.Unlock()
 	switch {
 	case stop:
-		return ErrEnded
+		return 0, ErrEnded
 	case !seeded:
-		return nil
+		return added, nil
 	}
-	return tooLate(c.plant(entries))
+	if added, err = newAmong(entries, keysOf(), queue.Known); err == nil {
+		err = c.plant(entries)
+	}
+	return added, tooLate(err)
+}
+
+// keysOf returns the keys of entries.
+func keysOf(all ...[]frontier.Entry) map[string]bool {
+	keys := map[string]bool{}
+	for _, entries := range all {
+		for i := range entries {
+			keys[entries[i].Key()] = true
+		}
+	}
+	return keys
+}
+
+// newAmong returns how many of entries are neither in keys nor known. It adds their keys to
+// keys. If known is nil, no entry is known.
+func newAmong(entries []frontier.Entry, keys map[string]bool, known func(*frontier.Entry) (bool, error)) (n int, err error) {
+	for i := range entries {
+		e := &entries[i]
+		if keys[e.Key()] {
+			continue
+		}
+		keys[e.Key()] = true
+		old := false
+		if known != nil {
+			if old, err = known(e); err != nil {
+				return n, err
+			}
+		}
+		if !old {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // plant adds seeds that are not in Options to the scope, and queues them. Before it queues

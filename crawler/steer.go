@@ -78,7 +78,7 @@ func (c *Crawler) Seed(reason string, seeds ...string) error {
 	if err := checkReason(reason); err != nil {
 		return err
 	}
-	if err := c.Add(seeds...); err != nil || len(seeds) == 0 {
+	if _, err := c.Add(seeds...); err != nil || len(seeds) == 0 {
 		return err
 	}
 	return c.record(Order{Do: orderAdd, What: strings.Join(seeds, " "), Reason: reason})

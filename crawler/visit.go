@@ -44,7 +44,7 @@ func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	slot := j.slots.take(turn.Site())
 	defer j.slots.leave(slot)
 	slot.db = j.db(turn.Site())
-	err := j.tags.retag(&e)
+	err := j.tags.retag(slot.db, &e)
 	reason := frontier.Undecided
 	if err == nil {
 		reason, err = j.narrowedSince(e)

@@ -26,7 +26,7 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			b := NewMemory()
+			b := new(memory)
 			if err := b.Submit(Completion{Common: []CommonClock{{"ip " + oneAddr.String(), begin.Add(tc.ahead)}, {"other", begin.Add(time.Hour)}}}); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestAnAddressWithoutAClockIsNotTaken(t *testing.T) {
 	for delay, want := range map[time.Duration]bool{-1: false, 0: true, 1: true} {
 		synctest.Test(t, func(t *testing.T) {
 			shared := machine{}
-			turn, err := opened(t, NewMemory(), Options{IPDelay: delay, Shared: shared}, "http://a.example/").Next(t.Context())
+			turn, err := opened(t, new(memory), Options{IPDelay: delay, Shared: shared}, "http://a.example/").Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

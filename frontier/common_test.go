@@ -89,7 +89,7 @@ func pagesOf(origins []string, n int) (urls []string) {
 
 func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log := serve(t, opened(t, NewMemory(), Options{}, pagesOf(services, 4)...), true, func(s Site) (netip.Addr, time.Duration, Outcome) {
+		log := serve(t, opened(t, new(memory), Options{}, pagesOf(services, 4)...), true, func(s Site) (netip.Addr, time.Duration, Outcome) {
 			return oneAddr, 100 * time.Millisecond, page
 		})
 		if len(log) != 12 {
@@ -113,7 +113,7 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 // share pauses, Retry-After and back-off, and get one request at a time together."
 func TestARestThatAServiceAsksForCountsForItsHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewMemory()
+		b := new(memory)
 		var until time.Time
 		answer := func(s Site) (netip.Addr, time.Duration, Outcome) {
 			if until.IsZero() {
@@ -141,7 +141,7 @@ func TestARestThatAServiceAsksForCountsForItsHost(t *testing.T) {
 func TestServicesOfAPrivateHostStayApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		log := serve(t, opened(t, NewMemory(), Options{}, pagesOf(services, 1)...), false, func(Site) (netip.Addr, time.Duration, Outcome) {
+		log := serve(t, opened(t, new(memory), Options{}, pagesOf(services, 1)...), false, func(Site) (netip.Addr, time.Duration, Outcome) {
 			return netip.MustParseAddr("10.0.0.1"), time.Second, page
 		})
 		for _, s := range log {
@@ -160,7 +160,7 @@ func TestTheClocksOfManyAddresses(t *testing.T) {
 			urls = append(urls, fmt.Sprintf("http://s%d.example/", i))
 		}
 		addrs := map[Site]netip.Addr{}
-		f := opened(t, NewMemory(), Options{}, urls...)
+		f := opened(t, new(memory), Options{}, urls...)
 		log := serve(t, f, true, func(s Site) (netip.Addr, time.Duration, Outcome) {
 			if _, ok := addrs[s]; !ok {
 				n := len(addrs)
@@ -220,7 +220,7 @@ func TestWhatIsForgottenOfCommonClocks(t *testing.T) {
 // The clock of a host whose site rested long ago is not kept in memory.
 func TestHostsThatRestedCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewMemory()
+		b := new(memory)
 		for i := range 3 {
 			u := mustParse(t, fmt.Sprintf("http://h%d.example/", i))
 			ended := time.Now().Add(-time.Hour)

@@ -13,7 +13,7 @@ var errDisk = errors.New("the disk is full")
 
 // faulty is a backlog whose method named by fails returns an error.
 type faulty struct {
-	*Memory
+	*memory
 	fails string
 	reads []int // the length of the buffers, in the order of the calls
 
@@ -28,15 +28,15 @@ func (b *faulty) err(method string) error {
 }
 
 func (b *faulty) Sites(f func(SiteState) error) error {
-	return errors.Join(b.Memory.Sites(f), b.err("Sites"))
+	return errors.Join(b.memory.Sites(f), b.err("Sites"))
 }
 
 func (b *faulty) Common(f func(CommonClock) error) error {
-	return errors.Join(b.Memory.Common(f), b.err("Common"))
+	return errors.Join(b.memory.Common(f), b.err("Common"))
 }
 
 func (b *faulty) State(s Site) (SiteState, error) {
-	st, _ := b.Memory.State(s)
+	st, _ := b.memory.State(s)
 	return st, b.err("State")
 }
 
@@ -45,7 +45,7 @@ func (b *faulty) Submit(c Completion) error {
 	if err := b.err("Submit"); err != nil {
 		return err
 	}
-	return b.Memory.Submit(c)
+	return b.memory.Submit(c)
 }
 
 func (b *faulty) Read(s Site, now time.Time, entries []Entry) (int, error) {
@@ -53,7 +53,7 @@ func (b *faulty) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	if err := b.err("Read"); err != nil {
 		return 0, err
 	}
-	return b.Memory.Read(s, now, entries)
+	return b.memory.Read(s, now, entries)
 }
 
 func (b *faulty) ReadRequisites(s Site, now time.Time, entries []Entry) (int, time.Time, error) {
@@ -61,18 +61,18 @@ func (b *faulty) ReadRequisites(s Site, now time.Time, entries []Entry) (int, ti
 	if err := b.err("ReadRequisites"); err != nil {
 		return 0, time.Time{}, err
 	}
-	return b.Memory.ReadRequisites(s, now, entries)
+	return b.memory.ReadRequisites(s, now, entries)
 }
 
 // An error of the backlog is returned by the call that gets it, and ends the crawl.
 func TestErrorsOfTheBacklog(t *testing.T) {
 	for _, method := range []string{"Sites", "Common", "Submit"} {
-		if _, err := New(&faulty{Memory: NewMemory(), fails: method}, Options{}); !errors.Is(err, errDisk) {
+		if _, err := New(&faulty{memory: new(memory), fails: method}, Options{}); !errors.Is(err, errDisk) {
 			t.Errorf("%s: New: %v", method, err)
 		}
 	}
 	start := func() (*faulty, *Frontier, *Turn) {
-		b := &faulty{Memory: NewMemory()}
+		b := &faulty{memory: new(memory)}
 		f := opened(t, b, Options{}, "http://a.example/", "http://b.example/")
 		turn, err := f.Next(t.Context())
 		if err != nil {
@@ -136,7 +136,7 @@ func TestErrorsOfTheBacklog(t *testing.T) {
 // A backlog that cannot continue sends an error in a growth. No Submit settles then.
 func TestABacklogThatCannotGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewMemory()
+		b := new(memory)
 		f := opened(t, b, Options{}, "http://a.example/")
 		f.mu.Lock()
 		f.pending++ // a submit that never settles
@@ -153,7 +153,7 @@ func TestABacklogThatCannotGoOn(t *testing.T) {
 
 // A turn that was given back cannot be used again.
 func TestAFinishedTurn(t *testing.T) {
-	f := opened(t, NewMemory(), Options{}, "http://a.example/")
+	f := opened(t, new(memory), Options{}, "http://a.example/")
 	turn, err := f.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestNotYetSaysWhatAndWhen(t *testing.T) {
 // If more than mostAhead entries are in memory, sites read one at a time.
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	const ahead = 5 // one of them is handed out at once
-	b := &faulty{Memory: NewMemory()}
+	b := &faulty{memory: new(memory)}
 	f := opened(t, b, Options{ReadAhead: ahead, Delay: -1})
 	next := func(site Site) *Turn {
 		t.Helper()
@@ -248,7 +248,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 // A site reads ReadAhead entries at once, and no more before they are used up.
 func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 	for n, want := range map[int]string{0: "[8 8]", 1: "[1 1 1 1 1 1 1 1 1 1]", 3: "[3 3 3 3]", 7: "[7 7]", 8: "[8 8]", 9: "[8 8]"} {
-		b := &faulty{Memory: NewMemory()}
+		b := &faulty{memory: new(memory)}
 		f := opened(t, b, Options{ReadAhead: n, Delay: -1}, pagesOf([]string{"http://a.example"}, 10)...)
 		for range 10 {
 			turn, err := f.Next(t.Context())
@@ -282,7 +282,7 @@ func TestWhatTheBacklogIsTold(t *testing.T) {
 		{Outcome{Trouble: PageTrouble}, 1},
 		{page, 1},
 	} {
-		b := &faulty{Memory: NewMemory()}
+		b := &faulty{memory: new(memory)}
 		turn, err := opened(t, b, Options{}, "http://a.example/").Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -310,7 +310,7 @@ func TestWhatTheBacklogIsToldAtOpen(t *testing.T) {
 			{-longSleep - 1, time.Second, 0},
 		} {
 			end := now.Add(tc.ended)
-			b := &faulty{Memory: knowing(t, Clocks{Ended: end, Due: end.Add(tc.pause), By: OwnClock})}
+			b := &faulty{memory: knowing(t, Clocks{Ended: end, Due: end.Add(tc.pause), By: OwnClock})}
 			opened(t, b, Options{})
 			if got := b.submits - 1; got != tc.want {
 				t.Errorf("ended %v from now, due %v later: %d submits, want %d", tc.ended, tc.pause, got, tc.want)

@@ -8,13 +8,13 @@ import (
 
 // meanwhile is a backlog that calls do after the Submit of a held end.
 type meanwhile struct {
-	*Memory
+	*memory
 	do  func()
 	err error
 }
 
 func (b *meanwhile) Submit(c Completion) error {
-	err := b.Memory.Submit(c)
+	err := b.memory.Submit(c)
 	if c.Held && c.Fate.Code != Undecided {
 		b.do()
 		err = b.err
@@ -48,7 +48,7 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 // other turn has the site.
 func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &meanwhile{Memory: NewMemory()}
+		b := &meanwhile{memory: new(memory)}
 		f, turn := held(t, b)
 		got := make(chan *Turn, 1)
 		b.do = func() {
@@ -81,7 +81,7 @@ func TestAnEndThatCannotBeKept(t *testing.T) {
 	for name, out := range map[string]bool{"at once": false, "with the turn that has the site": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &meanwhile{Memory: NewMemory(), do: func() {}, err: errDisk}
+				b := &meanwhile{memory: new(memory), do: func() {}, err: errDisk}
 				f, turn := held(t, b)
 				want := errDisk
 				var other *Turn

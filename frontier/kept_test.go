@@ -11,9 +11,9 @@ import (
 func always(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 0, page }
 
 // knowing returns a backlog with one page of a site with the clocks c.
-func knowing(t *testing.T, c Clocks) *Memory {
+func knowing(t *testing.T, c Clocks) *memory {
 	t.Helper()
-	b := NewMemory()
+	b := new(memory)
 	u := mustParse(t, "http://a.example/")
 	if err := b.Submit(Completion{Site: u.Site(), Clocks: c, Links: []Entry{{URL: u}}}); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 // A Retry-After in the year 9999 is not waited for.
 func TestPausesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{}, "http://a.example/", "http://a.example/2")
+		f := opened(t, new(memory), Options{}, "http://a.example/", "http://a.example/2")
 		for _, o := range []Outcome{
 			{Again: true, Defer: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
 			{Trouble: SiteTrouble, RetryAfter: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},

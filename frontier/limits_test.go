@@ -144,7 +144,7 @@ func finished(t *testing.T, f *Frontier, n *atomic.Int64) error {
 func TestAddAtTheEnd(t *testing.T) {
 	for round := range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			f := opened(t, NewMemory(), Options{}, "http://first.example/")
+			f := opened(t, new(memory), Options{}, "http://first.example/")
 			var all sync.WaitGroup
 			var asked, added atomic.Int64
 			for range workers {
@@ -190,7 +190,7 @@ func TestAllowAtTheEnd(t *testing.T) {
 	}
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
-			f := opened(t, NewMemory(), Options{Limit: 1}, urls...)
+			f := opened(t, new(memory), Options{Limit: 1}, urls...)
 			var all sync.WaitGroup
 			var asked, granted atomic.Int64
 			for range workers {
@@ -224,7 +224,7 @@ func TestAllowAtTheEnd(t *testing.T) {
 // With Forever a run waits for any clock, and ends when nothing waits.
 func TestForeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Patience: Forever}, "http://a.example/")
+		f := opened(t, new(memory), Options{Patience: Forever}, "http://a.example/")
 		turn, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestForeverEnds(t *testing.T) {
 }
 
 func TestNegativeLimitsChangeNothing(t *testing.T) {
-	f := opened(t, NewMemory(), Options{Limit: 7, Rate: 3}, "http://a.example/")
+	f := opened(t, new(memory), Options{Limit: 7, Rate: 3}, "http://a.example/")
 	before := limitsOf(f)
 	for _, change := range []func(*Limits){
 		func(l *Limits) { l.Pages = -1 }, func(l *Limits) { l.Bytes = -1 }, func(l *Limits) { l.Rate = -1 }, func(l *Limits) { l.Turns = -1 },
@@ -255,7 +255,7 @@ func TestNegativeLimitsChangeNothing(t *testing.T) {
 // Next returns at once after the limits no longer permit another turn.
 func TestAnOpenFrontierIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Limit: 1}, "http://a.example/", "http://b.example/")
+		f := opened(t, new(memory), Options{Limit: 1}, "http://a.example/", "http://b.example/")
 		if err := f.Allow(func(l *Limits) { l.Open = true }); err != nil {
 			t.Fatal(err)
 		}

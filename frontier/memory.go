@@ -9,9 +9,24 @@ import (
 	"time"
 )
 
-// Memory is a Backlog in memory. It is for crawls without a directory, and tests compare other
-// backlogs with it. The zero value is empty.
-type Memory struct {
+// A Memory is a Backlog in memory. It is for crawls without a directory, and tests compare other
+// backlogs with it.
+type Memory interface {
+	Backlog
+
+	// Queued iterates over the entries of site that have not ended, including those that were
+	// read and those that wait to be fetched again (Entry.Again).
+	Queued(site Site) iter.Seq2[Entry, error]
+
+	// Known reports whether an entry with the key of e (Entry.Key) was ever submitted.
+	Known(e *Entry) (bool, error)
+
+	// Forget queues again the entries that were read and have not ended, as a restart would.
+	Forget()
+}
+
+// memory implements Memory. The zero value is empty.
+type memory struct {
 	// mu guards the fields below, so that a Read sees either all changes of a Submit or
 	// no change. No goroutine waits while it holds mu.
 	mu      sync.Mutex
@@ -28,19 +43,17 @@ type memorySite struct {
 	ready   entryHeap
 	waiting entryHeap
 	out     map[uint64]Entry // entries that were read and have not ended
-	touched bool             // the site is in Memory.touched
+	touched bool             // the site is in memory.touched
 }
 
-// maxTouched is the largest capacity of Memory.touched that is kept for the next Submit.
+// maxTouched is the largest capacity of memory.touched that is kept for the next Submit.
 const maxTouched = 1024
 
 // NewMemory returns an empty backlog.
-func NewMemory() *Memory {
-	return &Memory{}
-}
+func NewMemory() Memory { return &memory{} }
 
 // Sites implements Backlog.
-func (m *Memory) Sites(f func(SiteState) error) error {
+func (m *memory) Sites(f func(SiteState) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.sites {
@@ -52,7 +65,7 @@ func (m *Memory) Sites(f func(SiteState) error) error {
 }
 
 // Common implements Backlog.
-func (m *Memory) Common(f func(CommonClock) error) error {
+func (m *memory) Common(f func(CommonClock) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, due := range m.common {
@@ -64,7 +77,7 @@ func (m *Memory) Common(f func(CommonClock) error) error {
 }
 
 // State implements Backlog.
-func (m *Memory) State(site Site) (SiteState, error) {
+func (m *memory) State(site Site) (SiteState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s := m.sites[site]; s != nil {
@@ -74,7 +87,7 @@ func (m *Memory) State(site Site) (SiteState, error) {
 }
 
 // Read implements Backlog.
-func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
+func (m *memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sites[site]
@@ -99,7 +112,7 @@ func (m *Memory) Read(site Site, now time.Time, entries []Entry) (int, error) {
 }
 
 // ReadRequisites implements Backlog.
-func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error) {
+func (m *memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n int, waiting time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.sites[site]
@@ -127,7 +140,7 @@ func (m *Memory) ReadRequisites(site Site, now time.Time, entries []Entry) (n in
 }
 
 // Submit implements Backlog.
-func (m *Memory) Submit(c Completion) error {
+func (m *memory) Submit(c Completion) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sites == nil {
@@ -159,7 +172,7 @@ func (m *Memory) Submit(c Completion) error {
 
 // queue adds to the queue those entries of links that are new. links has at most maxLooks
 // entries.
-func (m *Memory) queue(links []Entry) {
+func (m *memory) queue(links []Entry) {
 	var room [maxLooks]look
 	looks := room[:len(links)]
 	for i := range links {
@@ -193,7 +206,7 @@ func own(u URL, key string) URL {
 
 // touch returns the site with the given name, which the caller then changes, and adds it to
 // m.touched.
-func (m *Memory) touch(name Site) *memorySite {
+func (m *memory) touch(name Site) *memorySite {
 	s := m.site(name)
 	if !s.touched {
 		s.touched = true
@@ -203,7 +216,7 @@ func (m *Memory) touch(name Site) *memorySite {
 }
 
 // bringForward gives an earlier Due to the entries whose pages were changed. See Changes.Due.
-func (m *Memory) bringForward(changes *Changes) {
+func (m *memory) bringForward(changes *Changes) {
 	if changes == nil {
 		return
 	}
@@ -226,9 +239,8 @@ func (m *Memory) bringForward(changes *Changes) {
 	}
 }
 
-// Queued returns the entries of site that have not ended, including those that were read
-// and those that wait to be fetched again (Entry.Again).
-func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
+// Queued implements Memory.
+func (m *memory) Queued(site Site) iter.Seq2[Entry, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []Entry
@@ -245,8 +257,17 @@ func (m *Memory) Queued(site Site) iter.Seq2[Entry, error] {
 	}
 }
 
-// Forget queues again the entries that were read and have not ended, as a restart would.
-func (m *Memory) Forget() {
+// Known implements Memory.
+func (m *memory) Known(e *Entry) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	looks := []look{{key: e.Key()}}
+	m.seen.look(looks)
+	return looks[0].known, nil
+}
+
+// Forget implements Memory.
+func (m *memory) Forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.sites {
@@ -262,9 +283,9 @@ func (m *Memory) Forget() {
 }
 
 // Grown implements Backlog.
-func (m *Memory) Grown() <-chan Growth { return m.growths.C() }
+func (m *memory) Grown() <-chan Growth { return m.growths.C() }
 
-func (m *Memory) site(name Site) *memorySite {
+func (m *memory) site(name Site) *memorySite {
 	s := m.sites[name]
 	if s == nil {
 		s = &memorySite{state: SiteState{Site: name}, out: map[uint64]Entry{}}

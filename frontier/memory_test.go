@@ -77,7 +77,7 @@ func (l *list) state(site Site) SiteState {
 func TestMemoryIsWhatABacklogSays(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := &walk{t: t, random: rand.New(rand.NewPCG(seed, 5)), memory: NewMemory()}
+			w := &walk{t: t, random: rand.New(rand.NewPCG(seed, 5)), memory: new(memory)}
 			for range 300 {
 				switch w.random.IntN(7) {
 				case 0:
@@ -106,7 +106,7 @@ func TestMemoryIsWhatABacklogSays(t *testing.T) {
 type walk struct {
 	t       *testing.T
 	random  *rand.Rand
-	memory  *Memory
+	memory  *memory
 	list    list
 	submits int // that have not settled
 	forward int // entries made due earlier by a change
@@ -257,7 +257,7 @@ func (w *walk) compare() {
 }
 
 func TestWhatMemoryDoesNotKnow(t *testing.T) {
-	m := NewMemory()
+	m := new(memory)
 	if n, err := m.Read("http://a.example", time.Now(), make([]Entry, 3)); n != 0 || err != nil {
 		t.Errorf("%d entries, %v", n, err)
 	}
@@ -271,7 +271,7 @@ func TestWhatMemoryDoesNotKnow(t *testing.T) {
 
 // The latest time counts, in any order.
 func TestMemoryKeepsCommonClocks(t *testing.T) {
-	m, begin := NewMemory(), time.Unix(1e9, 0)
+	m, begin := new(memory), time.Unix(1e9, 0)
 	for _, c := range []CommonClock{{"ip 16.0.0.1", begin}, {"domain a.example", begin}, {"ip 16.0.0.1", begin.Add(2)}, {"ip 16.0.0.1", begin.Add(1)}} {
 		if err := m.Submit(Completion{Common: []CommonClock{c}}); err != nil {
 			t.Fatal(err)
@@ -286,7 +286,7 @@ func TestMemoryKeepsCommonClocks(t *testing.T) {
 
 // Sites, Common and Queued stop when the caller stops.
 func TestMemoryIsReadToTheFirstError(t *testing.T) {
-	m, enough := NewMemory(), errors.New("enough")
+	m, enough := new(memory), errors.New("enough")
 	var links []Entry
 	for _, raw := range []string{"http://a.example/1", "http://a.example/2", "http://b.example/"} {
 		links = append(links, Entry{URL: mustParse(t, raw)})
@@ -326,7 +326,7 @@ func TestWhatIsQueuedInMemoryKeepsNothingElse(t *testing.T) {
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
-	m := NewMemory()
+	m := new(memory)
 	if err := m.Submit(Completion{Links: []Entry{{URL: page}, {URL: one, Same: two}}}); err != nil {
 		t.Fatal(err)
 	}

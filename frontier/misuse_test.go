@@ -22,7 +22,7 @@ func TestTheZeroURLResolvesAbsoluteReferencesAlone(t *testing.T) {
 
 func TestNegativeOptionsAreRefused(t *testing.T) {
 	for _, spent := range []Spent{{Pages: -1}, {Bytes: -1}, {Time: -1}} {
-		if _, err := New(NewMemory(), Options{MaxSite: spent}); err == nil || !strings.Contains(err.Error(), "MaxSite") {
+		if _, err := New(new(memory), Options{MaxSite: spent}); err == nil || !strings.Contains(err.Error(), "MaxSite") {
 			t.Errorf("%+v: %v", spent, err)
 		}
 	}
@@ -30,20 +30,20 @@ func TestNegativeOptionsAreRefused(t *testing.T) {
 		"PerIP": {PerIP: -1}, "DomainDelay": {DomainDelay: -1}, "Lease": {Lease: -1}, "Rate": {Rate: -1}, "Limit": {Limit: -1},
 		"MaxBytes": {MaxBytes: -1}, "ReadAhead": {ReadAhead: -1},
 	} {
-		if _, err := New(NewMemory(), o); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := New(new(memory), o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := New(nil, Options{}); err == nil {
 		t.Error("no backlog is a backlog")
 	}
-	if _, err := New(NewMemory(), Options{Delay: -1, IPDelay: -1, Patience: -1}); err != nil {
+	if _, err := New(new(memory), Options{Delay: -1, IPDelay: -1, Patience: -1}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAnEntryWithoutAURLIsRefused(t *testing.T) {
-	f := opened(t, NewMemory(), Options{}, "http://a.example/")
+	f := opened(t, new(memory), Options{}, "http://a.example/")
 	if err := f.Add(Entry{URL: mustParse(t, "http://b.example/")}, Entry{}); !errors.Is(err, ErrNoURL) {
 		t.Errorf("Add: %v", err)
 	}
@@ -63,7 +63,7 @@ func TestAnEntryWithoutAURLIsRefused(t *testing.T) {
 
 // Finish without a fate returns an error, and does not end the entry.
 func TestAnOutcomeMustSayWhatBecomesOfTheEntry(t *testing.T) {
-	f := opened(t, NewMemory(), Options{}, "http://a.example/")
+	f := opened(t, new(memory), Options{}, "http://a.example/")
 	turn, err := f.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 	if n := (<-g.C()).Settled; n != 3 {
 		t.Errorf("%d have settled", n)
 	}
-	var m Memory
+	var m memory
 	if err := m.Submit(Completion{Links: []Entry{{URL: mustParse(t, "http://a.example/")}}}); err != nil {
 		t.Error(err)
 	}
@@ -99,7 +99,7 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 // others.
 func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{}, "http://a.example/1")
+		f := opened(t, new(memory), Options{}, "http://a.example/1")
 		turn, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -116,7 +116,7 @@ func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
 // After a crash all sites rest, including those without a request.
 func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testing.T) {
 	restarted := time.Now().Add(-time.Millisecond)
-	f := opened(t, NewMemory(), Options{Restarted: restarted, Delay: time.Minute})
+	f := opened(t, new(memory), Options{Restarted: restarted, Delay: time.Minute})
 	a, b := f.newSite("http://a.example"), f.newSite("http://b.example")
 	for _, s := range []*site{a, b} {
 		f.restart(s)

@@ -55,7 +55,7 @@ type simmed struct {
 // Limits.Turns only if keeps is true, so that turns are kept back.
 func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time.Duration) (r simmed) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{})
+		f := opened(t, new(memory), Options{})
 		if keeps {
 			if err := f.Allow(func(l *Limits) { l.Turns = visits }); err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestWhichSitesAreQuick(t *testing.T) {
 		"a name that is not found":        {{30 * time.Second, false, true, false, false}},
 		"the bound":                       {page(quickVisit-time.Millisecond, true), page(time.Hour, false)},
 	} {
-		f := opened(t, NewMemory(), Options{})
+		f := opened(t, new(memory), Options{})
 		s := f.site("http://a.example")
 		for i, step := range steps {
 			now := time.Now()
@@ -271,7 +271,7 @@ func TestTurnsAreKeptBack(t *testing.T) {
 
 // BenchmarkTurns measures one page of one of a thousand sites, with a link to the next.
 func BenchmarkTurns(b *testing.B) {
-	f, err := New(NewMemory(), Options{Delay: -1})
+	f, err := New(new(memory), Options{Delay: -1})
 	if err != nil {
 		b.Fatal(err)
 	}

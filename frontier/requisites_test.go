@@ -13,7 +13,7 @@ import (
 // A gallery is a simulated web of pages with requisites, and its backlog. It counts the
 // reads of the backlog.
 type gallery struct {
-	*Memory
+	*memory
 	t *testing.T
 
 	mu    sync.Mutex
@@ -31,14 +31,14 @@ func (g *gallery) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	g.mu.Lock()
 	g.reads++
 	g.mu.Unlock()
-	return g.Memory.Read(s, now, entries)
+	return g.memory.Read(s, now, entries)
 }
 
 func (g *gallery) ReadRequisites(s Site, now time.Time, entries []Entry) (int, time.Time, error) {
 	g.mu.Lock()
 	g.reads++
 	g.mu.Unlock()
-	return g.Memory.ReadRequisites(s, now, entries)
+	return g.memory.ReadRequisites(s, now, entries)
 }
 
 // play returns a random outcome of a turn.
@@ -152,7 +152,7 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 3))
-				g := &gallery{Memory: NewMemory(), t: t, rand: rng, more: 400, sites: map[Site]int{}}
+				g := &gallery{memory: new(memory), t: t, rand: rng, more: 400, sites: map[Site]int{}}
 				var seeds []Entry
 				for i := range 20 {
 					seeds = append(seeds, Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/seed/%d", i%4, i))})
@@ -219,7 +219,7 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 // known that the turn brings no page, another turn is.
 func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &gated{Memory: NewMemory()}
+		b := &gated{memory: new(memory)}
 		f := opened(t, b, Options{Limit: 1, Requisites: true})
 		for _, e := range []Entry{{URL: mustParse(t, "http://a.example/i.png"), Hops: "E"}, {URL: mustParse(t, "http://b.example/")}} {
 			if err := f.Add(e); err != nil {
@@ -250,7 +250,7 @@ func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 		"no rank": {Limit: 1, Requisites: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &faulty{Memory: NewMemory()}
+			b := &faulty{memory: new(memory)}
 			f := opened(t, b, o)
 			o := page
 			o.Request = &Request{Started: time.Now(), Ended: time.Now(), Bytes: 1}
@@ -286,7 +286,7 @@ func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 // is read for that turn.
 func TestALimitThatIsSetWhileTheBacklogIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &gated{Memory: NewMemory()}
+		b := &gated{memory: new(memory)}
 		f := opened(t, b, Options{Requisites: true}, "http://a.example/1")
 		turn, err := f.Next(t.Context())
 		if err != nil {

@@ -141,7 +141,7 @@ func BenchmarkMemorySubmit(b *testing.B) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			m := NewMemory()
+			m := new(memory)
 			for i := range known {
 				if err := m.Submit(Completion{Links: []Entry{{URL: page(i)}}}); err != nil {
 					b.Fatal(err)

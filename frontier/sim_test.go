@@ -397,7 +397,7 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				}
 				r := newReferee(t, seed, opts)
 				urls := simulated(t)
-				f, err := New(NewMemory(), opts)
+				f, err := New(new(memory), opts)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -34,7 +34,7 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 			}
 			return SiteLimits{}, nil
 		}}
-		f = opened(t, NewMemory(), o, "http://slow.example/1", "http://slow.example/2", "http://a.example/1", "http://b.example/1", "http://a.example/2", "http://b.example/2")
+		f = opened(t, new(memory), o, "http://slow.example/1", "http://slow.example/2", "http://a.example/1", "http://b.example/1", "http://a.example/2", "http://b.example/2")
 		var log []served
 		ended := make(chan struct{})
 		go func() { log = serve(t, f, false, always); close(ended) }()
@@ -57,7 +57,7 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			b := NewMemory()
+			b := new(memory)
 			last := map[Site]time.Duration{}
 			var mu sync.Mutex
 			ended := map[Site]time.Time{}
@@ -101,7 +101,7 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		f := opened(t, NewMemory(), Options{Delay: time.Second, Restarted: begin, Site: func(Site) (SiteLimits, error) {
+		f := opened(t, new(memory), Options{Delay: time.Second, Restarted: begin, Site: func(Site) (SiteLimits, error) {
 			time.Sleep(time.Second)
 			return SiteLimits{Delay: 10 * time.Second}, nil
 		}}, "http://a.example/1")
@@ -117,7 +117,7 @@ func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bug := errors.New("a bug")
-		f := opened(t, NewMemory(), Options{Site: func(s Site) (SiteLimits, error) {
+		f := opened(t, new(memory), Options{Site: func(s Site) (SiteLimits, error) {
 			time.Sleep(time.Second)
 			return SiteLimits{}, bug
 		}}, "http://a.example/1")
@@ -141,7 +141,7 @@ func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		f := opened(t, NewMemory(), Options{Delay: time.Second, Restarted: begin}, "http://a.example/1", "http://a.example/2")
+		f := opened(t, new(memory), Options{Delay: time.Second, Restarted: begin}, "http://a.example/1", "http://a.example/2")
 		gap := Gap{10 * time.Second, CrawlDelayClock}
 		first, err := f.Next(t.Context())
 		if err != nil {

@@ -14,7 +14,7 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 	for i := range 3 * somePage {
 		urls = append(urls, fmt.Sprintf("http://h%d.example/", i))
 	}
-	f := opened(t, NewMemory(), Options{}, urls...)
+	f := opened(t, new(memory), Options{}, urls...)
 	told := map[Site]int{}
 	f.Each(func(st SiteStatus) bool {
 		if told[st.Site]++; len(told)%100 == 0 {
@@ -40,7 +40,7 @@ func TestEachLetsTheCrawlGoOn(t *testing.T) {
 // that wait for another try, are held, or are handed out again.
 func TestDoneIsWhatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory()
+		m := new(memory)
 		f := opened(t, m, Options{Delay: -1}, "http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
 		var held *Turn
 		for i, o := range []Outcome{
@@ -80,7 +80,7 @@ func TestLongestIsDueLast(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
-			f := opened(t, NewMemory(), Options{Delay: -1, MaxSite: Spent{Pages: 3}, Patience: 100 * time.Hour})
+			f := opened(t, new(memory), Options{Delay: -1, MaxSite: Spent{Pages: 3}, Patience: 100 * time.Hour})
 			for i := range 300 {
 				if random.IntN(3) == 0 {
 					if err := f.Add(Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/%d", random.IntN(20), i))}); err != nil {
@@ -127,7 +127,7 @@ func TestLongestIsDueLast(t *testing.T) {
 
 func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://b.example/1", "http://b.example/2")
+		f := opened(t, new(memory), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://b.example/1", "http://b.example/2")
 		finish := func(site Site, o Outcome) {
 			turn, err := f.Next(t.Context())
 			if err != nil || turn.Site() != site {
@@ -159,7 +159,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 // Also with more sites than are read under one lock.
 func TestTheLastOfManySites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{})
+		f := opened(t, new(memory), Options{})
 		if st, ok := f.Longest(time.Now()); ok {
 			t.Errorf("of no sites: %+v", st)
 		}
@@ -207,7 +207,7 @@ func TestTheLastOfManySites(t *testing.T) {
 // Politeness counts the pauses that requests kept.
 func TestPolitenessIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, pagesOf([]string{"http://a.example"}, 6)...)
+		f := opened(t, new(memory), Options{Delay: 10 * time.Second}, pagesOf([]string{"http://a.example"}, 6)...)
 		for i, tc := range []struct {
 			margin time.Duration // between Due and the start
 			want   Politeness
@@ -241,7 +241,7 @@ func TestPolitenessIsCounted(t *testing.T) {
 // is in memory.
 func TestWhatIsHeldOfKeptSites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, now := NewMemory(), time.Now()
+		b, now := new(memory), time.Now()
 		for _, c := range []Completion{
 			{Site: "http://rested.example", Clocks: Clocks{Ended: now.Add(-time.Hour), Due: now, By: OwnClock}},
 			{Site: "http://resting.example", Clocks: Clocks{Ended: now, Due: now.Add(1), By: OwnClock}},
@@ -298,7 +298,7 @@ func TestBudgetsOfOne(t *testing.T) {
 		"bytes":           {Options{MaxBytes: 1}, ErrLimit},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := opened(t, NewMemory(), tc.o, "http://a.example/1", "http://a.example/2")
+			f := opened(t, new(memory), tc.o, "http://a.example/1", "http://a.example/2")
 			turn, err := f.Next(t.Context())
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -318,7 +318,7 @@ func TestBudgetsOfOne(t *testing.T) {
 // First returns when an entry was first handed out, of several turns in a row.
 func TestFirstIsThatOfTurnsInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
+		f := opened(t, new(memory), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
 		begin := time.Now()
 		for i, tc := range []struct {
 			o     Outcome
@@ -366,7 +366,7 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 		"it is due at another time":  func(s *site) { s.setClocks(Clocks{Ended: now, Due: now.Add(2)}) },
 		"it was asked here, only so": func(s *site) { s.setClocks(Clocks{Ended: now.Add(1), Due: now.Add(2)}) },
 	} {
-		f := opened(t, NewMemory(), Options{})
+		f := opened(t, new(memory), Options{})
 		s := f.site("http://a.example")
 		s.setClocks(Clocks{Ended: now, Due: now.Add(1)})
 		st := SiteState{Site: s.name, Clocks: s.clocks()}
@@ -382,7 +382,7 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 // not answer rests for DeadRest.
 func TestTheStatusOfOneSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true, DeadRest: time.Hour, Patience: Forever})
+		f := opened(t, new(memory), Options{Revisits: true, DeadRest: time.Hour, Patience: Forever})
 		u := mustParse(t, "http://a.example/")
 		if _, ok := f.Status(u.Site()); ok {
 			t.Error("a site that was never named has a status")
@@ -403,7 +403,7 @@ func TestTheStatusOfOneSite(t *testing.T) {
 		if st, ok := f.Status(u.Site()); !ok || st.Out || time.Until(st.Due) != time.Hour || st.By != FailuresClock || st.Given.Code != Undecided {
 			t.Errorf("%+v, %v", st, ok)
 		}
-		if _, err := New(NewMemory(), Options{DeadRest: -1}); err == nil {
+		if _, err := New(new(memory), Options{DeadRest: -1}); err == nil {
 			t.Error("a negative DeadRest is accepted")
 		}
 	})

@@ -97,7 +97,7 @@ func TestTraces(t *testing.T) {
 // tracer runs the commands of a trace.
 type tracer struct {
 	t       *testing.T
-	backlog *Memory
+	backlog *memory
 	f       *Frontier
 	begin   time.Time
 	shared  machine        // nil: no other process is there
@@ -260,7 +260,7 @@ func (r *tracer) open(args []string) string {
 		r.backlog.Forget()
 	}
 	if r.backlog == nil || slices.Contains(args, "anew") {
-		r.backlog = NewMemory()
+		r.backlog = new(memory)
 	}
 	r.turns, r.held = map[Site]*Turn{}, map[string]*Turn{}
 	if slices.Contains(args, "shared") {

@@ -286,7 +286,7 @@ func TestZeroValues(t *testing.T) {
 	if _, err := r.Resolve([]byte("x"), nil); err == nil {
 		t.Error("the zero Resolver resolves")
 	}
-	var m frontier.Memory
+	m := frontier.NewMemory()
 	m.Forget()
 	for range m.Queued("no site") {
 		t.Error("an entry")

@@ -37,7 +37,7 @@ func again(status int, changed bool) Outcome {
 
 func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, "http://a.example/")
 		begin := time.Now()
 		e, fate := visit(t, f, again(200, true))
 		if e.Visits != nil || !fate.Again() || fate.Ends() || fate.Code != Fetched || !fate.Until.Equal(begin.Add(week)) {
@@ -80,7 +80,7 @@ func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
 func TestWhatIsPutAsideIsNotFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, revisits := range []bool{false, true} {
-			f := opened(t, NewMemory(), Options{Revisits: revisits}, "http://a.example/")
+			f := opened(t, new(memory), Options{Revisits: revisits}, "http://a.example/")
 			code := Fetched
 			if revisits {
 				code = OptedOut
@@ -100,7 +100,7 @@ func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				opts.Revisits, opts.Patience = true, Forever
-				f := opened(t, NewMemory(), opts, "http://a.example/", "http://a.example/2")
+				f := opened(t, new(memory), opts, "http://a.example/", "http://a.example/2")
 				begin := time.Now()
 				for i := range 3 {
 					e, _ := visit(t, f, again(200, true))
@@ -121,7 +121,7 @@ func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+				f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, "http://a.example/")
 				begin := time.Now()
 				for range 3 {
 					visit(t, f, gone)
@@ -140,7 +140,7 @@ func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
 
 func TestAHeldEntryIsFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, "http://a.example/")
 		turn, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -167,14 +167,14 @@ func TestAHeldEntryIsFetchedAgain(t *testing.T) {
 
 func TestALongPauseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true}, "http://a.example/")
+		f := opened(t, new(memory), Options{Revisits: true}, "http://a.example/")
 		begin := time.Now()
 		_, fate := visit(t, f, Outcome{Fate: Fate{Code: Fetched}, Revisit: begin.AddDate(1000, 0, 0)})
 		if wait := fate.Until.Sub(begin); wait != maxRevisit {
 			t.Errorf("it waits for %v", wait)
 		}
 		// A page with a Revisit in the past is due at once.
-		f = opened(t, NewMemory(), Options{Revisits: true}, "http://b.example/")
+		f = opened(t, new(memory), Options{Revisits: true}, "http://b.example/")
 		_, fate = visit(t, f, Outcome{Fate: Fate{Code: Fetched}, Revisit: begin.AddDate(-1, 0, 0)})
 		if !fate.Again() || !fate.Until.Equal(begin) {
 			t.Errorf("it waits until %v, want %v", fate.Until, begin)
@@ -184,7 +184,7 @@ func TestALongPauseIsBounded(t *testing.T) {
 
 func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, "http://a.example/")
+		f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, "http://a.example/")
 		at := Place{File: "a.warc.gz", Offset: 7}
 		fetched := again(200, false)
 		fetched.Body = at
@@ -205,7 +205,7 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 // Entries to fetch again have their own count and clock, in this run and in the next.
 func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory()
+		m := new(memory)
 		opts := Options{Revisits: true, Delay: -1, Patience: 10 * week}
 		f := opened(t, m, opts, "http://a.example/1", "http://a.example/2", "http://a.example/3")
 		begin := time.Now()
@@ -253,7 +253,7 @@ func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 // The clock of a site that is shut is that of the entry for which it waits.
 func TestTheClockOfASiteThatIsShut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever, Limit: 1}, "http://a.example/1", "http://a.example/2")
+		f := opened(t, new(memory), Options{Revisits: true, Patience: Forever, Limit: 1}, "http://a.example/1", "http://a.example/2")
 		visit(t, f, again(200, true))
 		for _, want := range []Clock{AgainClock, RetryClock, AgainClock} {
 			ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)
@@ -277,7 +277,7 @@ func TestTheClockOfASiteThatIsShut(t *testing.T) {
 // that wait for another try.
 func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory()
+		m := new(memory)
 		opts := Options{Revisits: true, Delay: -1, Patience: Forever}
 		f := opened(t, m, opts, "http://a.example/1", "http://a.example/2", "http://a.example/3")
 		begin := time.Now()
@@ -328,7 +328,7 @@ func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := opened(t, NewMemory(), Options{Revisits: true, Patience: Forever}, page, other, list)
+				f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, page, other, list)
 				begin, seen := time.Now(), map[string][]time.Duration{}
 				for range 6 { // three at the beginning, the list, and two again
 					turn, err := f.Next(t.Context())

@@ -47,7 +47,7 @@ func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 // turns are out.
 func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{Patience: 2 * time.Hour}, "http://held.example/")
+		f := opened(t, new(memory), Options{Patience: 2 * time.Hour}, "http://held.example/")
 		if _, err := f.Next(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 func TestWhoLeavesHandsOnTheClock(t *testing.T) {
 	for leaving := range 3 {
 		synctest.Test(t, func(t *testing.T) {
-			f := opened(t, NewMemory(), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://a.example/2")
+			f := opened(t, new(memory), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://a.example/2")
 			turn, err := f.Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestWhoLeavesHandsOnTheClock(t *testing.T) {
 
 func TestStopReachesAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := opened(t, NewMemory(), Options{}, "http://a.example/")
+		f := opened(t, new(memory), Options{}, "http://a.example/")
 		turn, err := f.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestStopReachesAllWhoWait(t *testing.T) {
 
 // gated is a backlog whose Read waits.
 type gated struct {
-	*Memory
+	*memory
 	gate chan struct{} // nil: Read does not wait
 }
 
@@ -145,14 +145,14 @@ func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	if b.gate != nil {
 		<-b.gate
 	}
-	return b.Memory.Read(s, now, entries)
+	return b.memory.Read(s, now, entries)
 }
 
 // If a site that is due has only an entry that waits, the current leader learns when that
 // entry is due.
 func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &gated{Memory: NewMemory()}
+		b := &gated{memory: new(memory)}
 		f := opened(t, b, Options{ReadAhead: 1, Patience: Forever}, "http://a.example/")
 		turn, err := f.Next(t.Context())
 		if err != nil {

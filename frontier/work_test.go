@@ -51,7 +51,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 
 // Reading the work of a site does not allocate it.
 func TestToLookAtASiteTakesNoMemory(t *testing.T) {
-	f := opened(t, NewMemory(), Options{Requisites: true, Delay: time.Second})
+	f := opened(t, new(memory), Options{Requisites: true, Delay: time.Second})
 	s := f.site("http://a.example")
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +77,7 @@ func TestToLookAtASiteTakesNoMemory(t *testing.T) {
 }
 
 func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
-	f := opened(t, NewMemory(), Options{Delay: -1, ReadAhead: 2}, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+	f := opened(t, new(memory), Options{Delay: -1, ReadAhead: 2}, "http://a.example/1", "http://a.example/2", "http://a.example/3")
 	var hosted []string
 	for range 3 {
 		turn, err := f.Next(t.Context())
@@ -105,7 +105,7 @@ func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
 
 // Before a backlog has compared all links, Queued may be negative.
 func TestWhatIsQueuedIsTheSumOfWhatTheBacklogSaidLast(t *testing.T) {
-	f := opened(t, NewMemory(), Options{})
+	f := opened(t, new(memory), Options{})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range []int{3, -1, math.MaxInt, -1, 0, math.MinInt, 7} {

@@ -32,7 +32,7 @@ type script struct {
 	t     *testing.T
 	rand  *rand.Rand
 	db    *DB
-	model *frontier.Memory
+	model frontier.Memory
 	now   time.Time
 	out   []read // not ended
 	held  []read // of these, with an outcome whose end is held

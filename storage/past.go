@@ -76,6 +76,16 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) {
 	return captureAt(placeOf(p.dir, e), u.String(), p.find)
 }
 
+// Answer returns the answer from which rec, a line of pages.jsonl of the crawl, was made. It
+// returns nil if the answer is not in the archive of the crawl, or was purged. It fails with the
+// same errors as Capture.
+func (p *Past) Answer(rec *PageRecord) (*Capture, error) {
+	if rec.WARC == "" {
+		return nil, nil
+	}
+	return captureAt(place{path: filepath.Join(p.dir, ArchiveDir, filepath.Base(rec.WARC)), offset: rec.Offset}, rec.URL, p.find)
+}
+
 // Original returns the answer to which rec refers. rec must be a revisit record in the archive
 // of the crawl. The answer may be in this crawl or in an earlier one. Original fails with the
 // same errors as Capture, but if the answer was purged it returns an error that wraps

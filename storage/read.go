@@ -16,13 +16,24 @@ import (
 // returns an error, ReadPages stops and returns this error. If the crawl writes no pages, the
 // error is fs.ErrNotExist.
 func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
-	return readLines(filepath.Join(dir, PagesFile), lines.NewPageReader, func(line []byte) (bool, error) {
+	return readPages(dir, lines.NewPageReader, f)
+}
+
+func readPages(dir string, reader func(io.Reader) *lines.Reader, f func(*PageRecord) error) (other int64, err error) {
+	return readLines(filepath.Join(dir, PagesFile), reader, func(line []byte) (bool, error) {
 		var p PageRecord
 		if json.Unmarshal(line, &p) != nil || p.URL == "" {
 			return false, nil
 		}
 		return true, f(&p)
 	})
+}
+
+// ReadBodies is like ReadPages, but the records have the bodies of the pages if the crawl keeps
+// them in pages.jsonl. It needs memory for the longest line; a line of more than 128 MiB is
+// counted in other.
+func ReadBodies(dir string, f func(*PageRecord) error) (other int64, err error) {
+	return readPages(dir, lines.NewBodyReader, f)
 }
 
 // ReadLinks is like ReadPages, for links.jsonl.

@@ -63,6 +63,17 @@ func (r *Records) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) 
 	return r.from.Fate(u)
 }
 
+// Known reports whether an entry with the key of e (frontier.Entry.Key) was ever queued.
+// Submitted entries are found only after they are committed.
+func (r *Records) Known(e *frontier.Entry) (ok bool, err error) {
+	u := e.URL
+	if !e.Apart && e.Key() == e.Same.Key() {
+		u = e.Same
+	}
+	_, ok, err = r.from.Fate(u)
+	return ok, err
+}
+
 // A Kept is an entry of the crawl with its fate.
 type Kept = state.Kept
 

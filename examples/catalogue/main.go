@@ -68,27 +68,18 @@ func run(ctx context.Context, dir string, opts crawler.Options) error {
 	return errors.Join(files[0].Close(), files[1].Close())
 }
 
-// parse returns the books of a page, and follows its links. It gives each link a tag, because
-// otherwise the link would have the tag of this page.
-func parse(ctx context.Context, p *crawler.Page) (books []book, err error) {
-	for _, l := range p.Links() {
-		tag := map[bool]string{true: "book"}[l.Rel == "item"]
-		if !l.NoFollow {
-			err = errors.Join(err, p.FollowLink(l, tag))
-		}
+// parse returns the book of a page that a list has named, and follows the links of the page. It
+// gives each link a tag, because otherwise the link would have the tag of this page.
+func parse(ctx context.Context, p *crawler.Page) ([]book, error) {
+	err := errors.Join(p.FollowAll("a[rel=item]", "book"), p.FollowAll("a:not([rel=item])", ""))
+	if err != nil || p.Entry.Tag != "book" || p.Status != 200 {
+		return nil, err
 	}
-	pages := crawler.Tags{
-		"": nil, // a page without a tag is a list: its links are already followed
-		"book": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
-			doc, err := p.Doc()
-			if err == nil && p.Status == 200 {
-				books = append(books, book{p.URL.String(), p.Title(), doc.Find(".price").First().Text()})
-			}
-			return err
-		}),
+	doc, err := p.Doc()
+	if err != nil {
+		return nil, err
 	}
-	err = errors.Join(err, pages.Handle(ctx, p))
-	return books, err
+	return []book{{p.URL.String(), p.Title(), doc.Find(".price").First().Text()}}, nil
 }
 
 func write(books []book, table, lines io.Writer) error {

@@ -15,9 +15,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 	"os"
@@ -27,10 +25,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 func main() {
@@ -49,7 +45,6 @@ func main() {
 // mirror crawls, and then copies the pages of the crawl to dir.
 func mirror(ctx context.Context, dir string, opts crawler.Options) error {
 	opts.Dir, opts.Requisites, opts.Purpose = filepath.Join(dir, "crawl"), true, robots.PurposeArchive
-	opts.Output = []crawler.Output{crawler.OutputBodies} // the bodies of the pages are in the same file as their URLs
 	c, err := crawler.New(opts)
 	if err != nil {
 		return err
@@ -58,44 +53,21 @@ func mirror(ctx context.Context, dir string, opts crawler.Options) error {
 		return err
 	}
 	m := copies{files: map[string]string{}, redirects: map[string]frontier.URL{}, taken: map[string]bool{}}
-	if err := eachPage(opts.Dir, m.add); err != nil {
-		return err
-	}
-	return eachPage(opts.Dir, func(u frontier.URL, rec *storage.PageRecord) error {
-		name, ok := m.files[u.Key()]
-		if !ok {
-			return nil
-		}
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+	for p, err := range crawler.ReadPages(ctx, opts.Dir) {
+		if err != nil {
 			return err
 		}
-		return os.WriteFile(file, m.body(name, u, rec), 0o666)
-	})
-}
-
-// eachPage calls f for each page of the crawl in dir, in the order in which they were fetched.
-func eachPage(dir string, f func(frontier.URL, *storage.PageRecord) error) error {
-	file, err := os.Open(filepath.Join(dir, storage.PagesFile))
-	if err != nil {
-		return err
+		m.add(p)
 	}
-	defer file.Close()
-	for lines := json.NewDecoder(file); ; {
-		var rec storage.PageRecord
-		if err := lines.Decode(&rec); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		u, err := frontier.ParseURL(rec.URL)
+	for p, err := range crawler.ReadPages(ctx, opts.Dir) {
 		if err == nil {
-			err = f(u, &rec)
+			err = m.write(dir, p)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // copies has the names of the copies, with slashes, relative to the directory of the mirror.
@@ -106,21 +78,16 @@ type copies struct {
 }
 
 // add chooses the name of a page.
-func (m *copies) add(u frontier.URL, rec *storage.PageRecord) error {
-	switch {
-	case rec.Location != "":
-		to, err := frontier.ParseURL(rec.Location)
-		m.redirects[u.Key()] = to
-		return err
-	case rec.Status != http.StatusOK || rec.Refused != "":
-		return nil
+func (m *copies) add(p *crawler.Page) {
+	m.redirects[p.URL.Key()] = p.Location
+	if p.Status != http.StatusOK || len(p.Body) == 0 {
+		return
 	}
-	name := nameOf(u, rec.Type)
+	u, name := p.URL, nameOf(p.URL, p.Type)
 	if len(name) > 200 || m.taken[strings.ToLower(name)] {
 		name = fmt.Sprintf("more/%x%s", sha256.Sum256([]byte(u.Key())), path.Ext(name))
 	}
 	m.files[u.Key()], m.taken[strings.ToLower(name)] = name, true
-	return nil
 }
 
 // nameOf returns a readable name for the copy of a page. Another page may have the same name,
@@ -160,13 +127,21 @@ func (m *copies) of(u frontier.URL) (name string) {
 	return name
 }
 
+// write writes the copy of a page to dir, if the page has one.
+func (m *copies) write(dir string, p *crawler.Page) error {
+	name, ok := m.files[p.URL.Key()]
+	if !ok {
+		return nil
+	}
+	file := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(file, m.body(name, p), 0o666)
+}
+
 // body returns the contents of the copy with the given name. Its links are relative.
-func (m *copies) body(name string, u frontier.URL, rec *storage.PageRecord) []byte {
-	body := append([]byte(rec.Body), rec.Base64...)
-	page := crawler.NewPage(frontier.Entry{URL: u}, &fetch.Exchange{
-		URL: u, Status: rec.Status, Body: body,
-		Header: http.Header{"Content-Type": {rec.Type + "; charset=utf-8"}}, // as rec.Body is
-	}, "")
+func (m *copies) body(name string, page *crawler.Page) []byte {
 	link := func(ref string) string {
 		to, err := page.Resolve(ref)
 		if err != nil || ref == "" || ref[0] == '#' {
@@ -187,10 +162,10 @@ func (m *copies) body(name string, u frontier.URL, rec *storage.PageRecord) []by
 		return filepath.ToSlash(rel) + fragment
 	}
 	switch {
-	case extract.IsHTML(rec.Type):
+	case extract.IsHTML(page.Type):
 		return rewrite(page, link)
-	case rec.Type == "text/css":
-		return []byte("\ufeff" + replace(inStyle, string(body), link)) // the mark says that the file is in UTF-8
+	case page.Type == "text/css":
+		return []byte("\ufeff" + replace(inStyle, string(page.Text()), link)) // the mark says that the file is in UTF-8
 	}
-	return body
+	return page.Body
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/metrics"
 )
 
 func main() {
@@ -70,7 +71,7 @@ func serve(ctx context.Context, l net.Listener, opts crawler.Options) error {
 func handler(c *crawler.Crawler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /seeds", func(w http.ResponseWriter, r *http.Request) {
-		switch err := c.Add(r.FormValue("url")); {
+		switch _, err := c.Add(r.FormValue("url")); {
 		case errors.As(err, new(*crawler.OptionError)):
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		case err != nil:
@@ -79,9 +80,6 @@ func handler(c *crawler.Crawler) http.Handler {
 			w.WriteHeader(http.StatusAccepted)
 		}
 	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		metrics(w, c.Stats())
-	})
+	mux.Handle("GET /metrics", metrics.Handler(c.Status))
 	return http.NewCrossOriginProtection().Handler(mux)
 }

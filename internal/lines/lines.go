@@ -13,7 +13,11 @@ import (
 // crawl writes is longer.
 const Max = 8 << 20
 
-// ErrLong is the error for a line that is longer than Max. Such a line is skipped.
+// MaxBody is the maximum length of a line with the body of a page, in bytes. JSON may need six
+// bytes for one of the body.
+const MaxBody = 128 << 20
+
+// ErrLong is the error for a line that is longer than the maximum. Such a line is skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
 // A Reader reads lines. It needs at most Max bytes of memory, and twice as much while the
@@ -23,10 +27,11 @@ type Reader struct {
 	line   []byte
 	torn   bool
 	bodies bool // leave out bodies, as NewPageReader says
+	most   int  // the maximum length of a line, in bytes
 }
 
 // NewReader returns a Reader that returns lines unchanged.
-func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10)} }
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10), most: Max} }
 
 // NewPageReader returns a Reader of JSON lines that empties the strings of the members body
 // and base64. Most of the file is in these strings, which are as large as pages can be, and
@@ -34,6 +39,14 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 6
 func NewPageReader(r io.Reader) *Reader {
 	l := NewReader(r)
 	l.bodies = true
+	return l
+}
+
+// NewBodyReader returns a Reader of JSON lines that may have the bodies of pages. The maximum
+// length of a line is MaxBody.
+func NewBodyReader(r io.Reader) *Reader {
+	l := NewReader(r)
+	l.most = MaxBody
 	return l
 }
 
@@ -55,7 +68,7 @@ func (l *Reader) Next() ([]byte, error) {
 			if l.bodies {
 				n, keep = scan.step(text)
 			}
-			if keep && len(l.line)+n > Max {
+			if keep && len(l.line)+n > l.most {
 				long = true
 			}
 			if keep && !long {

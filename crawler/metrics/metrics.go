@@ -1,8 +1,11 @@
-package control
+// Package metrics publishes the figures of a running crawl in the text format of Prometheus,
+// without a library of Prometheus.
+package metrics
 
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -12,24 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Metrics returns the HTTP handler for clients that may read figures but not steer the crawl:
-// GET /metrics, in the text format of Prometheus, and GET /healthz.
-func Metrics(status func() crawler.Status) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+// Handler returns an HTTP handler that answers with the figures of a crawl, in the text format
+// of Prometheus, version 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/).
+// The names of the figures begin with permesso_; the help text of each says what it counts. For
+// each request the handler calls status once, such as Crawler.Status. The handler is safe for
+// concurrent use if status is.
+func Handler(status func() crawler.Status) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = w.Write([]byte(metrics(status())))
+		_, _ = io.WriteString(w, text(status()))
 	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintln(w, status().State)
-	})
-	return mux
 }
 
-// metrics returns a status in the text format of Prometheus
-// (https://prometheus.io/docs/instrumenting/exposition_formats/).
-func metrics(s crawler.Status) string {
+// text returns a status in the text format of Prometheus.
+func text(s crawler.Status) string {
 	var m exposition
 	run, crawl, sites := &s.Run, &s.Crawl, &s.Sites
 	m.one("counter", "permesso_pages_total", "Pages with a 2xx status in this run.", run.Pages)

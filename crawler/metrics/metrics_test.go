@@ -1,0 +1,120 @@
+package metrics
+
+import (
+	"flag"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/metrics.txt anew")
+
+// Dashboards and alerts use these names, help texts and types. Each figure comes from a
+// field of its own: every number of the status is different.
+func TestTheFiguresAreThoseThatWerePromised(t *testing.T) {
+	var s crawler.Status
+	fill(t, reflect.ValueOf(&s).Elem(), "")
+	got, path := text(s), filepath.Join("testdata", "metrics.txt")
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s says otherwise; read the difference of\n\tgo test ./crawler/metrics -run Promised -rewrite\n%s", path, got)
+	}
+}
+
+// fill gives each field below v a value that follows from its path, a map one entry.
+func fill(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	number := int64(crc32.ChecksumIEEE([]byte(path)) % 1_000_000)
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				fill(t, v.Field(i), path+"."+f.Name)
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), path)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key, path+".key")
+		fill(t, value, path+".value")
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Slice:
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString(path)
+	case reflect.Uint8:
+		v.SetUint(uint64(number) % uint64(frontier.Unknown))
+	case reflect.Float64:
+		v.SetFloat(float64(number) + 0.5)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(number)
+	case reflect.Uint64:
+		v.SetUint(uint64(number))
+	default:
+		t.Fatalf("no value for a %s", v.Type())
+	}
+}
+
+// The figures have the form that Prometheus requires: a help and a type before each name,
+// names and labels in its form, counters that end in _total and nothing else that does,
+// base units, and nothing twice.
+func TestTheFiguresAreInTheirForm(t *testing.T) {
+	text := text(crawler.Status{
+		State: crawler.StateRunning, Run: crawler.StatusRun{
+			Pages: 7, Status: map[int]int{200: 7, 404: 1}, Errors: map[string]int{"a\"b\\c\nd": 1}, SkippedURLs: map[frontier.Code]int{frontier.RobotsDisallowed: 3}, SkippedLinks: map[frontier.Code]int{frontier.OutOfScope: 4},
+		},
+		Left: map[frontier.Code]int{frontier.Waiting: 2}, Polite: crawler.StatusPolite{LeastMargin: -1e-7},
+		Sites:  crawler.StatusSites{Clocks: map[frontier.Clock]crawler.StatusClock{frontier.CrawlDelayClock: {Sites: 4}}},
+		Memory: crawler.StatusMemory{Heap: 1 << 40}, Crawl: crawler.StatusCrawl{Done: 4, Queued: 5, Again: 6, Known: 15},
+	})
+	head := regexp.MustCompile(`^# HELP (permesso_[a-z_]+) [A-Z].*\.\n# TYPE (permesso_[a-z_]+) (counter|gauge)$`)
+	sample := regexp.MustCompile(`^(permesso_[a-z_]+)(\{[a-z]+="(?:[^"\\\n]|\\["\\n])*"\})? -?[0-9.]+(e[-+][0-9]+)?$`)
+	lines, name, kind, seen := strings.Split(strings.TrimSuffix(text, "\n"), "\n"), "", "", map[string]bool{}
+	for i := 0; i < len(lines); i++ {
+		if strings.HasPrefix(lines[i], "# HELP") {
+			m := head.FindStringSubmatch(lines[i] + "\n" + lines[i+1])
+			if m == nil || m[1] != m[2] || seen[m[1]] || (m[3] == "counter") != strings.HasSuffix(m[1], "_total") {
+				t.Fatalf("%s\n%s", lines[i], lines[i+1])
+			}
+			name, kind = m[1], m[3]
+			seen[name] = true
+			i++
+			continue
+		}
+		m := sample.FindStringSubmatch(lines[i])
+		if m == nil || m[1] != name || kind == "" || seen[m[1]+m[2]] && m[2] != "" {
+			t.Errorf("%q", lines[i])
+		} else if m[2] != "" {
+			seen[m[1]+m[2]] = true
+		}
+	}
+	for _, want := range []string{
+		"permesso_pages_total 7", `permesso_answers_total{code="404"} 1`, `permesso_errors_total{stage="a\"b\\c\nd"} 1`, `permesso_skipped_urls_total{reason="refused"} 3`, `permesso_skipped_links_total{reason="outside"} 4`,
+		`permesso_waiting_sites{clock="crawl-delay"} 4`, "permesso_early_requests_total 0", `permesso_state{state="running"} 1`,
+		"permesso_queued_urls 5", "permesso_again_urls 6",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// ReadPages iterates over the pages that the crawl in dir has stored, in the order in which they
+// were fetched, with their bodies: from the archive, if the crawl has one, or from pages.jsonl
+// (OutputBodies). Each page is as a Handler would get it, but its Verdict is not known, and URLs
+// that are followed on it are not queued. Redirects, sitemaps and requisites are pages, too: see
+// Page.Location, and the methods Page, Sitemap and Requisite of Page.Entry. A page that was
+// fetched several times comes several times.
+//
+// If the server answered 304 (not modified), the body is that of the earlier answer, also if that
+// is in the archive of an earlier crawl. A page has no Body if only its header was requested, if
+// its owner refuses the purpose of the crawl, if it was purged, if it was fetched over FTP, or if
+// the crawl keeps no bodies.
+//
+// While the loop runs, no process can run the crawl. If a body cannot be read, the pair has the
+// page without Body and the error; the loop may go on. After any other error, the page is nil
+// and the iteration ends: a *storage.InUseError if a process runs the crawl, fs.ErrNotExist if
+// there is no crawl or it writes no pages, the error of ctx, or an error about damaged lines of pages.jsonl,
+// which comes after all other pages. ReadPages needs memory for one page, and for one long line
+// of pages.jsonl.
+func ReadPages(ctx context.Context, dir string) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		if err := readPages(ctx, dir, yield); err != nil && !errors.Is(err, errLeft) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errLeft says that the body of a loop over ReadPages has ended the loop.
+var errLeft = errors.New("the loop was left")
+
+func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (err error) {
+	if ctx == nil {
+		return errNoContext
+	}
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	who, _, err := LastRun(r)
+	if err != nil {
+		return err
+	}
+	past := storage.PastOf(dir)
+	other, err := storage.ReadBodies(dir, func(rec *storage.PageRecord) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if page, err := storedPage(past, rec, who.Token); !yield(page, err) {
+			return errLeft
+		}
+		return nil
+	})
+	if err == nil && other > 0 {
+		err = fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), other)
+	}
+	return err
+}
+
+// storedPage returns the page of a line of pages.jsonl. If its body cannot be read, it returns
+// the page without a body, and an error.
+func storedPage(past *storage.Past, rec *storage.PageRecord, token string) (*Page, error) {
+	u, err := frontier.ParseURL(rec.URL)
+	if err != nil {
+		return nil, err
+	}
+	x := &fetch.Exchange{
+		URL: u, Started: rec.Time, Via: rec.Via, Status: rec.Status, Truncated: rec.Truncated, Head: rec.Method == http.MethodHead,
+		Header: http.Header{},
+	}
+	if rec.Location != "" {
+		x.Header.Set("Location", rec.Location)
+	}
+	switch {
+	case len(rec.Body) > 0:
+		x.Body = rec.Body
+		x.Header.Set("Content-Type", rec.Type+"; charset=utf-8") // in pages.jsonl texts are in UTF-8
+	default:
+		x.Body = rec.Base64
+		x.Header.Set("Content-Type", rec.Type)
+	}
+	err = readAnswer(past, rec, x)
+	e := frontier.Entry{URL: u, Via: rec.Via, Hops: rec.Hops, Tag: rec.Tag, Depth: rec.Depth, Head: x.Head}
+	page := NewPage(e, x, token)
+	page.refused, page.change = rec.Refused, ChangeClass(rec.Change)
+	if err != nil {
+		return page, fmt.Errorf("%s: the body cannot be read: %w", rec.URL, err)
+	}
+	return page, nil
+}
+
+// readAnswer sets the header and the body of x to those of the archived answer of rec. It
+// changes nothing if there is no such answer.
+func readAnswer(past *storage.Past, rec *storage.PageRecord, x *fetch.Exchange) error {
+	c, err := past.Answer(rec)
+	if err != nil || c == nil {
+		return err
+	}
+	x.Header = c.Header
+	if rec.Size == 0 || rec.Refused != "" {
+		return nil
+	}
+	resp, err := c.Open()
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	plain, err := fetch.Decode(strings.Join(resp.Header["Content-Encoding"], ","), resp.Body)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	body, err := io.ReadAll(io.LimitReader(plain, rec.Size))
+	if err == nil && rec.Digest != "" && digestOf(body) != rec.Digest {
+		err = fmt.Errorf("its digest is not %s: crawl verify names the damaged record", rec.Digest)
+	}
+	if err == nil {
+		x.Body = body
+	}
+	return err
+}
