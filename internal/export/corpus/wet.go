@@ -28,7 +28,7 @@ type WET struct {
 // conversion records.
 func (f WET) Write(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
-	enc, err := warc.NewEncoder(warc.Options{Level: 6})
+	enc, err := warc.NewEncoder(warc.Options{})
 	if err != nil {
 		return 0, err
 	}
