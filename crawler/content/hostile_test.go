@@ -33,6 +33,15 @@ func TestAHostilePageIsLimited(t *testing.T) {
 	}
 }
 
+// A script does not count.
+func TestBracketsOfScriptsAreNotLimited(t *testing.T) {
+	t.Parallel()
+	got, err := Of([]byte("<script>"+strings.Repeat("[", 200_000)+"</script><p>words"), "text/html", parseURL(t), Options{Markdown: true})
+	if err != nil || got.Limited != "" || got.Markdown != "words" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // Markdown repeats the indentation of lists and quotations in each line, and the cells of the
 // widest row in each row of a table.
 func TestMarkdownIsNotMuchLargerThanThePage(t *testing.T) {

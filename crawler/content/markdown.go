@@ -29,6 +29,7 @@ func markdownOf(n *html.Node) (string, error) {
 		),
 	))
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quotation, converter.PriorityEarly)
+	c.Register.RendererFor("a", converter.TagTypeInline, link, converter.PriorityEarly)
 	text, err := c.ConvertNode(n)
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
 }
@@ -45,6 +46,15 @@ func quotation(ctx converter.Context, w converter.Writer, n *html.Node) converte
 	if text != "" {
 		w.WriteString("\n\n> " + strings.NewReplacer("\n", "\n> ", codeLineEnd, codeLineEnd+"> ").Replace(text) + "\n\n")
 	}
+	return converter.RenderSuccess
+}
+
+// link writes the content of a link without an address, such as one to a script.
+func link(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	if attr(n, "href") != nil {
+		return converter.RenderTryNext
+	}
+	ctx.RenderChildNodes(ctx, w, n)
 	return converter.RenderSuccess
 }
 

@@ -80,7 +80,7 @@ func (t *tree) prepare(n *html.Node, depth, quotes int) {
 		next := c.NextSibling
 		t.work += depth
 		inner := quotes
-		if c.Type == html.TextNode {
+		if c.Type == html.TextNode && !hides(n.DataAtom) {
 			c.Data = unmark.Replace(c.Data)
 			t.brackets += openBrackets(c.Data)
 		}
@@ -91,9 +91,10 @@ func (t *tree) prepare(n *html.Node, depth, quotes int) {
 				c = next
 				continue
 			}
-			if t.resolve(c, "href"); attr(c, "href") == nil {
+			if attr(c, "href") == nil {
 				rename(c, atom.Span) // a mere target of links, often without its end tag
 			}
+			t.resolve(c, "href") // without href it is still a link for Readability, which counts them
 		case atom.Img, atom.Source, atom.Video, atom.Audio:
 			t.resolve(c, "src")
 		case atom.Code, atom.Tt, atom.Kbd, atom.Samp:
