@@ -1,13 +1,15 @@
 #!/bin/bash
-# install.sh node|chromium...
-# Installs Node.js with npm, or Chromium, from Debian's packages if they are missing.
+# install.sh node|chromium|sqlite3...
+# Installs Node.js with npm, Chromium, or SQLite's command, from Debian's packages if they are
+# missing.
 set -euo pipefail
 missing=()
 for what; do
 	case $what in
 	node) command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm) ;;
 	chromium) command -v chromium >/dev/null || missing+=(chromium) ;;
-	*) echo "install.sh: $what is neither node nor chromium" >&2; exit 2 ;;
+	sqlite3) command -v sqlite3 >/dev/null || missing+=(sqlite3) ;;
+	*) echo "install.sh: $what is neither node, chromium nor sqlite3" >&2; exit 2 ;;
 	esac
 done
 [ ${#missing[@]} -gt 0 ] || exit 0

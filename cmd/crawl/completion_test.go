@@ -179,7 +179,7 @@ func TestNearlyAChoice(t *testing.T) {
 		{"run --job job.yaml", "job.yaml:3:10: output: \"wacr\" is not one of warc, jsonl, bodies, links, none: did you mean warc?\n"},
 		{"run --job job.yaml", "sitemaps: \"nothing\" is not one of also, only, none\n"},
 		{"list --fate fetchd a.crawl", "did you mean fetched?"},
-		{"export --format paruqet a.crawl", "--format: \"paruqet\" is not one of cdxj, wacz, jsonl, csv, parquet: did you mean parquet?\n"},
+		{"export --format paruqet a.crawl", "--format: \"paruqet\" is not one of cdxj, wacz, jsonl, csv, parquet, text, markdown, wet: did you mean parquet?\n"},
 		{"init --template sitmap", "--template: \"sitmap\" is not one of site, list, archive, sitemap: did you mean sitemap?\n"},
 		{"robots lint --dialect gogle robots.txt", "did you mean google?\n"},
 		{"help vrify", "unknown command \"vrify\": did you mean verify?"},

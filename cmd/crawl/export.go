@@ -23,6 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/internal/wacz"
@@ -37,25 +38,34 @@ import (
 type exportFlags struct {
 	format, output, title, main, temp string
 	force, check, exact               bool
+	purpose                           string
+	whole, near                       bool
 }
 
 func (p *program) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export [flags] DIR|SERIES",
-		Short: "export a crawl as CDXJ, WACZ, JSON lines, CSV or Parquet",
+		Short: "export a crawl as a table, as text or Markdown, as WACZ, or as an index",
 		Long: `export reads pages.jsonl and warc/ in the directory of a crawl and writes
 
   jsonl, csv   a row for each capture, from both
   parquet      the same, in the columns of Common Crawl's index
   cdxj         the index of the WARC files
   wacz         the WARC files with index and pages, for ReplayWeb.page
+  text         the row of each page with its main text, as JSON lines
+  markdown     the main content of each page as a file of Markdown, in a
+               directory; JSON lines if --output is - or ends with .jsonl
+  wet          the main text of each page as WARC conversion records
 
-jsonl, csv and cdxj go to standard output, wacz and parquet to a file named after
-the directory; --output names another. A file gets its name only when it is
-whole. Docs: docs/reference/exports.md.
+jsonl, csv, cdxj and text go to standard output, all others to a file or directory named
+after DIR; --output names another. A file gets its name only when it is whole. Docs:
+docs/reference/exports.md.
 
-If DIR is a series (a directory with many crawls), jsonl, csv and parquet have the
+text, markdown and wet leave out the pages whose owner refuses the purpose of the crawl, or
+that of --purpose, and name them in FILE.refused.jsonl.
+
+If DIR is a series (a directory with many crawls), all formats except cdxj and wacz have the
 rows of all crawls that have ended, and one more column, the first: snapshot, when the crawl
 began.
 
@@ -64,7 +74,9 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 		Example: `  crawl export news.crawl --format csv --output news.csv
   crawl export news.crawl --format parquet --check
   crawl export weekly --format parquet
-  crawl export news.crawl --format jsonl | jq .title`,
+  crawl export news.crawl --format jsonl | jq .title
+  crawl export news.crawl --format text --purpose ai-train -o texts.jsonl
+  crawl export news.crawl --format markdown --output news`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("crawl export takes one argument, the directory of a crawl, or of a series of them")
@@ -80,6 +92,9 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet would read as formulas")
 	flags.StringVar(&f.title, "title", "", "wacz: `title` (default: the name of the directory)")
 	flags.StringVar(&f.main, "main", "", "wacz: `URL` of the page to open first (default: that of the first seed)")
+	settings.Choose(flags, &f.purpose, "purpose", "", "text, markdown, wet: leave out pages whose owner refuses this purpose (default: the purpose of the crawl)", purposeNames()...)
+	flags.BoolVar(&f.whole, "whole", false, "text, markdown, wet: the whole page, not only its main content")
+	flags.BoolVar(&f.near, "near-duplicates", false, "text, markdown, wet: name the first page of which a page is a near-duplicate")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 700 bytes a capture (default: the system's)")
 	return cmd
 }
@@ -89,6 +104,7 @@ type format struct {
 	name   string
 	binary bool
 	warc   bool   // the export reads the WARC files of the crawl
+	text   bool   // the export has the content of pages
 	unit   string // singular noun for what the export counts, such as row
 	write  func(context.Context, *exported, io.Writer, *exportFlags) (int64, error)
 	check  func(*os.File) (int64, error) // counts the units in an exported file
@@ -100,6 +116,7 @@ type exported struct {
 	*export.Source
 	series export.Series // nil if it is one crawl
 	unread int           // crawls of the series that cannot be read
+	texts  *texts        // nil unless the export has the content of pages
 }
 
 // rows returns the rows of the crawl, or of all crawls of the series.
@@ -137,29 +154,29 @@ func (x *exported) sources() []*export.Source {
 }
 
 var formats = []format{
-	{"cdxj", false, true, "line",
+	{"cdxj", false, true, false, "line",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return s.WriteCDXJ(ctx, w)
 		},
 		func(f *os.File) (int64, error) { return export.CheckCDXJ(f) }},
-	{"wacz", true, true, "listed page",
+	{"wacz", true, true, false, "listed page",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return s.WriteWACZ(ctx, w, wacz.Package{
 				Title: f.title, MainPageURL: f.main, Created: time.Now(), Software: "permesso " + crawler.Version,
 			})
 		},
 		nil},
-	{"jsonl", false, false, "row",
+	{"jsonl", false, false, false, "row",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return export.WriteJSONL(w, s.rows(ctx))
 		},
 		func(f *os.File) (int64, error) { return export.CheckJSONL(f) }},
-	{"csv", false, false, "row",
+	{"csv", false, false, false, "row",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return export.CSV{Exact: f.exact, Snapshots: s.series != nil}.Write(w, s.rows(ctx))
 		},
 		func(f *os.File) (int64, error) { return export.CheckCSV(f) }},
-	{"parquet", true, false, "row",
+	{"parquet", true, false, false, "row",
 		func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
 			return parquet.Write(w, s.rows(ctx), parquet.Options{Segment: f.title, Version: crawler.Version, Snapshots: s.series != nil})
 		},
@@ -170,6 +187,9 @@ var formats = []format{
 			}
 			return parquet.Check(f, info.Size())
 		}},
+	{"text", false, true, true, "page", writeTexts, func(f *os.File) (int64, error) { return corpus.CheckLines(f) }},
+	{"markdown", true, true, true, "page", writeMarkdown, func(f *os.File) (int64, error) { return corpus.CheckLines(f) }},
+	{"wet", true, true, true, "conversion record", writeWET, func(f *os.File) (int64, error) { return corpus.CheckWET(f) }},
 }
 
 // formatNames returns the names of the formats.
@@ -189,9 +209,11 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 	i := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	switch {
 	case f.format == "" && i < 0:
-		return nil, exit.Usagef("which format? --format cdxj, wacz, jsonl, csv or parquet")
+		return nil, exit.Usagef("which format? --format cdxj, wacz, jsonl, csv, parquet, text, markdown or wet")
 	case i < 0:
-		return nil, exit.Usagef("--format: %q is not one of cdxj, wacz, jsonl, csv, parquet", name)
+		return nil, exit.Usagef("--format: %q is not one of %s", name, strings.Join(formatNames(), ", "))
+	case (f.purpose != "" || f.whole || f.near) && !formats[i].text:
+		return nil, exit.Usagef("--purpose, --whole and --near-duplicates are for text, markdown and wet: %s has no content of pages", name)
 	case f.exact && name != "csv":
 		return nil, exit.Usagef("--exact is for csv: %s has every text as it is", name)
 	case (f.title != "" || f.main != "") && name != "wacz":
@@ -209,6 +231,12 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 		if f.output = "-"; formats[i].binary {
 			f.output = crawl + "." + name
 		}
+		if name == "wet" {
+			f.output = crawl + ".warc.wet.gz"
+		}
+	}
+	if f.isTree(&formats[i]) && (f.check || f.force) {
+		return nil, exit.Usagef("--check and --force are for files, and markdown is a directory: give --output FILE.jsonl for one file")
 	}
 	return &formats[i], nil
 }
@@ -222,23 +250,13 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if err != nil {
 		return err
 	}
-	damaged, away := 0, 0
-	for _, s := range source.sources() {
-		s.Temp = f.temp
-		s.Damaged = func(d *export.Damage) error {
-			if errors.As(d, new(*storage.MissingAnswerError)) { // all such records are counted in Missing
-				if away++; away <= say.MaxProblems {
-					p.note("crawl: %v", d)
-				}
-				return nil
-			}
-			if damaged++; damaged <= say.MaxProblems {
-				p.note("crawl: %v; this is left out", d)
-			}
-			return nil
+	damaged := p.reportDamage(source, f)
+	if kind.text {
+		if source.texts, err = p.newTexts(dir, source, f); err != nil {
+			return err
 		}
+		defer source.texts.discard()
 	}
-
 	out, err := p.target(f, kind)
 	if err != nil {
 		return err
@@ -256,7 +274,7 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 		err = out.Check(n, kind.unit, kind.check)
 	}
 	if err == nil && ctx.Err() == nil {
-		err = out.Commit()
+		err = errors.Join(source.texts.commit(), out.Commit())
 	}
 	switch {
 	case err == nil && ctx.Err() == nil:
@@ -269,12 +287,34 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 	if source.Source != nil {
 		missing = source.Missing
 	}
-	return p.exportedTo(f, kind, n, out, damaged+source.unread, missing)
+	return p.exportedTo(f, kind, n, out, *damaged+source.unread, missing, source.texts)
+}
+
+// reportDamage sets what is done with damaged parts: the first ones are printed. The result is
+// their number, when the export has ended.
+func (p *program) reportDamage(source *exported, f *exportFlags) *int {
+	damaged, away := new(int), 0
+	for _, s := range source.sources() {
+		s.Temp = f.temp
+		s.Damaged = func(d *export.Damage) error {
+			if errors.As(d, new(*storage.MissingAnswerError)) { // all such records are counted in Missing
+				if away++; away <= say.MaxProblems {
+					p.note("crawl: %v", d)
+				}
+				return nil
+			}
+			if *damaged++; *damaged <= say.MaxProblems {
+				p.note("crawl: %v; this is left out", d)
+			}
+			return nil
+		}
+	}
+	return damaged
 }
 
 // exportedTo prints the result of an export. It returns an error if damaged parts could not be
 // read, or if records were exported without their body. The error has the number of each.
-func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing) error {
+func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.Target, damaged int, missing export.Missing, texts *texts) error {
 	checked := ""
 	if f.check {
 		checked = "; read again, and whole"
@@ -287,7 +327,7 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.
 	if damaged > say.MaxProblems {
 		p.note("crawl: and %d more", damaged-say.MaxProblems)
 	}
-	var lacks []string
+	lacks := p.endTexts(texts)
 	if damaged > 0 {
 		lacks = append(lacks, say.Plural(damaged, "part")+" could not be read")
 	}
@@ -310,7 +350,7 @@ func (p *program) openExported(dir string, kind *format) (*exported, error) {
 		source, err := openCrawl(dir, kind)
 		return &exported{Source: source}, err
 	}
-	if kind.unit != "row" {
+	if kind.unit != "row" && !kind.text {
 		return nil, exit.Usagef("%s is a series of crawls, and %s is of one: export each of them, as %s", dir, kind.name, filepath.Join(dir, "20261120T030000Z.crawl"))
 	}
 	all, err := of.Snapshots()
@@ -395,6 +435,8 @@ func (p *program) tell(s *exported, out *output.Target, f func() (int64, error))
 // target returns the file or output that the flags name.
 func (p *program) target(f *exportFlags, kind *format) (*output.Target, error) {
 	switch {
+	case f.isTree(kind):
+		return output.Stdout(io.Discard), nil // it counts the bytes
 	case f.output != "-":
 		t, err := output.Create(f.output, f.force)
 		if err == nil && f.check && t.InPlace() {
@@ -404,7 +446,7 @@ func (p *program) target(f *exportFlags, kind *format) (*output.Target, error) {
 		return t, err
 	case f.check:
 		return nil, exit.Usagef("--check reads the file again, and standard output is not a file: give --output FILE")
-	case kind.binary && terminal.Is(p.out):
+	case kind.binary && kind.name != "markdown" && terminal.Is(p.out):
 		return nil, exit.Usagef("%s is binary and standard output is a terminal: give --output FILE, or a pipe", kind.name)
 	case terminal.Is(p.out): // a title may have control sequences; a file or a pipe gets every byte
 		return output.Stdout(transform.NewWriter(p.out, runes.Remove(runes.Predicate(say.Steers)))), nil

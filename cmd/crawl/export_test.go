@@ -104,7 +104,8 @@ func TestExportExitCodes(t *testing.T) {
 		code        int
 	}{
 		{damaged, "csv", exit.Check}, {damaged, "cdxj", exit.Check}, {damaged, "wacz", exit.State},
-		{growing, "csv", exit.Done}, {growing, "wacz", exit.State},
+		{damaged, "text", exit.Check}, {damaged, "wet", exit.Check},
+		{growing, "csv", exit.Done}, {growing, "wacz", exit.State}, {growing, "text", exit.Done},
 		{pages, "csv", exit.Done}, {pages, "cdxj", exit.Usage}, {filepath.Join(pages, "none"), "csv", exit.Usage},
 	} {
 		var out, said bytes.Buffer

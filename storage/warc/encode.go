@@ -130,6 +130,10 @@ type Exchange struct {
 	Revisit *RevisitOf
 	// File is set instead of Response for a protocol without headers.
 	File *File
+	// Converted makes the record of File a conversion record (section 6.8). It is the ID of the
+	// record from which File was made, for WARC-Refers-To. Metadata then refers to the
+	// conversion record.
+	Converted string
 	// Truncated says why the answer's body is incomplete.
 	Truncated Truncation
 	// PayloadType is the media type that was detected from the bytes of the payload. It must
@@ -290,6 +294,8 @@ func (x *Exchange) check() error {
 	switch {
 	case x.Response != nil && x.File != nil:
 		return errors.New("both Response and File are set: an answer is one of them")
+	case x.Converted != "" && x.File == nil:
+		return errors.New("the field Converted is set, but not the File that was made of the record")
 	case x.Revisit != nil && x.Response == nil:
 		return errors.New("a Revisit without the Response whose head it keeps")
 	case x.Head && (x.Revisit != nil || x.File != nil || x.Response != nil && len(x.Response.Body) > 0):
@@ -315,6 +321,10 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 			return err
 		}
 		r.concurrentTo, r.x = first, x
+		if x.Converted != "" && first != "" { // section 5.7 has no WARC-Concurrent-To for conversions
+			r.concurrentTo = ""
+			r.fields = append(r.fields, Field{fieldRefersTo, "<" + first + ">"})
+		}
 		p, err := e.write(s, r)
 		if err != nil {
 			return fmt.Errorf("%s record: %w", r.Type, err)
@@ -356,12 +366,17 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// resource returns the record of x.File, which has no head.
+// resource returns the record of x.File, which has no head: a resource or a conversion.
 func (x *Exchange) resource() *record {
-	return &record{
+	r := &record{
 		Type: Resource, contentType: cmp.Or(x.File.Type, "application/octet-stream"), body: x.File.Body,
 		payload: true, truncated: x.Truncated, payloadType: x.PayloadType,
 	}
+	if x.Converted != "" {
+		r.Type = Conversion
+		r.fields = append(r.fields, Field{fieldRefersTo, "<" + x.Converted + ">"})
+	}
+	return r
 }
 
 // request returns the record of a request.

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/export/corpus"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// purposeNames returns the values of --purpose.
+func purposeNames() []string {
+	names := []string{"none"}
+	for _, p := range robots.Purposes() {
+		names = append(names, string(p))
+	}
+	return names
+}
+
+// isTree reports whether the export is a directory of files.
+func (f *exportFlags) isTree(kind *format) bool {
+	return kind.name == "markdown" && f.output != "-" && !strings.HasSuffix(f.output, ".jsonl")
+}
+
+// A texts is an export of the content of pages.
+type texts struct {
+	purpose  robots.Purpose
+	declared [][]robots.Purpose // of the runs of each crawl
+	side     *output.Target     // the file with the pages that were left out; nil if there is none
+	path     string             // of side
+	tree     *corpus.Tree       // the directory of Markdown files; nil if there is none
+	refused  int64              // pages that were left out
+	failed   int64              // pages without content, or with the text of the whole page in place of it
+	first    string             // the first of them, with its error
+}
+
+// newTexts finds out for which purpose the pages are exported, and makes the side file.
+func (p *program) newTexts(dir string, source *exported, f *exportFlags) (*texts, error) {
+	t := &texts{purpose: robots.Purpose(f.purpose)}
+	if f.purpose == "none" {
+		t.purpose, t.declared = "", make([][]robots.Purpose, len(source.sources()))
+		return t, nil
+	}
+	for i, s := range source.sources() {
+		at := dir
+		if source.series != nil {
+			at = filepath.Dir(filepath.Dir(s.WARCs[0]))
+		}
+		declared, err := purposesOf(at)
+		if err != nil {
+			return nil, err
+		}
+		if f.purpose == "" && i == 0 {
+			t.purpose = declared[0]
+		}
+		switch {
+		case f.purpose == "" && t.purpose != declared[0]:
+			return nil, exit.Usagef("the crawls of %s have different purposes: give --purpose", dir)
+		case mines(t.purpose) && slices.ContainsFunc(declared, func(p robots.Purpose) bool { return !mines(p) }):
+			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not asked for it, since it had another purpose: crawl again with --purpose %s",
+				t.purpose, at, t.purpose)
+		}
+		t.declared = append(t.declared, declared)
+	}
+	if t.purpose == "" || f.output == "-" {
+		return t, nil
+	}
+	t.path = strings.TrimRight(f.output, string(filepath.Separator)) + ".refused.jsonl"
+	var err error
+	t.side, err = output.Create(t.path, f.force)
+	return t, err
+}
+
+// mines reports whether a purpose is text and data mining.
+func mines(p robots.Purpose) bool { return slices.Contains(p.Uses(), robots.UseTDM) }
+
+// purposesOf returns the purposes that the runs of the crawl in dir have declared: that of the
+// last run first. It is the empty purpose alone for a directory without state.
+func purposesOf(dir string) ([]robots.Purpose, error) {
+	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
+		return []robots.Purpose{""}, nil
+	}
+	r, stored, err := crawldir.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	all := []robots.Purpose{stored.Options.Purpose}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(filepath.Join(dir, storage.LogFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if m := changedPurpose.FindSubmatch(lines.Bytes()); m != nil {
+			for _, word := range m[1:] {
+				all = append(all, robots.Purpose(strings.TrimPrefix(string(word), "none")))
+			}
+		}
+	}
+	return all, lines.Err()
+}
+
+// changedPurpose matches the line of crawl.log that a run begins with if it has another purpose.
+var changedPurpose = regexp.MustCompile(`changed:purpose:([a-z-]+)->([a-z-]+)`)
+
+// documents returns the pages of all crawls with their content.
+func (x *exported) documents(ctx context.Context, f *exportFlags, markdown bool) iter.Seq2[*corpus.Document, error] {
+	t := x.texts
+	return func(yield func(*corpus.Document, error) bool) {
+		for i, s := range x.sources() {
+			rows := s.Rows(ctx)
+			if x.series != nil {
+				rows = export.Series{x.series[i]}.Rows(ctx)
+			}
+			o := corpus.Options{Whole: f.whole, Markdown: markdown, Near: f.near, Purpose: t.purpose, Declared: t.declared[i], Refused: t.refuse}
+			for d, err := range corpus.Documents(ctx, s, rows, o) {
+				if err == nil && d.Error != "" {
+					if t.failed++; t.first == "" {
+						t.first = d.URL + ": " + d.Error
+					}
+				}
+				if !yield(d, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// refuse counts a page that is left out, and adds it to the side file.
+func (t *texts) refuse(r *corpus.Refusal) error {
+	t.refused++
+	if t.side == nil {
+		return nil
+	}
+	enc := json.NewEncoder(t.side)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(r)
+}
+
+// commit gives the side file and the tree their names.
+func (t *texts) commit() (err error) {
+	if t == nil {
+		return nil
+	}
+	if t.side != nil {
+		err = t.side.Commit()
+	}
+	if err == nil && t.tree != nil {
+		err = t.tree.Commit()
+	}
+	return err
+}
+
+// discard removes what has not got its name.
+func (t *texts) discard() {
+	if t.side != nil {
+		t.side.Discard()
+	}
+	if t.tree != nil {
+		t.tree.Discard()
+	}
+}
+
+// endTexts prints how many pages were left out, and returns what the export lacks.
+func (p *program) endTexts(t *texts) (lacks []string) {
+	if t == nil {
+		return nil
+	}
+	if t.refused > 0 {
+		named := "give --output FILE to have their names"
+		if t.path != "" {
+			named = t.path + " names them"
+		}
+		p.note("crawl: %s left out, since their owners refuse %s: %s", say.Plural(int(t.refused), "page"), purposeWords(t.purpose), named)
+	}
+	if t.failed > 0 {
+		lacks = append(lacks, fmt.Sprintf("%s without their content, as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
+	}
+	return lacks
+}
+
+func purposeWords(p robots.Purpose) string {
+	if p == "" {
+		return "the purpose of the crawl"
+	}
+	return string(p)
+}
+
+func writeTexts(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (int64, error) {
+	return corpus.WriteLines(w, x.documents(ctx, f, false))
+}
+
+func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (int64, error) {
+	docs := x.documents(ctx, f, true)
+	if kind := (&format{name: "markdown"}); !f.isTree(kind) {
+		return corpus.WriteLines(w, docs)
+	}
+	tree, err := corpus.NewTree(f.output)
+	if errors.Is(err, fs.ErrExist) {
+		err = exit.Usagef("%s exists: give another --output, or remove it", f.output)
+	}
+	if err != nil {
+		return 0, output.Error("--output", f.output, err)
+	}
+	x.texts.tree = tree
+	n, err := tree.Write(w, docs)
+	return n, output.Error("--output", f.output, err)
+}
+
+func writeWET(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (int64, error) {
+	return corpus.WET{Name: f.output, Crawl: f.title, Software: "permesso/" + crawler.Version, Date: time.Now()}.Write(w, x.documents(ctx, f, false))
+}

@@ -1,0 +1,229 @@
+// Package content finds the main content of a page, as text and as Markdown.
+//
+// The main content is found by go-readability, a port of Mozilla's Readability, and converted
+// by html-to-markdown. Only this package imports these libraries. So a program that does not
+// import this package does not contain them.
+//
+// # Limits
+//
+// Pages come from strangers, so the work for one page is limited. If a page exceeds a limit,
+// the result is the text of the whole page, and [Content.Limited] says which limit was exceeded.
+// A body of more than 32 MiB is an error. The whole text is read in one pass, in linear time and
+// for any nesting. The main content and Markdown need a tree: at most 8 MiB of markup, at most
+// 100,000 elements, and at most 512 elements within one another. A panic of one of the
+// libraries also leads to the whole text.
+//
+// # Reading the source
+//
+// content.go has the functions. plain.go reads the whole text. tree.go parses a page and
+// prepares its tree, and markdown.go converts the tree.
+package content
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"codeberg.org/readeck/go-readability/v2"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/net/html"
+)
+
+// maxBody is the size of the largest body that is read, in bytes.
+const maxBody = 32 << 20
+
+// ErrNoText is wrapped by the errors about a body that is neither HTML nor plain text.
+var ErrNoText = errors.New("no text")
+
+// Options say what [Of] returns.
+type Options struct {
+	Whole    bool // the content of the whole page instead of its main content
+	Markdown bool // Content.Markdown in addition to Content.Text
+}
+
+// A Content is the content of a page. All texts are valid UTF-8.
+type Content struct {
+	// Title is the text of the title element. Each sequence of white space in it is replaced by
+	// one space.
+	Title string
+	// Language is the lang attribute of the html element, such as "de-AT", as the page declares
+	// it.
+	Language string
+	// Text is the text without markup. The text of an element that begins a line is on a line of
+	// its own. White space is folded into one space, except in pre elements.
+	Text string
+	// Markdown is Text in the syntax of CommonMark, with tables as in GitHub Flavored Markdown.
+	// Its links are absolute. It is empty unless Options.Markdown is set. For plain text, and if
+	// Limited is set, it is Text with Markdown's special characters escaped.
+	Markdown string
+	// Main reports whether Text and Markdown are the main content. It is false if the whole
+	// page was wanted, and if no main content was found, so that they are of the whole page.
+	Main bool
+	// Limited says why Text and Markdown are the text of the whole page without structure: the
+	// page exceeds a limit of this package. It is empty for all other pages.
+	Limited string
+}
+
+// Text returns the main text of p. If p has no main content, it returns the text of the whole
+// page. The errors are those of [Of].
+func Text(p *crawler.Page) (string, error) {
+	c, err := of(p, Options{})
+	return c.Text, err
+}
+
+// Markdown returns the main content of p as Markdown. If p has no main content, it returns the
+// whole page. The errors are those of [Of].
+func Markdown(p *crawler.Page) (string, error) {
+	c, err := of(p, Options{Markdown: true})
+	return c.Markdown, err
+}
+
+func of(p *crawler.Page, o Options) (Content, error) {
+	return Of(p.Text(), p.Type+"; charset=utf-8", p.URL, o)
+}
+
+// Of returns the content of a page. contentType is the value of the Content-Type field, and
+// body is without content coding. The body is decoded as in extract.Decode. Links are resolved
+// against u, or against the base that the page declares. Of is safe for concurrent use.
+//
+// The error wraps ErrNoText if the body is neither HTML nor plain text, whatever contentType
+// says. Of also fails for a body that is too large.
+func Of(body []byte, contentType string, u frontier.URL, o Options) (Content, error) {
+	mediaType := fetch.ParseMediaType([]string{contentType}).Type
+	isHTML := extract.IsHTML(mediaType)
+	if !isHTML && mediaType != "text/plain" && mediaType != "text/markdown" {
+		return Content{}, fmt.Errorf("%w: the media type is %q", ErrNoText, mediaType)
+	}
+	if len(body) > maxBody {
+		return Content{}, fmt.Errorf("the body has %d bytes, at most %d are read", len(body), maxBody)
+	}
+	body, _ = extract.Decode(body, contentType)
+	if is := binaryType(body); is != "" {
+		return Content{}, fmt.Errorf("%w: the body is %s, not %s", ErrNoText, is, mediaType)
+	}
+	if !isHTML {
+		c := Content{Text: strings.ToValidUTF8(string(body), "\uFFFD")}
+		if o.Markdown {
+			c.Markdown = c.Text
+			if mediaType == "text/plain" {
+				c.Markdown = escape(c.Text)
+			}
+		}
+		return c, nil
+	}
+	return ofHTML(body, u, o), nil
+}
+
+// ofHTML returns the content of an HTML page in UTF-8.
+func ofHTML(body []byte, u frontier.URL, o Options) Content {
+	whole := readPlain(body)
+	c := Content{Title: whole.title, Language: whole.lang, Text: whole.String()}
+	if o.Whole && !o.Markdown {
+		return c
+	}
+	main := c
+	err := whole.limit(len(body))
+	if err == nil {
+		err = main.structure(body, u, o)
+	}
+	if err == nil {
+		return main
+	}
+	c.Limited = err.Error()
+	if o.Markdown {
+		c.Markdown = escape(c.Text)
+	}
+	return c
+}
+
+// structure sets the parts of c that need the tree of the page. A panic of a library is an
+// error.
+func (c *Content) structure(body []byte, u frontier.URL, o Options) (err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err = fmt.Errorf("the library that finds the content failed: %v", failed)
+		}
+	}()
+	doc, err := parse(body, u)
+	if err != nil {
+		return err
+	}
+	node := doc
+	if !o.Whole {
+		if found, err := mainOf(doc, u); err == nil && found != nil {
+			node = found
+			text, err := textOf(found)
+			if err != nil {
+				return err
+			}
+			if text != "" {
+				c.Main, c.Text = true, text
+			}
+		}
+		if !c.Main { // Readability has changed doc
+			if !o.Markdown {
+				return nil
+			}
+			if node, err = parse(body, u); err != nil {
+				return err
+			}
+		}
+	}
+	if o.Markdown {
+		c.Markdown, err = markdownOf(node)
+	}
+	return err
+}
+
+// mainOf returns the main content of a document, or nil if none is found. It changes the
+// document.
+func mainOf(doc *html.Node, u frontier.URL) (*html.Node, error) {
+	at, err := url.Parse(u.String())
+	if err != nil {
+		return nil, err
+	}
+	p := readability.NewParser()
+	p.Logger, p.KeepClasses = slog.New(slog.DiscardHandler), true // a class names the language of code
+	p.DisableJSONLD = true
+	found, err := p.ParseAndMutate(doc, at)
+	return found.Node, err
+}
+
+// textOf returns the text of a tree.
+func textOf(n *html.Node) (string, error) {
+	var b bytes.Buffer
+	if err := html.Render(&b, n); err != nil {
+		return "", err
+	}
+	return readPlain(b.Bytes()).String(), nil
+}
+
+// binaryType returns the media type of a body that is not text, or "" for text. A body of an
+// unknown type is text unless a twentieth of its first bytes are control characters.
+func binaryType(body []byte) string {
+	is := http.DetectContentType(body)
+	if strings.HasPrefix(is, "text/") {
+		return ""
+	}
+	if is != "application/octet-stream" {
+		return is
+	}
+	head := body[:min(len(body), 4<<10)]
+	controls := 0
+	for _, c := range head {
+		if c < ' ' && (c < '\t' || c > '\r') && c != 0x1b {
+			controls++
+		}
+	}
+	if controls*20 < len(head) {
+		return ""
+	}
+	return is
+}

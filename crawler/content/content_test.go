@@ -1,0 +1,187 @@
+package content
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+func parseURL(t testing.TB) frontier.URL {
+	t.Helper()
+	u, err := frontier.ParseURL("http://docs.test/docs/queue.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func page(t *testing.T, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile("testdata/pages/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func TestTheMainContentIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		page, title, lang string
+		in, out           []string
+	}{
+		{"reference.html", "Queues — Reference", "en", []string{"A queue keeps items", "q := queue.New(10)\nq.Put", "Nothing is promised"}, []string{"Modules", "Last changed", "¶"}},
+		{"news.html", "Die Brücke wird im Herbst fertig | Der Anzeiger", "de-AT", []string{"Nach drei Jahren", "Radweg auf beiden"}, []string{"Meistgelesen", "Impressum", "Politik", "track"}},
+	} {
+		body := page(t, c.page)
+		for _, whole := range []bool{false, true} {
+			got, err := Of(body, "text/html", parseURL(t), Options{Whole: whole})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Title != c.title || got.Language != c.lang || got.Main == whole || got.Limited != "" || got.Markdown != "" {
+				t.Errorf("%s: title %q, language %q, main %v, limited %q, Markdown %q", c.page, got.Title, got.Language, got.Main, got.Limited, got.Markdown)
+			}
+			for _, text := range c.in {
+				if !strings.Contains(got.Text, text) {
+					t.Errorf("%s, whole %v: the text lacks %q:\n%s", c.page, whole, text, got.Text)
+				}
+			}
+			for _, text := range c.out {
+				if has := strings.Contains(got.Text, text); has != (whole && text != "track") {
+					t.Errorf("%s, whole %v: the text has %q: %v", c.page, whole, text, has)
+				}
+			}
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	got, err := Of(page(t, "reference.html"), "text/html", parseURL(t), Options{Markdown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"## Making a queue\n",
+		"[`New`](http://docs.test/docs/queue.html#new)",
+		"[lists](http://docs.test/list.html)",
+		"```go\nq := queue.New(10)\nq.Put(\"first\")\n\nfmt.Println(q.Take())\n```",
+		"> ```\n> q := queue.New(0)\n> q.Put(\"as many as memory has room for\")\n> ```",
+		"| method | what it does |\n",
+		"| Put | adds an item,  <br />and waits if the queue is full |",
+		"2. Items of one goroutine keep their order:\n   \n   - also if",
+	} {
+		if !strings.Contains(got.Markdown, want) {
+			t.Errorf("the Markdown lacks %q:\n%s", want, got.Markdown)
+		}
+	}
+}
+
+func TestTextOfElements(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, want string }{
+		{"<p>one<p>two", "one\ntwo"},
+		{"one<br>two<br/>three", "one\ntwo\nthree"},
+		{"a<b>b</b>c  d\n\te", "abc d e"},
+		{"<table><tr><td>1</td><td>2</td></tr><tr><th>3<td>4</table>", "1 2\n3 4"},
+		{"<pre>\n  a\n    b</pre>c", "a\n    b\nc"},
+		{"<script>x</script><style>y</style><template><p>z<template>t</template>u</template><noscript>n</noscript>seen", "seen"},
+		{"<title>T</title><textarea>in it</textarea>", "in it"},
+		{"&lt;b&gt; &amp; &eacute;&nbsp;!", "<b> & é !"},
+		{"a<!-- b -->c", "ac"},
+		{"\xff\xfe<p>x", "x"}, // a byte order mark of UTF-16, and an odd number of bytes
+		{"", ""},
+	} {
+		got, err := Of([]byte(c.body), "text/html", parseURL(t), Options{Whole: true})
+		if err != nil || c.body != "" && c.body[0] != 0xff && got.Text != c.want {
+			t.Errorf("%q: %q, want %q; %v", c.body, got.Text, c.want, err)
+		}
+	}
+}
+
+func TestWrongCharsetsGiveValidText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, contentType, want string }{
+		{"<p>caf\xe9", "text/html; charset=iso-8859-1", "café"},
+		{"<p>caf\xe9", "text/html; charset=utf-8", "caf\ufffd"},
+		{"<meta charset=windows-1252><p>caf\xe9", "text/html", "café"},
+		{"<p>café", "text/html; charset=nonsense", "café"},
+	} {
+		got, err := Of([]byte(c.body), c.contentType, parseURL(t), Options{})
+		if err != nil || got.Text != c.want {
+			t.Errorf("%q as %s: %q, want %q; %v", c.body, c.contentType, got.Text, c.want, err)
+		}
+	}
+}
+
+func TestLinksOfMarkdownAreAbsolute(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, want string }{
+		{`<a href="x?a b#c d">l</a>`, "[l](http://docs.test/docs/x?a%20b#c%20d)"},
+		{`<a href="#f">l</a>`, "[l](http://docs.test/docs/queue.html#f)"},
+		{`<base href="http://other.test/b/"><a href="../x">l</a>`, "[l](http://other.test/x)"},
+		{`<a href="mailto:a@b.test">l</a>`, "[l](mailto:a@b.test)"},
+		{`<a href="javascript:alert(1)">l</a>`, "l"},
+		{`<a href="JavaScript:alert(1)">l</a>`, "l"},
+		{`<img alt=i src="i.png">`, "![i](http://docs.test/docs/i.png)"},
+		{`<h2>t<a href="#t">¶</a></h2>`, "## t"},
+	} {
+		got, err := Of([]byte(c.body), "text/html", parseURL(t), Options{Whole: true, Markdown: true})
+		if err != nil || got.Markdown != c.want {
+			t.Errorf("%q: %q, want %q; %v", c.body, got.Markdown, c.want, err)
+		}
+	}
+}
+
+func TestPlainTextIsItsOwnContent(t *testing.T) {
+	t.Parallel()
+	got, err := Of([]byte("# not *a* heading\n  é"), "text/plain; charset=utf-8", parseURL(t), Options{Markdown: true})
+	if err != nil || got.Text != "# not *a* heading\n  é" || got.Markdown != "\\# not \\*a\\* heading\n  é" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = Of([]byte("# A *heading*"), "text/markdown", parseURL(t), Options{Markdown: true})
+	if err != nil || got.Markdown != "# A *heading*" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestBodiesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, mediaType string }{
+		{"{}", "application/json"}, {"x", ""}, {"%PDF-1.7\n", "text/html"}, {"\x89PNG\r\n\x1a\n", "text/plain"},
+		{strings.Repeat("\x00\x01\x02\x03", 100), "text/html"},
+	} {
+		if got, err := Of([]byte(c.body), c.mediaType, parseURL(t), Options{}); !errors.Is(err, ErrNoText) || got != (Content{}) {
+			t.Errorf("%q as %q: %+v, %v", c.body, c.mediaType, got, err)
+		}
+	}
+	if _, err := Of(make([]byte, maxBody+1), "text/plain", parseURL(t), Options{}); err == nil || errors.Is(err, ErrNoText) {
+		t.Errorf("a body that is too large: %v", err)
+	}
+	if got, err := Of([]byte("<p>a control \x01 character in a text that is long enough"), "text/html", parseURL(t), Options{}); err != nil || got.Text == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A program that crawls and does not use this package must not contain its libraries.
+func TestOnlyThisPackageImportsItsLibraries(t *testing.T) {
+	t.Parallel()
+	imports := func(pkg string) bool {
+		out, err := exec.Command("go", "list", "-deps", pkg).Output()
+		if err != nil {
+			t.Skip("go list: ", err)
+		}
+		return slices.ContainsFunc(strings.Fields(string(out)), func(name string) bool {
+			return strings.Contains(name, "readability") || strings.Contains(name, "html-to-markdown")
+		})
+	}
+	if imports("..") || !imports(".") {
+		t.Error("package crawler imports the libraries of this package, or this package does not")
+	}
+}

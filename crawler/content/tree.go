@@ -1,0 +1,291 @@
+package content
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// maxWork limits the sum of the depths of all nodes. The time that Readability needs grows
+	// with this sum, because it looks at the ancestors of each node.
+	maxWork = 3_000_000
+	// maxQuotes is how many lists and quotations are within one another. Each of them indents
+	// all lines of its content, so the Markdown of a small page could be very large. Further
+	// ones become part of the innermost.
+	maxQuotes = 16
+	// maxCells limits the cells of a table with all its rows as wide as the widest, as Markdown
+	// has them. A table with more cells becomes a list of lines.
+	maxCells = 50_000
+	// maxBracketWork limits the work for opening brackets without a closing one: for each of
+	// them html-to-markdown looks for the closing one in the rest of the line.
+	maxBracketWork = 200_000_000
+)
+
+// parse returns the tree of a page, prepared for Readability and for Markdown: links are
+// absolute, and markup that would need too much memory is changed.
+func parse(body []byte, u frontier.URL) (*html.Node, error) {
+	doc, err := html.Parse(bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("the page cannot be parsed: %s", strings.TrimPrefix(err.Error(), "html: "))
+	}
+	t := tree{base: u}
+	t.findBase(doc)
+	t.prepare(doc, 0, 0)
+	switch {
+	case t.work > maxWork:
+		return nil, errors.New("the elements of the page are nested too deep for their number")
+	case t.brackets > 0 && t.brackets > maxBracketWork/len(body):
+		return nil, errors.New("the page has too many opening brackets without closing ones")
+	}
+	return doc, nil
+}
+
+// A tree prepares the nodes of a document.
+type tree struct {
+	base     frontier.URL
+	declared bool // base is that of a base element
+	work     int
+	brackets int // opening brackets without a closing one near them
+}
+
+// findBase takes the base of the document from its first base element (HTML, section 2.4.1).
+func (t *tree) findBase(n *html.Node) {
+	for c := n.FirstChild; c != nil && !t.declared; c = c.NextSibling {
+		if c.DataAtom == atom.Base {
+			if href := attr(c, "href"); href != nil {
+				t.declared = true
+				if u, err := t.base.Resolve(href.Val); err == nil {
+					t.base = u
+				}
+				return
+			}
+		}
+		if c.DataAtom != atom.Body {
+			t.findBase(c)
+		}
+	}
+}
+
+// prepare changes the children of n. depth is the number of nodes around the children, quotes
+// that of lists and quotations.
+func (t *tree) prepare(n *html.Node, depth, quotes int) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		t.work += depth
+		inner := quotes
+		if c.Type == html.TextNode && !hides(n.DataAtom) {
+			c.Data = unmark.Replace(c.Data)
+			t.brackets += openBrackets(c.Data)
+		}
+		switch c.DataAtom {
+		case atom.A, atom.Area:
+			if isPermalink(c) {
+				n.RemoveChild(c)
+				c = next
+				continue
+			}
+			if attr(c, "href") == nil {
+				rename(c, atom.Span) // a mere target of links, often without its end tag
+			}
+			t.resolve(c, "href") // without href it is still a link for Readability, which counts them
+		case atom.Img, atom.Source, atom.Video, atom.Audio:
+			t.resolve(c, "src")
+		case atom.Code, atom.Tt, atom.Kbd, atom.Samp:
+			turnOut(c)
+		case atom.Td, atom.Th:
+			limitSpan(c, "colspan")
+			limitSpan(c, "rowspan")
+		case atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Blockquote:
+			if inner++; inner > maxQuotes {
+				rename(c, atom.Div)
+			}
+		}
+		t.prepare(c, depth+1, inner)
+		if c.DataAtom == atom.Table && !fits(c) {
+			flatten(c)
+		}
+		c = next
+	}
+}
+
+// turnOut turns code with links in it into links with code in them, because code in Markdown
+// cannot have links. Code with lines in it, whose end tag is missing, is no code.
+func turnOut(code *html.Node) {
+	switch {
+	case code.Parent.DataAtom == atom.Pre:
+	case has(code, func(tag atom.Atom) bool { return startsLine(tag) && tag != atom.Br }):
+		rename(code, atom.Span)
+	case has(code, isLink):
+		rename(code, atom.Span)
+		wrapText(code)
+	}
+}
+
+func isLink(tag atom.Atom) bool { return tag == atom.A }
+
+// has reports whether an element in n has a tag for which is returns true.
+func has(n *html.Node, is func(atom.Atom) bool) bool {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if is(c.DataAtom) || has(c, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// wrapText puts each child of n into a code element of its own, and the content of a link
+// instead of the link.
+func wrapText(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case isLink(c.DataAtom) || has(c, isLink):
+			wrapText(c)
+		case c.Type == html.ElementNode, strings.TrimSpace(c.Data) != "":
+			wrapped := &html.Node{Type: html.ElementNode}
+			rename(wrapped, atom.Code)
+			n.InsertBefore(wrapped, c)
+			n.RemoveChild(c)
+			wrapped.AppendChild(c)
+			c = wrapped
+		}
+	}
+}
+
+// openBrackets returns how many opening brackets have no closing one in the next 100 bytes.
+func openBrackets(text string) (n int) {
+	closing := -1
+	for i := len(text) - 1; i >= 0; i-- {
+		switch text[i] {
+		case ']':
+			closing = i
+		case '[':
+			if closing < 0 || closing-i > 100 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// resolve makes the URL of an attribute absolute. It removes the attribute if that has no
+// address of a page: a script, or the data of an image itself.
+func (t *tree) resolve(n *html.Node, name string) {
+	a := attr(n, name)
+	if a == nil {
+		return
+	}
+	ref := strings.TrimSpace(a.Val)
+	if scheme, _, ok := strings.Cut(ref, ":"); ok && (strings.EqualFold(scheme, "mailto") || strings.EqualFold(scheme, "tel")) {
+		return
+	}
+	u, err := t.base.Resolve(ref)
+	if err != nil {
+		n.Attr = remove(n.Attr, name)
+		return
+	}
+	a.Val = u.String()
+	if _, fragment, ok := strings.Cut(ref, "#"); ok && fragment != "" {
+		a.Val += "#" + fragments.Replace(fragment)
+	}
+}
+
+// fragments escapes the characters of a fragment that would end a link in Markdown.
+var fragments = strings.NewReplacer(" ", "%20", "\t", "%09", "\n", "", "\r", "", "<", "%3C", ">", "%3E", "(", "%28", ")", "%29", "\\", "%5C")
+
+// isPermalink reports whether a link is the mark after a heading that leads to the heading.
+func isPermalink(n *html.Node) bool {
+	href := attr(n, "href")
+	if href == nil || !strings.HasPrefix(href.Val, "#") || n.FirstChild == nil || n.FirstChild != n.LastChild {
+		return false
+	}
+	switch strings.TrimSpace(n.FirstChild.Data) {
+	case "¶", "#", "§", "\uf0c1", "🔗":
+		return n.FirstChild.Type == html.TextNode
+	}
+	return false
+}
+
+// limitSpan limits the number of columns or rows that a cell spans.
+func limitSpan(n *html.Node, name string) {
+	if a := attr(n, name); a != nil {
+		if i, err := strconv.Atoi(strings.TrimSpace(a.Val)); err != nil || i < 1 {
+			a.Val = "1"
+		} else {
+			a.Val = strconv.Itoa(min(i, 1000))
+		}
+	}
+}
+
+// fits reports whether a table is small enough for Markdown.
+func fits(table *html.Node) bool {
+	rows, widest := 0, 0
+	var count func(n *html.Node)
+	count = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch c.DataAtom {
+			case atom.Thead, atom.Tbody, atom.Tfoot:
+				count(c)
+			case atom.Tr:
+				rows++
+				widest = max(widest, widthOf(c))
+			}
+		}
+	}
+	count(table)
+	return rows*widest <= maxCells
+}
+
+// widthOf returns the number of columns that the cells of a row span. A span of rows counts as
+// columns, too, since it makes other rows wider.
+func widthOf(row *html.Node) (width int) {
+	for c := row.FirstChild; c != nil; c = c.NextSibling {
+		if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
+			span := 1
+			if a := attr(c, "colspan"); a != nil {
+				span, _ = strconv.Atoi(a.Val) // limitSpan has made it a number
+			}
+			width += span
+		}
+	}
+	return width
+}
+
+// flatten makes divisions of a table and its parts.
+func flatten(n *html.Node) {
+	switch n.DataAtom {
+	case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup:
+		rename(n, atom.Div)
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			flatten(c)
+		}
+	}
+}
+
+func rename(n *html.Node, to atom.Atom) { n.DataAtom, n.Data = to, to.String() }
+
+// attr returns an attribute of an element, or nil.
+func attr(n *html.Node, name string) *html.Attribute {
+	for i := range n.Attr {
+		if n.Attr[i].Key == name && n.Attr[i].Namespace == "" {
+			return &n.Attr[i]
+		}
+	}
+	return nil
+}
+
+func remove(all []html.Attribute, name string) []html.Attribute {
+	kept := all[:0]
+	for _, a := range all {
+		if a.Key != name {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}

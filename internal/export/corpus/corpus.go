@@ -1,0 +1,272 @@
+// Package corpus exports the content of the pages of a crawl: as JSON lines with their text or
+// their Markdown, as a tree of Markdown files, and as WARC conversion records (WET).
+//
+//	rows of package export -> signals -> body from the archive -> content -> near-duplicates -> writer
+//
+// The rows come in the order of package export, and the documents keep this order. Bodies are
+// read and converted by several goroutines at once. The bodies in memory, with the trees that
+// are built of them, have a common budget of memory, whatever the size of the crawl.
+//
+// # Whose pages are left out
+//
+// If [Options].Purpose is set, a page whose owner refuses that purpose is not a document, and is
+// passed to [Options].Refused. The statements are those that the crawl has recorded. A license
+// that a site or a page names and that the crawl has not read counts as a refusal, as in the
+// crawl itself.
+//
+// # Reading the source
+//
+// corpus.go turns rows into documents, and signals.go leaves out what is refused. body.go reads
+// the archive. near.go finds near-duplicates. lines.go, wet.go and tree.go write, and names.go
+// has the names of the files of a tree.
+package corpus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"runtime"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler/content"
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/robots"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+)
+
+// Options say which documents there are, and what they have.
+type Options struct {
+	Whole    bool // the content of whole pages instead of their main content
+	Markdown bool // Document.Markdown instead of Document.Text
+	Near     bool // Document.Near
+
+	// Purpose is what the documents are for. If it is empty, no page is left out.
+	Purpose robots.Purpose
+	// Declared are the purposes that the runs of the crawl have declared, at least one; an empty
+	// one was not declared. A run has only read the licenses of sites if its purpose needs them.
+	Declared []robots.Purpose
+	// Refused is called for each page that is left out, in the order of the rows. If it returns
+	// an error, Documents ends with that error. It may be nil.
+	Refused func(*Refusal) error
+}
+
+// A Document is a page with its content. The columns of the row include the statements of the
+// owner about use.
+type Document struct {
+	*export.Row
+	Language string `json:"language,omitempty"`          // as the page declares it: the lang attribute, else Content-Language
+	Main     bool   `json:"main_content"`                // the content is the main content, and not that of the whole page
+	Near     string `json:"near_duplicate_of,omitempty"` // URL of the first page of which this page is a near-duplicate
+	Error    string `json:"error,omitempty"`             // why there is no content, or only the text of the whole page
+	File     string `json:"file,omitempty"`              // path in a tree of files, with slashes
+	Text     string `json:"text,omitempty"`
+	Markdown string `json:"markdown,omitempty"`
+}
+
+// budget is the memory for documents that are being converted, in bytes, and perByte the memory
+// that a byte of a page may need: for the page, its tree, and copies of both.
+const (
+	budget  = 48 << 20
+	perByte = 24
+	least   = 256 << 10 // for the smallest page
+)
+
+// Documents returns the pages of a crawl with their content: all answers with a 2xx status that
+// are HTML or plain text, except those that the crawl has not kept as pages. If a body cannot be
+// read, the document has an Error. Documents ends at the first other error.
+//
+// Source.Damaged is called from another goroutine. rows must be those of source.
+func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*export.Row, error], o Options) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		w := &work{o: o, bodies: newBodies(source), room: semaphore.NewWeighted(budget), begun: make(chan *job), queue: make(chan *job, 64)}
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return w.read(ctx, rows) }) // ends with the rows, or with ctx
+		for range runtime.GOMAXPROCS(0) {
+			group.Go(func() error { return w.convert(ctx) }) // ends when read closes w.begun
+		}
+		near := newNear()
+		more := true
+		for j := range w.queue {
+			<-j.done
+			if more {
+				more = w.deliver(j, near, yield)
+			}
+			w.room.Release(j.room)
+			if !more {
+				stop()
+			}
+		}
+		if err := group.Wait(); err != nil && more {
+			yield(nil, err)
+		}
+	}
+}
+
+// A work is the state of one call of Documents.
+type work struct {
+	o      Options
+	bodies *bodies
+	room   *semaphore.Weighted
+	begun  chan *job // jobs for the goroutines that convert
+	queue  chan *job // the same jobs, in the order of the rows
+}
+
+// A job is a row that becomes a document or a refusal.
+type job struct {
+	row   *export.Row
+	room  int64
+	done  chan struct{} // closed when the fields below are set
+	doc   *Document
+	by    string // the statement that refuses the purpose
+	shape uint64 // of the text, see near
+	words int
+}
+
+// read makes a job of each row that is a page.
+func (w *work) read(ctx context.Context, rows iter.Seq2[*export.Row, error]) error {
+	defer close(w.queue)
+	defer close(w.begun)
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if !isPage(row) {
+			continue
+		}
+		j := &job{row: row, done: make(chan struct{}), room: roomOf(row)}
+		if err := w.room.Acquire(ctx, j.room); err != nil {
+			return err
+		}
+		select {
+		case w.queue <- j:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		select {
+		case w.begun <- j:
+		case <-ctx.Done():
+			close(j.done)
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// isPage reports whether a row is a page whose content is exported, or one that the crawl has
+// not kept because its owner refuses.
+func isPage(row *export.Row) bool {
+	switch {
+	case row.Fate == export.Refused:
+		return true
+	case row.Fate != export.Fetched && row.Fate != "" || row.Method == http.MethodHead || row.Status/100 != 2:
+		return false
+	}
+	return extract.IsHTML(row.Type) || row.Type == "text/plain" || row.Type == "text/markdown"
+}
+
+// roomOf returns the memory that the conversion of a page may need.
+func roomOf(row *export.Row) int64 {
+	size := int64(0)
+	switch {
+	case row.Size != nil:
+		size = *row.Size
+	case row.WARCLength != nil:
+		size = *row.WARCLength * 8 // as it may be when it is decompressed
+	}
+	return min(max(least, size*perByte), budget)
+}
+
+// convert converts the pages of jobs until there are no more.
+func (w *work) convert(ctx context.Context) error {
+	for j := range w.begun {
+		if ctx.Err() == nil {
+			w.do(j)
+		}
+		close(j.done)
+	}
+	return nil
+}
+
+// do sets the result of a job.
+func (w *work) do(j *job) {
+	if j.by = refusedBy(j.row, w.o.Purpose); j.by != "" {
+		return
+	}
+	doc := &Document{Row: j.row}
+	body, header, err := w.bodies.of(j.row)
+	if err != nil {
+		doc.Error = err.Error()
+		j.doc = doc
+		return
+	}
+	u, err := frontier.ParseURL(j.row.URL)
+	if err != nil {
+		doc.Error = err.Error()
+		j.doc = doc
+		return
+	}
+	if j.by = w.unread(j.row, body, header, u); j.by != "" {
+		return
+	}
+	j.doc = doc
+	sent := strings.Join(header["Content-Type"], ",")
+	if sent == "" {
+		sent = j.row.Type
+	}
+	c, err := content.Of(body, sent, u, content.Options{Whole: w.o.Whole, Markdown: w.o.Markdown})
+	if err != nil {
+		doc.Error = err.Error()
+		return
+	}
+	doc.Main, doc.Error, doc.Language = c.Main, c.Limited, c.Language
+	if doc.Language == "" {
+		doc.Language = languageOf(header)
+	}
+	if doc.Title == "" {
+		doc.Title = c.Title
+	}
+	if w.o.Near {
+		j.shape, j.words = shapeOf(c.Text)
+	}
+	if doc.Text = c.Text; w.o.Markdown {
+		doc.Text, doc.Markdown = "", c.Markdown
+	}
+}
+
+// languageOf returns the language in Content-Language, or "" if there is none or more than one.
+func languageOf(header http.Header) string {
+	said := header["Content-Language"]
+	if len(said) != 1 || strings.ContainsAny(said[0], ", \t") || len(said[0]) > 64 {
+		return ""
+	}
+	return said[0]
+}
+
+// deliver yields the document of a job, or tells its refusal. It reports whether to go on.
+func (w *work) deliver(j *job, near *near, yield func(*Document, error) bool) bool {
+	switch {
+	case j.by != "":
+		if w.o.Refused == nil {
+			return true
+		}
+		if err := w.o.Refused(refusal(j.row, j.by)); err != nil {
+			yield(nil, err)
+			return false
+		}
+		return true
+	case j.doc == nil: // ctx has ended
+		return true
+	}
+	if w.o.Near && j.doc.Error == "" {
+		j.doc.Near = near.of(j.shape, j.words, j.row.URL)
+	}
+	return yield(j.doc, nil)
+}
+
+var errNotArchived = errors.New("the body is not in the archive")

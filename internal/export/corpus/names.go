@@ -1,0 +1,117 @@
+package corpus
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/zeebo/xxh3"
+)
+
+// The limits of the names of files, in bytes. Windows allows 260 characters for a whole path.
+const (
+	maxName = 80  // of one element
+	maxPath = 180 // of all elements together
+)
+
+// A names gives each document a file of its own.
+type names struct{ taken map[uint64]bool } // hashes of paths in lower case, about 16 bytes each
+
+// of returns the path of the file of a row, with slashes: the snapshot of a series, the host,
+// and the elements of the path. The name of a file is that of the page with .md after it; a page whose path ends with a
+// slash is index.md. If the name is changed in a way that others may also be, or if it is taken
+// already, a hash of the URL is added. Names are taken without regard to case, since many file
+// systems have none.
+func (n *names) of(r *export.Row) string {
+	if n.taken == nil {
+		n.taken = map[uint64]bool{}
+	}
+	_, rest, _ := strings.Cut(r.URL, "://")
+	place, query, hasQuery := strings.Cut(rest, "?")
+	elements := strings.Split(place, "/")
+	last := len(elements) - 1
+	if last == 0 || elements[last] == "" {
+		elements = append(elements[:max(last, 1)], "index")
+		last = len(elements) - 1
+	}
+	changed := hasQuery
+	for i, e := range elements {
+		var altered bool
+		elements[i], altered = safeName(e)
+		if i < last && strings.HasSuffix(strings.ToLower(elements[i]), ".md") { // a page may have that name
+			elements[i], altered = elements[i]+"_", true
+		}
+		changed = changed || altered
+	}
+	if query != "" {
+		if q, _ := safeName(query); len(elements[last])+len(q) < maxName {
+			elements[last] += "_" + q
+		}
+	}
+	name := strings.Join(elements, "/")
+	if !r.Snapshot.IsZero() {
+		name = r.Snapshot.UTC().Format("20060102T150405Z") + "/" + name
+	}
+	if len(name) > maxPath {
+		first, _, _ := strings.Cut(name, "/")
+		name, changed = first+"/long/"+elements[last], true
+	}
+	sum := xxh3.HashString(r.URL)
+	if changed {
+		name += fmt.Sprintf("~%08x", uint32(sum))
+	}
+	if n.take(name) {
+		return name + ".md"
+	}
+	for i := 0; ; i++ {
+		other := fmt.Sprintf("%s~%016x", name, xxh3.HashString(fmt.Sprint(r.URL, r.Time.UnixMicro(), r.Snapshot.Unix(), i)))
+		if n.take(other) {
+			return other + ".md"
+		}
+	}
+}
+
+// take takes a name, if it is free.
+func (n *names) take(name string) bool {
+	key := xxh3.HashString(strings.ToLower(name))
+	if n.taken[key] {
+		return false
+	}
+	n.taken[key] = true
+	return true
+}
+
+// safeName returns an element of a URL as a name that each file system takes and that means
+// nothing to it, and reports whether that differs.
+func safeName(e string) (name string, changed bool) {
+	var b strings.Builder
+	for _, r := range e {
+		if r == utf8.RuneError || r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+=@,~", r) {
+			r, changed = '_', true
+		}
+		b.WriteRune(r)
+	}
+	name = b.String()
+	if name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "~") || isDevice(name) {
+		name, changed = "_"+name, true
+	}
+	if len(name) > maxName {
+		name, changed = name[:maxName], true
+	}
+	if trimmed := strings.TrimRight(name, "."); trimmed != name {
+		name, changed = trimmed+"_", true
+	}
+	return name, changed
+}
+
+// isDevice reports whether Windows takes a name for that of a device, with any extension.
+func isDevice(name string) bool {
+	name, _, _ = strings.Cut(strings.ToUpper(name), ".")
+	switch name {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", "CLOCK$":
+		return true
+	}
+	return len(name) == 4 && (strings.HasPrefix(name, "COM") || strings.HasPrefix(name, "LPT")) && name[3] >= '0' && name[3] <= '9'
+}

@@ -1,0 +1,153 @@
+package corpus
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/internal/outfile"
+	"go.yaml.in/yaml/v3"
+)
+
+// IndexFile is the name of the file in a tree that has the documents without their content, and
+// their files, as JSON lines.
+const IndexFile = "index.jsonl"
+
+// A frontMatter is what precedes the Markdown of a file, in YAML.
+type frontMatter struct {
+	Title    string   `yaml:"title,omitempty"`
+	URL      string   `yaml:"url"`
+	Time     string   `yaml:"time"`
+	Language string   `yaml:"language,omitempty"`
+	Main     bool     `yaml:"main_content"`
+	Digest   string   `yaml:"digest,omitempty"`
+	Usage    []string `yaml:"usage,omitempty"`
+	License  []string `yaml:"license,omitempty"`
+	Policy   []string `yaml:"tdm_policy,omitempty"`
+	Near     string   `yaml:"near_duplicate_of,omitempty"`
+	Error    string   `yaml:"error,omitempty"`
+}
+
+// A Tree is a directory with a file for each document, in directories that mirror the site, and
+// IndexFile. The directory gets its name in Commit.
+type Tree struct {
+	dir, whole string // its name, and its name until Commit
+	remove     func() error
+	root       *os.Root // files cannot be outside of it, whatever their names
+	names      names
+	count      io.Writer
+	made       string // the directory that was made last
+}
+
+// NewTree makes the Tree with the given name, which must not exist yet (fs.ErrExist). The caller
+// must call Discard.
+func NewTree(dir string) (*Tree, error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return nil, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+	}
+	dir = filepath.Clean(dir)
+	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	temp, remove, err := outfile.TempDir(filepath.Dir(dir), "."+filepath.Base(dir)+".")
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{dir: dir, whole: filepath.Join(temp, "tree"), remove: remove}
+	if err = os.Mkdir(t.whole, 0o777); err == nil {
+		t.root, err = os.OpenRoot(t.whole)
+	}
+	if err != nil {
+		return nil, errors.Join(err, remove())
+	}
+	return t, nil
+}
+
+// Commit gives the directory its name.
+func (t *Tree) Commit() error {
+	if err := t.root.Close(); err != nil {
+		return err
+	}
+	return os.Rename(t.whole, t.dir)
+}
+
+// Discard removes the directory, unless Commit has given it its name. What cannot be removed is
+// removed by the next export to the same name.
+func (t *Tree) Discard() {
+	t.root.Close()
+	t.remove()
+}
+
+// Write writes the documents, and all bytes of the files also to count. It returns the number
+// of documents, also of those without content, which have no file.
+func (t *Tree) Write(count io.Writer, docs iter.Seq2[*Document, error]) (n int64, err error) {
+	t.count = count
+	index, err := t.root.Create(IndexFile)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, index.Close()) }()
+	out := bufio.NewWriterSize(io.MultiWriter(index, t.count), bufferSize)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for d, err := range docs {
+		if err != nil {
+			return n, err
+		}
+		if err := t.document(d); err != nil {
+			return n, err
+		}
+		entry := *d
+		entry.Markdown = ""
+		if err := enc.Encode(&entry); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, out.Flush()
+}
+
+// document writes the file of a document, unless that has no content, and sets File.
+func (t *Tree) document(d *Document) error {
+	if d.Markdown == "" {
+		return nil
+	}
+	name := t.names.of(d.Row)
+	if dir := path.Dir(name); dir != t.made {
+		if err := t.root.MkdirAll(filepath.FromSlash(dir), 0o777); err != nil {
+			return err
+		}
+		t.made = dir
+	}
+	head, err := yaml.Marshal(frontOf(d))
+	if err != nil {
+		return err
+	}
+	file, err := t.root.OpenFile(filepath.FromSlash(name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(io.MultiWriter(file, t.count), "---\n%s---\n\n%s\n", head, d.Markdown)
+	d.File = name
+	return errors.Join(err, file.Close())
+}
+
+func frontOf(d *Document) *frontMatter {
+	f := &frontMatter{
+		Title: strings.ToValidUTF8(d.Title, "\uFFFD"), URL: d.URL, Time: d.Time.Format(time.RFC3339), Language: d.Language,
+		Main: d.Main, Digest: d.Digest, License: strings.Fields(d.License), Policy: strings.Fields(d.TDMPolicy), Near: d.Near, Error: d.Error,
+	}
+	if d.Usage != "" {
+		f.Usage = strings.Split(d.Usage, "; ")
+	}
+	return f
+}
