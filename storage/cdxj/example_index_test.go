@@ -1,0 +1,111 @@
+package cdxj_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+	"github.com/permesso-crawler/permesso/storage/warc"
+)
+
+// Two lines of an index, sorted.
+const index = `example,a)/ 20300102030405 {"url":"http://a.example/","mime":"text/html","status":"200","length":"500","offset":"0","filename":"a.warc.gz"}
+example,a)/b 20300102030406 {"url":"http://a.example/b","mime":"text/html","status":"404","length":"300","offset":"500","filename":"a.warc.gz"}
+`
+
+// Find looks up a URL in an index of any size, without reading it all.
+func ExampleFind() {
+	for e, err := range cdxj.Find(strings.NewReader(index), int64(len(index)), "http://a.example/b") {
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		fmt.Println(e.Status, e.Filename, e.Offset, e.Length)
+	}
+	// Output: 404 a.warc.gz 500 300
+}
+
+// Index makes the entries of a WARC file, and names the records that cannot be read.
+func ExampleIndex() {
+	enc, err := warc.NewEncoder(warc.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, _, err := enc.AppendExchange([]byte("damaged"), &warc.Exchange{
+		URL: "http://a.example/", Date: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC),
+		Response: &warc.HTTP{Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"), Body: []byte("hello")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sorter := cdxj.NewSorter("", 0)
+	defer sorter.Close()
+	err = cdxj.Index(bytes.NewReader(file), "a.warc.gz", sorter.Add, func(damaged *warc.Error) error {
+		fmt.Println("damaged at", damaged.Offset)
+		return nil
+	})
+	fmt.Println(sorter.Len(), "entries", err)
+	// Output:
+	// damaged at 0
+	// 1 entries <nil>
+}
+
+// A writer of WARC files has the entry of each record without reading it again.
+func ExampleEntryOf() {
+	enc, err := warc.NewEncoder(warc.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file, placed, err := enc.AppendExchange(nil, &warc.Exchange{
+		URL: "http://a.example/", Date: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC),
+		Request:  &warc.HTTP{StartLine: warc.RequestLine("GET", "/")},
+		Response: &warc.HTTP{StartLine: warc.StatusLine(200), Body: []byte("hello")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range placed {
+		e, err := cdxj.EntryOf(&p, "a.warc.gz")
+		fmt.Println(p.Type, e != nil, err) // a request is not listed
+	}
+	rec, err := warc.ReadAt(bytes.NewReader(file), 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	e, err := cdxj.NewEntry(rec, "a.warc.gz") // the same entry, read from the file
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.Key, e.Status)
+	// Output:
+	// response true <nil>
+	// request false <nil>
+	// example,a)/ 200
+}
+
+// Parse and Append read and write one line. AddLine sorts lines that are written already.
+func ExampleParse() {
+	s := cdxj.NewSorter("", 0)
+	defer s.Close()
+	for line := range strings.Lines(index) {
+		e, err := cdxj.Parse(line)
+		if err != nil {
+			log.Fatal(err)
+		}
+		e.Filename = "b.warc.gz"
+		out, err := e.Append(nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := s.AddLine(out); err != nil {
+			log.Fatal(err)
+		}
+	}
+	n, err := s.WriteTo(io.Discard)
+	fmt.Println(s.Len(), "lines,", n, "bytes", err)
+	// Output: 2 lines, 284 bytes <nil>
+}
