@@ -12,7 +12,7 @@ import (
 )
 
 // queueOf returns a frontier without pauses, and its backlog, with some URLs.
-func queueOf(urls ...string) (*frontier.Frontier, *frontier.Memory) {
+func queueOf(urls ...string) (*frontier.Frontier, frontier.Memory) {
 	backlog := frontier.NewMemory()
 	f, err := frontier.New(backlog, frontier.Options{Delay: -1, Patience: -1})
 	if err != nil {
