@@ -36,9 +36,14 @@ func purposeNames() []string {
 	return names
 }
 
-// isTree reports whether the export is a directory of files.
+// isTree reports whether the export is a directory of files. An output that exists and is a file,
+// a device, a pipe or a link gets JSON lines.
 func (f *exportFlags) isTree(kind *format) bool {
-	return kind.name == "markdown" && f.output != "-" && !strings.HasSuffix(f.output, ".jsonl")
+	if kind.name != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
+		return false
+	}
+	info, err := os.Lstat(f.output)
+	return err != nil || info.IsDir()
 }
 
 // A texts is an export of the content of pages.
@@ -149,6 +154,9 @@ func (x *exported) documents(ctx context.Context, f *exportFlags, markdown bool)
 					return
 				}
 			}
+		}
+		if err := ctx.Err(); err != nil { // before a directory gets its name
+			yield(nil, err)
 		}
 	}
 }
