@@ -49,12 +49,13 @@ func (f *exportFlags) isTree(kind *format) bool {
 // A texts is an export of the content of pages.
 type texts struct {
 	purpose  robots.Purpose
-	declared [][]robots.Purpose // of the runs of each crawl
-	side     *output.Target     // the file with the pages that were left out; nil if there is none
-	path     string             // of side
-	refused  int64              // pages that were left out
-	failed   int64              // pages without content, or with the text of the whole page in place of it
-	first    string             // the first of them, with its error
+	declared [][]robots.Purpose    // of the runs of each crawl
+	side     *output.Target        // the file with the pages that were left out; nil if there is none
+	path     string                // of side
+	end      func(keep bool) error // ends the directory of files; nil if there is none
+	refused  int64                 // pages that were left out
+	failed   int64                 // pages without content, or with the text of the whole page in place of it
+	first    string                // the first of them, with its error
 }
 
 // newTexts finds out for which purpose the pages are exported, and makes the side file.
@@ -155,9 +156,6 @@ func (x *exported) documents(ctx context.Context, f *exportFlags, markdown bool)
 				}
 			}
 		}
-		if err := ctx.Err(); err != nil { // before a directory gets its name
-			yield(nil, err)
-		}
 	}
 }
 
@@ -172,15 +170,27 @@ func (t *texts) refuse(r *corpus.Refusal) error {
 	return enc.Encode(r)
 }
 
-// commit gives the side file its name.
+// commit gives the side file and the directory of files their names.
 func (t *texts) commit() error {
-	if t == nil || t.side == nil {
+	if t == nil {
 		return nil
 	}
-	return t.side.Commit()
+	if t.side != nil {
+		if err := t.side.Commit(); err != nil {
+			return err
+		}
+	}
+	if end := t.end; end != nil {
+		t.end = nil
+		return end(true)
+	}
+	return nil
 }
 
 func (t *texts) discard() {
+	if t.end != nil {
+		_ = t.end(false)
+	}
 	if t.side != nil {
 		t.side.Discard()
 	}
@@ -220,7 +230,8 @@ func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags
 	if kind := (&format{name: "markdown"}); !f.isTree(kind) {
 		return corpus.WriteLines(w, docs)
 	}
-	n, err := corpus.WriteTree(f.output, w, docs)
+	n, end, err := corpus.WriteTree(f.output, w, docs)
+	x.texts.end = end
 	if errors.Is(err, fs.ErrExist) {
 		err = exit.Usagef("%s exists: give another --output, or remove it", f.output)
 	}

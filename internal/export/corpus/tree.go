@@ -38,35 +38,48 @@ type frontMatter struct {
 }
 
 // WriteTree makes the directory dir with a file for each document, in directories that mirror
-// the site, and IndexFile. The directory gets its name when it is complete; it must not exist
-// yet (fs.ErrExist). All bytes of the files are also written to count. WriteTree returns the
-// number of documents, also of those without content, which have no file.
-func WriteTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, err error) {
+// the site, and IndexFile. dir must not exist yet (fs.ErrExist). All bytes of the files are also
+// written to count. WriteTree returns the number of documents, also of those without content,
+// which have no file.
+//
+// The caller must call end once, unless there is an error: end(true) gives the directory its
+// name, end(false) removes it.
+func WriteTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
 	if _, err := os.Lstat(dir); err == nil {
-		return 0, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+		return 0, nil, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
 	}
 	dir = filepath.Clean(dir)
 	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	temp, remove, err := outfile.TempDir(filepath.Dir(dir), "."+filepath.Base(dir)+".")
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
 	whole := filepath.Join(temp, "tree")
-	if err := os.Mkdir(whole, 0o777); err != nil {
+	if n, err = writeTree(whole, count, docs); err != nil {
+		return n, nil, errors.Join(err, remove())
+	}
+	return n, func(keep bool) (err error) {
+		if keep {
+			err = os.Rename(whole, dir)
+		}
+		return errors.Join(err, remove())
+	}, nil
+}
+
+// writeTree makes the directory dir.
+func writeTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil {
 		return 0, err
 	}
-	t := &tree{count: count}
-	if t.root, err = os.OpenRoot(whole); err != nil {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
 		return 0, err
 	}
-	n, err = t.write(docs)
-	if err = errors.Join(err, t.root.Close()); err != nil {
-		return n, err
-	}
-	return n, os.Rename(whole, dir)
+	t := &tree{root: root, count: count}
+	n, err := t.write(docs)
+	return n, errors.Join(err, root.Close())
 }
 
 // A tree is a directory that is being written.
