@@ -64,7 +64,7 @@ func TestAFileThatIsNotWholeGetsNoName(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said bytes.Buffer
-			path := filepath.Join(to, "file")
+			path := filepath.Join(to, "file.jsonl") // one file, also of Markdown
 			code := run([]string{"export", dir, "--format", kind.name, "--output", path, "--check"}, nil, &said, &said)
 			if code != exit.Check || !strings.HasPrefix(said.String(), "crawl: "+path+" differs from what was written, and is removed: ") {
 				t.Errorf("%s, %s: exit %d: %s", kind.name, name, code, said.String())

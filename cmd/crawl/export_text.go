@@ -36,21 +36,26 @@ func purposeNames() []string {
 	return names
 }
 
-// isTree reports whether the export is a directory of files.
+// isTree reports whether the export is a directory of files. An output that exists and is a file,
+// a device, a pipe or a link gets JSON lines.
 func (f *exportFlags) isTree(kind *format) bool {
-	return kind.name == "markdown" && f.output != "-" && !strings.HasSuffix(f.output, ".jsonl")
+	if kind.name != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
+		return false
+	}
+	info, err := os.Lstat(f.output)
+	return err != nil || info.IsDir()
 }
 
 // A texts is an export of the content of pages.
 type texts struct {
 	purpose  robots.Purpose
-	declared [][]robots.Purpose // of the runs of each crawl
-	side     *output.Target     // the file with the pages that were left out; nil if there is none
-	path     string             // of side
-	tree     *corpus.Tree       // the directory of Markdown files; nil if there is none
-	refused  int64              // pages that were left out
-	failed   int64              // pages without content, or with the text of the whole page in place of it
-	first    string             // the first of them, with its error
+	declared [][]robots.Purpose    // of the runs of each crawl
+	side     *output.Target        // the file with the pages that were left out; nil if there is none
+	path     string                // of side
+	end      func(keep bool) error // ends the directory of files; nil if there is none
+	refused  int64                 // pages that were left out
+	failed   int64                 // pages without content, or with the text of the whole page in place of it
+	first    string                // the first of them, with its error
 }
 
 // newTexts finds out for which purpose the pages are exported, and makes the side file.
@@ -165,27 +170,29 @@ func (t *texts) refuse(r *corpus.Refusal) error {
 	return enc.Encode(r)
 }
 
-// commit gives the side file and the tree their names.
-func (t *texts) commit() (err error) {
+// commit gives the side file and the directory of files their names.
+func (t *texts) commit() error {
 	if t == nil {
 		return nil
 	}
 	if t.side != nil {
-		err = t.side.Commit()
+		if err := t.side.Commit(); err != nil {
+			return err
+		}
 	}
-	if err == nil && t.tree != nil {
-		err = t.tree.Commit()
+	if end := t.end; end != nil {
+		t.end = nil
+		return end(true)
 	}
-	return err
+	return nil
 }
 
-// discard removes what has not got its name.
 func (t *texts) discard() {
+	if t.end != nil {
+		_ = t.end(false)
+	}
 	if t.side != nil {
 		t.side.Discard()
-	}
-	if t.tree != nil {
-		t.tree.Discard()
 	}
 }
 
@@ -223,15 +230,11 @@ func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags
 	if kind := (&format{name: "markdown"}); !f.isTree(kind) {
 		return corpus.WriteLines(w, docs)
 	}
-	tree, err := corpus.NewTree(f.output)
+	n, end, err := corpus.WriteTree(f.output, w, docs)
+	x.texts.end = end
 	if errors.Is(err, fs.ErrExist) {
 		err = exit.Usagef("%s exists: give another --output, or remove it", f.output)
 	}
-	if err != nil {
-		return 0, output.Error("--output", f.output, err)
-	}
-	x.texts.tree = tree
-	n, err := tree.Write(w, docs)
 	return n, output.Error("--output", f.output, err)
 }
 

@@ -82,6 +82,7 @@ const (
 // Source.Damaged is called from another goroutine. rows must be those of source.
 func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*export.Row, error], o Options) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
+		asked := ctx
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		w := &work{o: o, bodies: newBodies(source), room: semaphore.NewWeighted(budget), begun: make(chan *job), queue: make(chan *job, 64)}
@@ -102,7 +103,11 @@ func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*expor
 				stop()
 			}
 		}
-		if err := group.Wait(); err != nil && more {
+		err := group.Wait()
+		if err == nil { // the last pages may not have been converted
+			err = asked.Err()
+		}
+		if err != nil && more {
 			yield(nil, err)
 		}
 	}

@@ -384,21 +384,7 @@ func TestWhatIsWrittenCanBeChecked(t *testing.T) {
 	if _, err := corpus.CheckWET(bytes.NewReader(wet.Bytes()[:wet.Len()-9])); err == nil {
 		t.Error("a WET file that is cut passes")
 	}
-	if _, err := writeTree(dir, io.Discard, docs()); !errors.Is(err, os.ErrExist) {
+	if _, _, err := corpus.WriteTree(dir, io.Discard, docs()); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a tree over a directory: %v", err)
 	}
-}
-
-// writeTree makes a whole tree.
-func writeTree(dir string, count io.Writer, docs iter.Seq2[*corpus.Document, error]) (int64, error) {
-	tree, err := corpus.NewTree(dir)
-	if err != nil {
-		return 0, err
-	}
-	defer tree.Discard()
-	n, err := tree.Write(count, docs)
-	if err == nil {
-		err = tree.Commit()
-	}
-	return n, err
 }

@@ -131,7 +131,11 @@ func exported(t *testing.T, dir, format string, o corpus.Options) (urls []string
 		_, err = corpus.WET{Name: "a.warc.wet.gz", Date: time.Now()}.Write(&out, docs)
 	case "tree":
 		to := filepath.Join(t.TempDir(), "tree")
-		if _, err = writeTree(to, io.Discard, docs); err == nil {
+		var end func(bool) error
+		if _, end, err = corpus.WriteTree(to, io.Discard, docs); err == nil {
+			err = end(true)
+		}
+		if err == nil {
 			err = filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
 					text, _ := os.ReadFile(path)

@@ -37,60 +37,60 @@ type frontMatter struct {
 	Error    string   `yaml:"error,omitempty"`
 }
 
-// A Tree is a directory with a file for each document, in directories that mirror the site, and
-// IndexFile. The directory gets its name in Commit.
-type Tree struct {
-	dir, whole string // its name, and its name until Commit
-	remove     func() error
-	root       *os.Root // files cannot be outside of it, whatever their names
-	names      names
-	count      io.Writer
-	made       string // the directory that was made last
-}
-
-// NewTree makes the Tree with the given name, which must not exist yet (fs.ErrExist). The caller
-// must call Discard.
-func NewTree(dir string) (*Tree, error) {
+// WriteTree makes the directory dir with a file for each document, in directories that mirror
+// the site, and IndexFile. dir must not exist yet (fs.ErrExist). All bytes of the files are also
+// written to count. WriteTree returns the number of documents, also of those without content,
+// which have no file.
+//
+// The caller must call end once, unless there is an error: end(true) gives the directory its
+// name, end(false) removes it.
+func WriteTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
 	if _, err := os.Lstat(dir); err == nil {
-		return nil, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+		return 0, nil, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
 	}
 	dir = filepath.Clean(dir)
 	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
-		return nil, err
+		return 0, nil, err
 	}
 	temp, remove, err := outfile.TempDir(filepath.Dir(dir), "."+filepath.Base(dir)+".")
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	t := &Tree{dir: dir, whole: filepath.Join(temp, "tree"), remove: remove}
-	if err = os.Mkdir(t.whole, 0o777); err == nil {
-		t.root, err = os.OpenRoot(t.whole)
+	whole := filepath.Join(temp, "tree")
+	if n, err = writeTree(whole, count, docs); err != nil {
+		return n, nil, errors.Join(err, remove())
 	}
+	return n, func(keep bool) (err error) {
+		if keep {
+			err = os.Rename(whole, dir)
+		}
+		return errors.Join(err, remove())
+	}, nil
+}
+
+// writeTree makes the directory dir.
+func writeTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		return 0, err
+	}
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, errors.Join(err, remove())
+		return 0, err
 	}
-	return t, nil
+	t := &tree{root: root, count: count}
+	n, err := t.write(docs)
+	return n, errors.Join(err, root.Close())
 }
 
-// Commit gives the directory its name.
-func (t *Tree) Commit() error {
-	if err := t.root.Close(); err != nil {
-		return err
-	}
-	return os.Rename(t.whole, t.dir)
+// A tree is a directory that is being written.
+type tree struct {
+	root  *os.Root // files cannot be outside of it, whatever their names
+	names names
+	count io.Writer
+	made  string // the directory that was made last
 }
 
-// Discard removes the directory, unless Commit has given it its name. What cannot be removed is
-// removed by the next export to the same name.
-func (t *Tree) Discard() {
-	t.root.Close()
-	t.remove()
-}
-
-// Write writes the documents, and all bytes of the files also to count. It returns the number
-// of documents, also of those without content, which have no file.
-func (t *Tree) Write(count io.Writer, docs iter.Seq2[*Document, error]) (n int64, err error) {
-	t.count = count
+func (t *tree) write(docs iter.Seq2[*Document, error]) (n int64, err error) {
 	index, err := t.root.Create(IndexFile)
 	if err != nil {
 		return 0, err
@@ -117,7 +117,7 @@ func (t *Tree) Write(count io.Writer, docs iter.Seq2[*Document, error]) (n int64
 }
 
 // document writes the file of a document, unless that has no content, and sets File.
-func (t *Tree) document(d *Document) error {
+func (t *tree) document(d *Document) error {
 	if d.Markdown == "" {
 		return nil
 	}

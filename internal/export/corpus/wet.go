@@ -97,7 +97,7 @@ func CheckWET(r io.Reader) (n int64, err error) {
 			_, err = rec.Close()
 		}
 		if err != nil {
-			return n, fmt.Errorf("record after %d conversions: %w", n, err)
+			return n, fmt.Errorf("record after %d conversions: %v", n, err)
 		}
 		if rec.Type == warc.Conversion {
 			n++
