@@ -2,8 +2,8 @@
 # check.sh CRAWL
 # Runs the commands of docs/guide/corpus.md and docs/guide/documents.md with the program CRAWL,
 # on a part of Python's documentation that a real server serves: the crawls and exports, the
-# queries in DuckDB, and the searches in SQLite. warcio reads the WET file. Installs DuckDB and
-# warcio, and Node.js, sqlite3 and the documentation from Debian's packages if necessary.
+# queries in DuckDB, and the searches in SQLite. warcio and gowarc read the WET file. Installs
+# DuckDB, warcio and gowarc, and Node.js, sqlite3 and the documentation from Debian's packages if necessary.
 set -euo pipefail
 [ $# = 1 ] || { echo "usage: check.sh CRAWL" >&2; exit 2; }
 here=$(dirname "$(realpath "$0")")
@@ -58,6 +58,8 @@ for guide in corpus documents; do
 done
 [ "$(find docs -name '*.md' | wc -l)" -ge 30 ] || { echo "corpus: too few files of Markdown" >&2; exit 1; }
 node check.mjs corpus.warc.wet.gz
+(cd "$here/../archive/gowarc" && go build -o "$work/gowarc" .)
+./gowarc corpus.warc.wet.gz
 npx --no-install warcio index corpus.warc.wet.gz >index.jsonl
 [ "$(grep -c '"warc-type":"conversion"' index.jsonl)" -ge 30 ] || { head index.jsonl >&2; exit 1; }
-echo "corpus: both guides work, and warcio reads the WET file"
+echo "corpus: both guides work, and warcio and gowarc read the WET file"
