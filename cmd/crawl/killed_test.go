@@ -69,6 +69,8 @@ var killedCommands = []killedCommand{
 	{name: "audit", start: "ended", args: []string{"audit", "CRAWL"}},
 	{name: "export csv", start: "ended", args: []string{"export", "--force", "--check", "--output", "AT/out.csv", "CRAWL"}},
 	{name: "export jsonl", start: "ended", args: []string{"export", "--force", "--output", "AT/out.jsonl", "CRAWL"}},
+	{name: "export text", start: "ended", args: []string{"export", "--force", "--check", "--format", "text", "--output", "AT/out.texts.jsonl", "CRAWL"}},
+	{name: "export markdown", start: "ended", args: []string{"export", "--force", "--format", "markdown", "--output", "AT/out.markdown.jsonl", "CRAWL"}},
 	{name: "export cdxj", start: "ended", args: []string{"export", "--force", "--output", "AT/out.cdxj", "CRAWL"}},
 	{name: "export parquet", start: "series", args: []string{"export", "--force", "--output", "AT/out.parquet", "SERIES"}},
 	{name: "export wacz", start: "ended", args: []string{"export", "--force", "--check", "--output", "AT/out.wacz", "CRAWL"}},
