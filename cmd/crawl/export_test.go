@@ -114,3 +114,13 @@ func TestExportExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// The number of near-duplicates is printed, if there are any.
+func TestNearDuplicatesAreCounted(t *testing.T) {
+	for near, want := range map[int64]string{0: "", 1: "crawl: near-duplicates of other pages: 1 page;", 2: "crawl: near-duplicates of other pages: 2 pages;"} {
+		var said bytes.Buffer
+		if lacks := (&program{err: &said}).endTexts(&texts{near: near}); len(lacks) > 0 || !strings.HasPrefix(said.String(), want) || want == "" && said.Len() > 0 {
+			t.Errorf("%d: %q, lacks %q", near, said.String(), lacks)
+		}
+	}
+}

@@ -54,6 +54,7 @@ type texts struct {
 	path     string                // of side
 	end      func(keep bool) error // ends the directory of files; nil if there is none
 	refused  int64                 // pages that were left out
+	near     int64                 // near-duplicates of other pages
 	failed   int64                 // pages without content, or with the text of the whole page in place of it
 	first    string                // the first of them, with its error
 }
@@ -146,6 +147,9 @@ func (x *exported) documents(ctx context.Context, f *exportFlags, markdown bool)
 			}
 			o := corpus.Options{Whole: f.whole, Markdown: markdown, Near: f.near, Purpose: t.purpose, Declared: t.declared[i], Refused: t.refuse}
 			for d, err := range corpus.Documents(ctx, s, rows, o) {
+				if err == nil && d.Near != "" {
+					t.near++
+				}
 				if err == nil && d.Error != "" {
 					if t.failed++; t.first == "" {
 						t.first = d.URL + ": " + d.Error
@@ -207,6 +211,9 @@ func (p *program) endTexts(t *texts) (lacks []string) {
 			named = t.path + " names them"
 		}
 		p.note("crawl: %s left out, since their owners refuse %s: %s", say.Plural(int(t.refused), "page"), purposeWords(t.purpose), named)
+	}
+	if t.near > 0 {
+		p.note("crawl: near-duplicates of other pages: %s; near_duplicate_of names the first page", say.Plural(int(t.near), "page"))
 	}
 	if t.failed > 0 {
 		lacks = append(lacks, fmt.Sprintf("%s without their content, as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
