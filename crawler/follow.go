@@ -12,9 +12,13 @@ import (
 // FollowTag is like Follow, but the URL gets the given tag instead of that of the page: see
 // Tags. The tag also applies if the page itself has a link to the URL, and if the URL is
 // already queued, for example because a sitemap names it. If handlers give one URL several
-// tags, the last before it is fetched is used. A seed keeps its tag.
+// tags, the last before it is fetched is used. A seed keeps its tag. The error is a
+// *frontier.URLError, or an *OptionError for a tag of more than 64 KiB.
 func (p *Page) FollowTag(ref, tag string) error {
 	u, err := p.Resolve(ref)
+	if err == nil {
+		err = checkTag(tag)
+	}
 	if err == nil {
 		p.follow(u, tag)
 	}
@@ -23,10 +27,13 @@ func (p *Page) FollowTag(ref, tag string) error {
 
 // FollowLink is like FollowTag for a link that Links has returned: its URL is queued with the
 // tag, even if the link is marked nofollow. The error is frontier.ErrNoURL for a Link without a
-// URL.
+// URL, or that of a tag.
 func (p *Page) FollowLink(l extract.Link, tag string) error {
 	if l.URL.IsZero() {
 		return frontier.ErrNoURL
+	}
+	if err := checkTag(tag); err != nil {
+		return err
 	}
 	p.follow(l.URL, tag)
 	return nil
@@ -37,6 +44,9 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 // (rel=nofollow, or a robots directive of the page) are left out, and so are references that are
 // no valid URL (see Broken). The error says that the selector is wrong, or is that of Doc.
 func (p *Page) FollowAll(selector, tag string) error {
+	if err := checkTag(tag); err != nil {
+		return err
+	}
 	matcher, err := cascadia.Compile(selector)
 	if err != nil {
 		return fmt.Errorf("crawler: the selector %q: %w", selector, err)

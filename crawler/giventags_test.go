@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -112,13 +113,14 @@ func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
 		t.Errorf("tags are\n%v, want\n%v", tags, want)
 	}
 	if kept {
-		checkKeptTags(t, dir, want)
+		checkKeptTags(t, dir, 1, want)
 	}
 	w.AssertPolite()
 }
 
-// checkKeptTags checks that the crawl in dir says the tags with which pages were fetched.
-func checkKeptTags(t *testing.T, dir string, want map[string]string) {
+// checkKeptTags checks that the crawl in dir says the tags with which pages were fetched, and has
+// so many sitemaps.
+func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) {
 	t.Helper()
 	r, err := storage.OpenReader(dir)
 	if err != nil {
@@ -139,8 +141,8 @@ func checkKeptTags(t *testing.T, dir string, want map[string]string) {
 			t.Errorf("%s has the tag %q, and in the list %q (%v)", k.URL, one.Tag, k.Tag, err)
 		}
 	}
-	if !maps.Equal(got, want) || sitemaps != 1 {
-		t.Errorf("kept are, with %d sitemaps\n%v, want\n%v", sitemaps, got, want)
+	if !maps.Equal(got, want) || sitemaps != lists {
+		t.Errorf("kept are, with %d sitemaps\n%.300v, want\n%.300v", sitemaps, got, want)
 	}
 	written := map[string]string{}
 	if _, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
@@ -150,5 +152,69 @@ func checkKeptTags(t *testing.T, dir string, want map[string]string) {
 		return nil
 	}); err != nil || !maps.Equal(written, want) {
 		t.Errorf("pages.jsonl has, with %v\n%v, want\n%v", err, written, want)
+	}
+}
+
+// A tag is any text of at most 64 KiB, and comes to the page and into all files as it is. A
+// longer tag is refused.
+func TestATagIsData(t *testing.T) {
+	for name, tag := range map[string]string{
+		"JSON":    `{"cat":"Bücher\n\t","price":1.5,"more":"` + strings.Repeat("y", 5000) + `"}`,
+		"longest": strings.Repeat("é", 32<<10),
+		"odd":     "a\tb\nc\r\x00\x7f\u2028 \"\\ =",
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Page("/", `<a href=/list>1</a>`).Page("/list", `<a class=item href=/item>2</a>`).Page("/item", "").Page("/more", "")
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Dir: dir, Wire: crawler.Wire{Network: w}}
+			o.Links = func(p *crawler.Page, l *crawler.Link) bool {
+				if l.URL.Target() == "/more" {
+					l.Tag += strings.Repeat("z", 64<<10)
+				}
+				return true
+			}
+			got := ""
+			c, err := crawler.New(o)
+			if err == nil {
+				err = c.Run(t.Context(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+					switch p.URL.Target() {
+					case "/list":
+						var long *crawler.OptionError
+						if err := p.FollowAll(".item", tag+strings.Repeat("z", 64<<10)); !errors.As(err, &long) {
+							t.Errorf("%s: a tag that is too long: %v", name, err)
+						}
+						return errors.Join(p.FollowAll(".item", tag), p.FollowTag("/more", "more"))
+					case "/item":
+						got = p.Entry.Tag
+					}
+					return nil
+				}))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != tag {
+				t.Errorf("%s: the page has %.50q, want %.50q", name, got, tag)
+			}
+			w.AssertNeverFetched("http://a.example/more")
+			for _, l := range logLines(t, dir) {
+				if in, err := url.PathUnescape(l.Tag); strings.HasSuffix(l.URL, "/item") && (in != tag || err != nil) {
+					t.Errorf("%s: crawl.log has %.50q", name, l.Tag)
+				}
+			}
+			for p, err := range crawler.ReadPages(t.Context(), dir) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.URL.Target() == "/item" && p.Entry.Tag != tag {
+					t.Errorf("%s: pages.jsonl has %.50q", name, p.Entry.Tag)
+				}
+			}
+			checkKeptTags(t, dir, 0, map[string]string{"/": "", "/list": "", "/item": tag})
+		})
+	}
+	if _, err := crawler.New(crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/\t" + strings.Repeat("x", 64<<10+1)}}); err == nil {
+		t.Error("a seed with a tag that is too long")
 	}
 }

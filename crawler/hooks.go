@@ -22,7 +22,7 @@ type Link struct {
 	Rank uint8
 
 	// Tag is the tag of the target page; the default is that of the page with the link. See
-	// Tags.
+	// Tags. A link with a tag of more than 64 KiB is not queued.
 	Tag string
 
 	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it exists.
@@ -48,7 +48,7 @@ func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	}
 	link := Link{Link: *l, Rank: frontier.RankOf(e.Depth), Tag: e.Tag}
 	link.URL = e.URL
-	ok := o.Links(p, &link)
+	ok := o.Links(p, &link) && len(link.Tag) <= maxTag
 	e.Rank, e.Tag, e.Head = link.Rank, link.Tag, link.Head
 	if e.Requisite() {
 		e.Rank = frontier.RequisiteRank

@@ -86,6 +86,9 @@ func parseSeed(line string) (frontier.Entry, error) {
 	if err != nil && !strings.Contains(raw, "://") && looksLikeHost(raw) {
 		u, err = frontier.ParseURL("https://" + raw)
 	}
+	if err == nil {
+		err = checkTag(tag)
+	}
 	return frontier.Entry{URL: u, Tag: tag}, err
 }
 

@@ -5,6 +5,17 @@ import (
 	"fmt"
 )
 
+// maxTag is the maximum length of a tag, in bytes.
+const maxTag = 64 << 10
+
+// checkTag returns an *OptionError for a tag that is too long.
+func checkTag(tag string) error {
+	if len(tag) > maxTag {
+		return &OptionError{Field: "Tag", Reason: fmt.Sprintf("is %d bytes long; the maximum is %d: give a key of your own data instead", len(tag), maxTag)}
+	}
+	return nil
+}
+
 // Tags is a Handler that passes each page to the Handler for the page's tag. So a program can
 // handle list pages and item pages differently without patterns for their URLs: when it follows
 // a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A seed
@@ -17,6 +28,9 @@ import (
 // Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the error is a
 // *TagError. It is counted, logged and passed to Options.OnError like an error of any Handler,
 // so that no page is lost silently because a tag is misspelled.
+//
+// A tag is any text of at most 64 KiB. It may be data about the page, such as JSON with the price
+// that the list says; then a program reads p.Entry.Tag itself, in place of Tags.
 //
 // The map must not be changed while a crawl runs.
 type Tags map[string]Handler
