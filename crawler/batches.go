@@ -56,6 +56,10 @@ import (
 // Run returns, such as ErrRan if c was run before. For a nil ctx, a negative n or a nil parse it
 // is an *OptionError, and c is not run. No batch is delivered after ctx has ended, nor after an
 // error. After an end by a limit or Crawler.Stop, the parsed rows are delivered first.
+//
+// The loop ends without an error also if seeds could not be fetched, or URLs are left: see
+// Crawler.Summary and Crawler.Left after the loop. If a process is killed again and again before
+// it has waited for a batch, it may fetch the same page each time; wait = -1 avoids that.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {
@@ -81,7 +85,7 @@ func Batches[T any](
 // of one row, which is the page itself. A page is valid until the body of the loop ends. URLs
 // that the body follows are queued when the body ends; after a kill all of them are queued, or
 // none. The page's own links are queued earlier, before the body gets the page, with the tag of
-// the page.
+// the page. After the loop, Crawler.Summary says what could not be fetched.
 func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }

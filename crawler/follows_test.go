@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -209,5 +210,40 @@ func TestFollowAll(t *testing.T) {
 	p := crawltest.Page(t, "http://a.example/page", strings.Repeat("<div>", 600)+"<a href=/1>1</a>")
 	if err := p.FollowAll("a", ""); err == nil || len(p.Followed()) > 0 {
 		t.Errorf("of a page that Doc refuses: %v", err)
+	}
+}
+
+// With OnlyFollowed a crawl fetches what the handler follows, redirects and requisites, and
+// neither other links nor what sitemaps name.
+func TestOnlyFollowed(t *testing.T) {
+	for _, loop := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := crawltest.New(t)
+			w.Site("http://a.example").Robots("Sitemap: /map.txt").File("/map.txt", "text/plain", "http://a.example/mapped").Page("/mapped", "").
+				Page("/", `<a class=item href=/1>1</a><a href=/2>2</a><a class=item href=/3>3</a><img src=/i.png><iframe src=/frame></iframe>`).
+				Page("/1", `<a href=/4>4</a>`).Page("/2", "").Redirect("/3", "/moved").Page("/moved", `<a href=/4>4</a>`).Page("/4", "").
+				File("/i.png", "image/png", "x").Page("/frame", `<a href=/4>4</a>`)
+			o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}}
+			o.OnlyFollowed, o.Requisites = true, true
+			c, err := crawler.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loop {
+				for p, err := range c.Pages(t.Context()) {
+					if err == nil {
+						err = p.FollowAll(".item", "item")
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			} else if err := c.Run(t.Context(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error { return p.FollowAll(".item", "item") })); err != nil {
+				t.Fatal(err)
+			}
+			w.AssertFetched("http://a.example/", "http://a.example/1", "http://a.example/3", "http://a.example/moved", "http://a.example/i.png", "http://a.example/frame")
+			w.AssertNeverFetched("http://a.example/2", "http://a.example/4", "http://a.example/map.txt", "http://a.example/mapped")
+			w.AssertPolite()
+		})
 	}
 }

@@ -13,6 +13,12 @@ import (
 // same time. Handlers run in the visit: a slow one slows the crawl down, but pages do not
 // accumulate.
 //
+// A URL that fails in all its tries is no page, also if the last answer has a status such as 503:
+// Options.OnSkip is called for it, with frontier.Failed, and the status as Detail. The tries may
+// take hours. If the run ends before (see Options.Patience), the URL is still queued: Left has
+// it as frontier.Waiting. A program that must know, such as a link checker, sets a Patience of
+// some hours.
+//
 // An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError.
 // The page still counts as fetched. A panic is treated like such an error, as a *PanicError.
 type Handler interface {

@@ -130,7 +130,7 @@ func (s *sorting) follows(l *extract.Link) bool {
 	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page, such as an image
 		return o.Requisites && s.page.shows()
 	case l.Hop == frontier.HopManifest:
-		return o.Sitemaps != SitemapsNone
+		return o.Sitemaps != SitemapsNone && !o.OnlyFollowed
 	case !s.job.follows(s.page):
 		return false
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
@@ -258,10 +258,12 @@ func (j *job) framed(p *Page, l *extract.Link) bool {
 
 // follows reports whether the links of p are followed.
 func (j *job) follows(p *Page) bool {
-	switch j.opts.Sitemaps {
-	case SitemapsOnly:
+	switch o := &j.opts; {
+	case o.OnlyFollowed:
+		return false
+	case o.Sitemaps == SitemapsOnly:
 		return p.html.Sitemap
-	case SitemapsNone:
+	case o.Sitemaps == SitemapsNone:
 		return !p.html.Sitemap
 	}
 	return true

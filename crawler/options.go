@@ -30,7 +30,8 @@ type Options struct {
 	Identity Identity
 
 	// Seeds are the URLs to start from, each with an optional tag after a tab. They may be empty
-	// for a crawl that goes on in its Dir, or gets its seeds by Add.
+	// for a crawl that goes on in its Dir, or gets its seeds by Add before Run. A crawl that waits
+	// for its seeds while it runs needs Limits.Open, which is set by Allow before Run.
 	Seeds []string
 	Scope Scope  // decides which URLs belong to the crawl; nil: SameHost()
 	Dir   string // directory of the crawl; empty: in memory
@@ -64,6 +65,11 @@ type Options struct {
 	// whose time to be fetched again has come, each once more; after that it fetches no page
 	// again. Visits call Revisit.Next, several at the same time. If it panics, the crawl ends
 	// without loss. If Revisit is nil, each page is fetched once.
+	//
+	// A page is requested with a condition (If-None-Match, If-Modified-Since) if the archive has
+	// its last answer, which needs Dir and OutputWARC. Otherwise each visit transfers the whole
+	// page. A site that does not answer in several tries rests for a day before it is requested
+	// again, whatever the policy says.
 	Revisit revisit.Policy
 
 	proxyName string   // the text from which Setting.Set made Proxy
@@ -82,6 +88,7 @@ type Follow struct {
 	Sitemaps       Sitemaps // whether sitemaps are read, and whether links of pages are followed
 	Forms          bool     // request the URLs of forms that send only a query, with the values that the forms have before a visitor fills them in
 	FollowNoFollow bool     // follow links that are marked nofollow
+	OnlyFollowed   bool     // follow neither links of pages nor sitemaps, but only redirects, requisites, and what the program follows (Page.Follow, FollowTag, FollowLink, FollowAll)
 	FollowTraps    bool     // follow links whose URLs have the pattern of an endless space, such as a calendar without end
 
 	// Same returns one URL, which represents its argument and all URLs that are equivalent to
@@ -106,7 +113,8 @@ type Follow struct {
 	// Links is called in the goroutine that visits the page: calls for pages of one site do not
 	// overlap, but calls for pages of different sites may. For URLs that the body of a loop
 	// over Pages follows, Links is called in the goroutine of the loop, and may overlap with
-	// another call for the same site.
+	// another call for the same site. Links is also called for URLs of Page.Follow, and may
+	// refuse them; to fetch only these, set OnlyFollowed instead.
 	//
 	// Rewrite is called for each link before Links is, and also for seeds, redirects, sitemaps
 	// and URLs of Page.Follow. The crawl uses its result in place of the URL. If the result is
@@ -126,7 +134,7 @@ type Budget struct {
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
-	Patience     time.Duration // the run ends if no URL may be requested within this time; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
+	Patience     time.Duration // the run ends if no URL may be requested within this time, for example because all sites rest after failures (after 429, 503 or no connection for a minute at first, and then for longer each time, up to hours); 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
 }
 
 // Pace says how fast a crawl is. A site may always require longer pauses.
@@ -176,7 +184,7 @@ type Hooks struct {
 	OnStart func(Start)        // called once, before the first request; for a resumed crawl, the Start says how this run differs from the run before
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
-	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page; at the end of a run also for URLs that are still queued, except those that only wait for their turn; must be quick and safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page, also if OnVisit is called for it; at the end of a run also for URLs that are still queued, except those that only wait for their turn; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
 	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status

@@ -242,6 +242,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "TextDigest", dir: true, change: set(func(o *options) { o.TextDigest = true }), look: func(s *seen) any { return s.holds(storage.PagesFile, `"text_digest":"sha256:`) }, base: 0, want: 4},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
+		{field: "OnlyFollowed", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.OnlyFollowed = true }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
 		{field: "FollowTraps", both: seeds("http://trap.example/"), change: set(func(o *options) { o.FollowTraps = true }), look: func(s *seen) any { return s.has("http://trap.example/x/x/x/x") }, base: false, want: true},
 		{field: "Forms", both: seeds("http://form.example/"), change: set(func(o *options) { o.Forms = true }), look: func(s *seen) any { return s.has("http://form.example/found") }, base: false, want: true},
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// unsaid are the options without a text form.
-var unsaid = []string{"Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
+// unsaid are the options that only programs need, or that have no text form.
+var unsaid = []string{"OnlyFollowed", "Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
 
 // setting returns a setting of o.
 func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {

@@ -79,7 +79,7 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 // seed, or requested with HEAD, because sitemaps are read only for sites whose pages are
 // fetched. It also returns none if only the seeds are in scope.
 func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
-	if s == nil || j.opts.Sitemaps == SitemapsNone || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
 	}
 	e.Hops += string(frontier.HopPrerequisite)

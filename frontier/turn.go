@@ -23,7 +23,7 @@ const (
 )
 
 // MaxTries is the largest number of tries of an entry. If the site may be the cause of the last
-// failure, the largest number is maxRests instead.
+// failure (429, 503, or no connection), the largest number is 6 instead.
 const MaxTries = 3
 
 // maxRests is the largest number of tries of an entry whose last try ended with SiteTrouble or
