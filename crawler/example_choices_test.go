@@ -1,0 +1,104 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// The scopes of the package, for two seeds. A scope learns the seeds from New.
+func ExampleScope() {
+	for _, s := range []struct {
+		name  string
+		scope crawler.Scope
+	}{
+		{"host", crawler.SameHost()}, {"domain", crawler.SameDomain()}, {"prefix", crawler.SamePrefix()},
+		{"seeds", crawler.SeedsOnly()}, {"anywhere", crawler.Anywhere()},
+	} {
+		seed, _ := frontier.ParseURL("https://www.example.org/docs/")
+		s.scope.Admit(seed)
+		fmt.Print(s.name, ":")
+		for _, raw := range []string{"https://www.example.org/docs/a", "https://www.example.org/b", "https://shop.example.org/", "https://example.net/"} {
+			u, _ := frontier.ParseURL(raw)
+			fmt.Print(" ", s.scope.Contains(frontier.Entry{URL: u}))
+		}
+		fmt.Println()
+	}
+	// Output:
+	// host: true true false false
+	// domain: true true true false
+	// prefix: true false false false
+	// seeds: false false false false
+	// anywhere: true true true true
+}
+
+// Together as Options.Same: URLs that differ only in these ways count as one page.
+func ExampleTogether() {
+	same := crawler.Together(crawler.SortQuery, crawler.StripIndex)
+	u, err := frontier.ParseURL("https://example.org/a/index.html?b=2&a=1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(same(u))
+	// Output: https://example.org/a/?a=1&b=2
+}
+
+func ExampleOptOutList() {
+	list, err := crawler.ReadOptOutList(strings.NewReader("example.org # mail of 3 May\n"), "opt-out.txt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(list.Len(), list.Has("example.org"), list.Has("www.example.org"))
+	for _, e := range list.Entries() {
+		fmt.Println(e.Place, e.Line, e.Comment)
+	}
+	// Output:
+	// 1 true false
+	// example.org 1 mail of 3 May
+}
+
+// An identity from flags is checked early. New checks it, too.
+func ExampleIdentity_Check() {
+	id := crawler.Identity{Token: "titlebot", Contact: "me@example.org"}
+	fmt.Println(id.From(), id.Check())
+	fmt.Println(crawler.Identity{Token: "titlebot"}.Check())
+	// Output:
+	// me@example.org <nil>
+	// crawler: Identity.Contact: "" is neither an http(s) URL nor an e-mail address: site owners must be able to reach you
+}
+
+// What a handler learns of a page that has other names, or was fetched before.
+func ExamplePage() {
+	site := library()
+	defer site.Close()
+	c, err := crawler.New(optionsFor(site, ""))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		if p.NotModified() {
+			return nil // the page has not changed since the previous crawl
+		}
+		if canonical := p.Canonical(); !canonical.IsZero() {
+			fmt.Println("also", canonical)
+		}
+		if og := p.OpenGraphURL(); !og.IsZero() {
+			fmt.Println("also", og)
+		}
+		if p.URL.Target() == "/1" {
+			fmt.Println(p.Title(), "with text:", p.TextDigest() != "")
+		}
+		return nil
+	})
+	if err := c.Run(context.Background(), handler); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("Page.Change is one of", crawler.ChangeClasses())
+	// Output:
+	// Book 1 with text: true
+	// Page.Change is one of [new modified same-text not-modified]
+}

@@ -1,0 +1,323 @@
+package crawler_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// optionsFor returns options for a site on this machine, without pauses.
+func optionsFor(site *httptest.Server, dir string) crawler.Options {
+	return crawler.Options{
+		Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
+		Seeds:    []string{site.URL},
+		Dir:      dir,
+		Wire:     crawler.Wire{AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay},
+	}
+}
+
+// libraryCrawl makes a crawl of a site in a new directory. The caller removes its parent.
+func libraryCrawl() (dir string) {
+	site := library()
+	defer site.Close()
+	temp, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir = filepath.Join(temp, "library.crawl")
+	c, err := crawler.New(optionsFor(site, dir))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Run(context.Background(), nil); err != nil {
+		log.Fatal(err)
+	}
+	return dir
+}
+
+// An operator changes a crawl while it runs. Each order is recorded with its reason.
+func ExampleCrawler_Pause() {
+	site := library()
+	defer site.Close()
+	c, err := crawler.New(optionsFor(site, ""))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		if p.URL.Target() != "/" {
+			return nil
+		}
+		err := c.Pause("the network is busy")
+		for _, next := range []func() error{
+			func() error { return c.Resume("the network is quiet") },
+			func() error { return c.Slow("example.org", time.Minute, "its owner asked for it") },
+			func() error { return c.Exclude("example.net", "its owner wrote to us") },
+			func() error { return c.Seed("forgotten", site.URL+"/3") },
+			func() error { return c.Limit("enough", func(l *crawler.Limits) { l.Pages = 100 }) },
+		} {
+			if err == nil {
+				err = next()
+			}
+		}
+		return err
+	})
+	if err := c.Run(context.Background(), handler); err != nil {
+		log.Fatal(err)
+	}
+	for _, o := range c.Orders() {
+		fmt.Printf("%s: %s\n", o.Do, o.Reason)
+	}
+	fmt.Println(c.Limits().Pages)
+	// Output:
+	// pause: the network is busy
+	// resume: the network is quiet
+	// slow: its owner asked for it
+	// exclude: its owner wrote to us
+	// add: forgotten
+	// limit: enough
+	// 100
+}
+
+// A limit from text, such as a flag or a request has.
+func ExampleLimits_Set() {
+	var l crawler.Limits
+	fmt.Println(l.Set("max-time", "90m"), l.Time)
+	fmt.Println(l.Set("rate", "fast"))
+	// Output:
+	// <nil> 1h30m0s
+	// "fast" is no number
+}
+
+// What a program prints while a crawl runs: what the crawl waits for.
+func ExampleCrawler_Oldest() {
+	site := library()
+	defer site.Close()
+	c, err := crawler.New(optionsFor(site, ""))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		if of, since, ok := c.Oldest(); ok && time.Since(since) > time.Minute {
+			fmt.Println("no answer from", of, "since", since)
+		}
+		if of, ok := c.Longest(time.Now()); ok && time.Until(of.Due) > time.Minute {
+			fmt.Println(of.Site, "waits until", of.Due, "because of", of.By)
+		}
+		return nil
+	})
+	if err := c.Run(context.Background(), handler); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+}
+
+// A handler may ask what the crawl has done so far. A program that runs each night skips a run
+// that would do nothing.
+func ExampleCrawler_Records() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	site := library()
+	defer site.Close()
+	c, err := crawler.New(optionsFor(site, dir))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if c.Idle() { // not here: the seed is a new one
+		return
+	}
+	handler := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		records, err := c.Records()
+		if err != nil {
+			return err
+		}
+		fate, known, err := records.Fate(p.URL)
+		if p.URL.Target() == "/" {
+			fmt.Println(fate.Code, known)
+		}
+		return err
+	})
+	if err := c.Run(context.Background(), handler); err != nil {
+		log.Fatal(err)
+	}
+	// Output: undecided true
+}
+
+// What robots.txt says about the seeds, before a crawl begins.
+func ExamplePlanOf() {
+	site := library()
+	defer site.Close()
+	o := optionsFor(site, "")
+	o.Seeds = append(o.Seeds, site.URL+"/cellar")
+	o.Delay = 2 * time.Second
+	plan, err := crawler.PlanOf(context.Background(), o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range plan.Sites {
+		fmt.Println(len(s.Seeds), "seeds,", s.Allowed(), "allowed,", s.Delay, s.DelayBy)
+		fmt.Println("100 pages take at least", s.Least(100))
+	}
+	// Output:
+	// 2 seeds, 1 allowed, 2s own
+	// 100 pages take at least 3m20s
+}
+
+// The settings, the processes and the builds of a crawl in a directory.
+func ExampleLastRun() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	id, settings, err := crawler.LastRun(r)
+	fmt.Println(id.Token, settings["scope"], err)
+	processes, builds, before, err := crawler.Processes(r)
+	fmt.Println(len(processes), before, processes[0].End, err)
+	fmt.Println(builds[processes[0].Build].Go == crawler.ThisBuild().Go)
+	// Output:
+	// bookbot host <nil>
+	// 1 0 done <nil>
+	// true
+}
+
+// Why a URL is not in a crawl, by the settings of its last run.
+func ExampleNewFilter() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	stored, ok, err := crawler.ReadStored(r)
+	if err != nil || !ok {
+		log.Fatal("no run has begun ", err)
+	}
+	filter := crawler.NewFilter(stored, nil, time.Now())
+	if err := crawler.EachRoot(r, filter.Scope().Admit); err != nil {
+		log.Fatal(err)
+	}
+	u, err := frontier.ParseURL("https://elsewhere.example/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	refusal, err := filter.Refusal(&frontier.Entry{URL: u, Hops: "L", Depth: 1}, nil)
+	fmt.Println(refusal.Code, err)
+	// Output: outside <nil>
+}
+
+// The settings of single sites that a crawl has stored.
+func ExampleReadStoredSites() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	r, err := storage.OpenReader(dir)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	stored, _, err := crawler.ReadStored(r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	sites, err := crawler.ReadStoredSites(r, stored.Options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = sites.Each(func(site frontier.Site, s crawler.SiteSettings) error { // none here
+		fmt.Println(site, s.Own, s.Reason)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := sites.Of("https://example.org")
+	fmt.Println(s.Max.Pages, err)
+	fmt.Println(s.Over(frontier.Spent{Pages: 10_000}))
+	s, err = s.With([]crawler.OwnSetting{{Name: "delay", Value: "5s"}}, "a small server")
+	fmt.Println(s.Delay, s.Reason, err)
+	// Output:
+	// 10000 <nil>
+	// max-host-pages 10000
+	// 5s a small server <nil>
+}
+
+// What a crawl has stored about a host is removed, at the wish of its owner.
+func ExamplePurge() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	list, err := crawler.ReadOptOutList(strings.NewReader("127.0.0.1 # mail of 3 May\n"), "opt-out.txt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	p := crawler.Purge{Dir: dir, Places: list}
+	interrupted, _, err := p.Finish() // if an earlier purge was killed
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan, err := p.Plan()
+	fmt.Println(interrupted == nil, plan.Pages, err)
+	done, err := p.Run()
+	fmt.Println(done.Entries, err)
+	// Output:
+	// true 3 <nil>
+	// 3 <nil>
+}
+
+// A damaged crawl gets back the lines of pages.jsonl that its archive can tell.
+func ExampleArchiveWriter() {
+	dir := libraryCrawl()
+	defer os.RemoveAll(filepath.Dir(dir))
+	if err := os.Truncate(filepath.Join(dir, storage.PagesFile), 0); err != nil {
+		log.Fatal(err)
+	}
+	r, err := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Restored, r.Again)
+	if err := r.Commit(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: true 0
+}
+
+// A program asks while the crawl runs what has become of a URL, and how far the run is.
+func ExampleCrawler_Lookup() {
+	site := library()
+	defer site.Close()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	c, err := crawler.New(optionsFor(site, dir))
+	if err != nil {
+		log.Fatal(err)
+	}
+	first := true
+	err = c.Run(context.Background(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		if !first {
+			return nil
+		}
+		first = false
+		_, known, err := c.Lookup(site.URL + "/never-linked")
+		fmt.Println(known, c.Stats().Pages)
+		return err
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// false 0
+}

@@ -1,0 +1,215 @@
+package permesso_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each exported function and method is used by an Example or by a program in examples, so that a
+// reader finds a use of it that compiles. A method that implements an interface of the list
+// implemented needs no use of its own.
+func TestEachExportedFunctionIsUsedByAnExample(t *testing.T) {
+	code := newUses(t)
+	all, _ := exportedNames(t)
+	for _, line := range all {
+		name, ok := functionOf(line)
+		if !ok {
+			continue
+		}
+		used := code.used[name] || code.implements(t, name)
+		switch excepted := slices.Contains(withoutExample, name); {
+		case !used && !excepted:
+			t.Errorf("no Example and no program in examples uses %s", name)
+		case used && excepted:
+			t.Errorf("%s is used: take it out of withoutExample", name)
+		}
+	}
+	if n := len(withoutExample); n > mostWithoutExample {
+		t.Errorf("%d names are without an example, mostWithoutExample is %d", n, mostWithoutExample)
+	}
+}
+
+// mostWithoutExample is the number of names in withoutExample. Never raise it.
+const mostWithoutExample = 37
+
+// withoutExample are functions and methods of package storage, and two others, that only package
+// crawler and the command need: their tests are their examples.
+var withoutExample = strings.Fields(`
+	fetch.Client.RoundTrip fetch.Exchange.Release
+	storage.DiskFull storage.FinishRepair storage.LocatePrevious storage.NameControl storage.NotBegun storage.OutputName
+	storage.PastOf storage.PurgedAnswer storage.PurgedFate storage.ReadBodies storage.Remains storage.RepeatedAnswer storage.SyncDir
+	storage.DB.Capture storage.DB.Log storage.DB.LostLog storage.DB.PutTag storage.DB.Requeue storage.DB.Retag
+	storage.Past.Answer storage.Past.Original storage.Reader.Aside storage.Reader.LogMark storage.Reader.Written
+	storage.Records.Ahead storage.Records.Common storage.Records.Dir storage.Records.Each storage.Records.Known
+	storage.Records.LastCommit storage.Records.Snapshots storage.Repair.Discard storage.Repair.PutAside storage.Repair.Replace
+	storage/warc.Record.Read`)
+
+// functionOf returns the name of the function or method of a line of apiFile, such as
+// crawler.Page.Title.
+func functionOf(line string) (name string, ok bool) {
+	pkg, rest, _ := strings.Cut(line, ": ")
+	if name, ok = strings.CutPrefix(rest, "func "); ok {
+		name, _, _ = strings.Cut(name, "(")
+		name, _, _ = strings.Cut(name, "[")
+		return pkg + "." + name, true
+	}
+	if rest, ok = strings.CutPrefix(rest, "method ("); !ok {
+		return "", false
+	}
+	of, name, _ := strings.Cut(rest, ") ")
+	name, _, _ = strings.Cut(name, "(")
+	return pkg + "." + strings.TrimPrefix(of, "*") + "." + name, true
+}
+
+// uses has the functions and methods that examples use.
+type uses struct {
+	importer types.Importer
+	files    *token.FileSet
+	used     map[string]bool // by names such as crawler.Page.Title
+}
+
+// newUses reads the Examples of the importable packages, and the programs in examples.
+func newUses(t *testing.T) *uses {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	export := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct{ ImportPath, Export string }
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		export[p.ImportPath] = p.Export
+	}
+	files := token.NewFileSet()
+	u := &uses{files: files, used: map[string]bool{}, importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
+		if export[path] == "" {
+			return nil, errors.New("no export data")
+		}
+		return os.Open(export[path])
+	})}
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		switch name := d.Name(); {
+		case path == ".":
+			return nil
+		case strings.HasPrefix(name, "."), name == "testdata", name == "internal", name == "cmd":
+			return fs.SkipDir
+		}
+		return u.read(path)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// read adds the functions that the examples in a directory use.
+func (u *uses) read(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return err
+	}
+	program := strings.HasPrefix(filepath.ToSlash(dir), "examples/")
+	var files []*ast.File
+	for _, name := range names {
+		if program == strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(u.files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if program || strings.HasSuffix(file.Name.Name, "_test") {
+			files = append(files, file)
+		}
+	}
+	// A name that is missing, such as one that only tests export, makes no use.
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: u.importer, Error: func(error) {}}
+	_, _ = conf.Check(dir, u.files, files, info)
+	for _, file := range files {
+		whole := program || strings.Contains(filepath.Base(u.files.Position(file.Pos()).Filename), "example")
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); !whole && (!ok || !strings.HasPrefix(f.Name.Name, "Example")) {
+				continue
+			}
+			ast.Inspect(decl, func(n ast.Node) bool {
+				if id, ok := n.(*ast.Ident); ok {
+					if f, ok := info.Uses[id].(*types.Func); ok {
+						u.used[nameOf(f)] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	return nil
+}
+
+// nameOf returns the name of a function, such as crawler.Page.Title.
+func nameOf(f *types.Func) string {
+	name := strings.NewReplacer("(", "", ")", "", "*", "").Replace(f.Origin().FullName())
+	return strings.TrimPrefix(name, module)
+}
+
+// implemented are interfaces whose methods need no example of their own.
+var implemented = strings.Fields(`frontier.Backlog frontier.Shared fetch.Snapshots fetch.Network
+	revisit.Policy crawler.Handler crawler.Scope`)
+
+// implements reports whether a method is one of a named interface that its type implements.
+func (u *uses) implements(t *testing.T, name string) bool {
+	t.Helper()
+	dir, of := path.Split(name)
+	parts := strings.Split(of, ".")
+	if len(parts) < 3 {
+		return false
+	}
+	if slices.Contains(strings.Fields("Error Unwrap Is String MarshalText UnmarshalText"), parts[2]) {
+		return true
+	}
+	pkg, err := u.importer.Import(module + dir + parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := pkg.Scope().Lookup(parts[1]).Type()
+	for _, want := range implemented {
+		from, name, _ := strings.Cut(want, ".")
+		if from == "revisit" {
+			from = "crawler/revisit"
+		}
+		pkg, err := u.importer.Import(module + from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := pkg.Scope().Lookup(name).Type().Underlying().(*types.Interface)
+		if types.Implements(types.NewPointer(have), in) {
+			for m := range in.Methods() {
+				if m.Name() == parts[2] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
