@@ -58,8 +58,7 @@ import (
 // error. After an end by a limit or Crawler.Stop, the parsed rows are delivered first.
 //
 // The loop ends without an error also if seeds could not be fetched, or URLs are left: see
-// Crawler.Summary and Crawler.Left after the loop. If a process is killed again and again before
-// it has waited for a batch, it may fetch the same page each time; wait = -1 avoids that.
+// Crawler.Summary and Crawler.Left after the loop.
 func Batches[T any](
 	ctx context.Context, c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error),
 ) iter.Seq2[[]T, error] {

@@ -542,8 +542,9 @@ func (c *Crawler) admitSeeds() error {
 // Lookup returns the fate of a URL in the running crawl. The fate is frontier.Undecided if the
 // URL is queued, and frontier.Waiting if it waits for another try. ok is false if the crawl has
 // not found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same
-// are applied to it. It needs Options.Dir. The errors are those of Records, and an *OptionError for text that is no
-// URL. For the fates of all URLs of a crawl see storage.Records.
+// are applied to it. Lookup needs Options.Dir. The errors are those of Records, and an
+// *OptionError for text that is no URL. For the fates of all URLs of a crawl see
+// storage.Records.
 func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	records, err := c.Records()
 	if err != nil {

@@ -69,7 +69,7 @@ type Options struct {
 	// A page is requested with a condition (If-None-Match, If-Modified-Since) if the archive has
 	// its last answer, which needs Dir and OutputWARC. Otherwise each visit transfers the whole
 	// page. A site that does not answer in several tries rests for a day before it is requested
-	// again, whatever the policy says.
+	// again, also if the policy wants it earlier.
 	Revisit revisit.Policy
 
 	proxyName string   // the text from which Setting.Set made Proxy
@@ -134,7 +134,7 @@ type Budget struct {
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
-	Patience     time.Duration // the run ends if no URL may be requested within this time, for example because all sites rest after failures (after 429, 503 or no connection for a minute at first, and then for longer each time, up to hours); 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
+	Patience     time.Duration // the run ends if no URL may be requested within this time, for example because all sites rest after failures; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
 }
 
 // Pace says how fast a crawl is. A site may always require longer pauses.

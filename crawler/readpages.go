@@ -8,17 +8,20 @@ import (
 	"iter"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
 // ReadPages iterates over the pages that the crawl in dir has stored, in the order in which they
 // were fetched, with their bodies: from the archive, if the crawl has one, or from pages.jsonl
-// (OutputBodies). Each page is as a Handler would get it, but its Verdict is not known, and URLs
-// that are followed on it are not queued. Redirects, sitemaps and requisites are pages, too: see
+// (OutputBodies). Each page is as a Handler would get it, with three exceptions: its Verdict is
+// not known, without an archive its Header has only the type and the location, and URLs that are
+// followed on it are not queued. Page.Signals returns the statements that the crawl has recorded. Redirects, sitemaps and requisites are pages, too: see
 // Page.Location, and the methods Page, Sitemap and Requisite of Page.Entry. A page that was
 // fetched several times comes several times.
 //
@@ -58,28 +61,30 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 		return err
 	}
 	past := storage.PastOf(dir)
+	invalid := int64(0)
 	other, err := storage.ReadBodies(dir, func(rec *storage.PageRecord) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if page, err := storedPage(past, rec, who.Token); !yield(page, err) {
+		u, err := frontier.ParseURL(rec.URL)
+		if err != nil {
+			invalid++
+			return nil
+		}
+		if page, err := storedPage(past, u, rec, who.Token); !yield(page, err) {
 			return errLeft
 		}
 		return nil
 	})
-	if err == nil && other > 0 {
-		err = fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), other)
+	if n := other + invalid; err == nil && n > 0 {
+		err = fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), n)
 	}
 	return err
 }
 
-// storedPage returns the page of a line of pages.jsonl. If its body cannot be read, it returns
-// the page without a body, and an error.
-func storedPage(past *storage.Past, rec *storage.PageRecord, token string) (*Page, error) {
-	u, err := frontier.ParseURL(rec.URL)
-	if err != nil {
-		return nil, err
-	}
+// storedPage returns the page of a line of pages.jsonl, whose URL is u. If its body cannot be
+// read, it returns the page without a body, and an error.
+func storedPage(past *storage.Past, u frontier.URL, rec *storage.PageRecord, token string) (*Page, error) {
 	x := &fetch.Exchange{
 		URL: u, Started: rec.Time, Via: rec.Via, Status: rec.Status, Truncated: rec.Truncated, Head: rec.Method == http.MethodHead,
 		Header: http.Header{},
@@ -95,14 +100,35 @@ func storedPage(past *storage.Past, rec *storage.PageRecord, token string) (*Pag
 		x.Body = rec.Base64
 		x.Header.Set("Content-Type", rec.Type)
 	}
-	err = readAnswer(past, rec, x)
+	err := readAnswer(past, rec, x)
 	e := frontier.Entry{URL: u, Via: rec.Via, Hops: rec.Hops, Tag: rec.Tag, Depth: rec.Depth, Head: x.Head}
 	page := NewPage(e, x, token)
 	page.refused, page.change = rec.Refused, ChangeClass(rec.Change)
+	page.signals, page.signalled = storedSignals(rec), true
 	if err != nil {
 		return page, fmt.Errorf("%s: the body cannot be read: %w", rec.URL, err)
 	}
 	return page, nil
+}
+
+// storedSignals returns the statements about use that are recorded in a line of pages.jsonl.
+func storedSignals(rec *storage.PageRecord) robots.Signals {
+	s := robots.Signals{Licenses: rec.License, Policies: rec.TDMPolicy}
+	for _, u := range rec.Usage {
+		one := robots.Statement{Use: robots.Use(u.Use), Granted: u.Granted}
+		text := u.By
+		if rest, ok := strings.CutPrefix(text, "line "); ok {
+			number, after, _ := strings.Cut(rest, ": ")
+			if n, err := strconv.Atoi(number); err == nil {
+				one.Line, text = n, after
+			}
+		} else if rest, ok := strings.CutPrefix(text, "meta "); ok {
+			one.Meta, text = true, rest
+		}
+		one.Field, one.Value, _ = strings.Cut(text, ": ")
+		s.Statements = append(s.Statements, one)
+	}
+	return s
 }
 
 // readAnswer sets the header and the body of x to those of the archived answer of rec. It

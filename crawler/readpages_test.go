@@ -27,7 +27,7 @@ type seenPage struct {
 	Status, Depth                                                          int
 	Head                                                                   bool
 	Change                                                                 crawler.ChangeClass
-	Links                                                                  []string
+	Signals, Licenses, Links                                               []string
 }
 
 func pageSeen(p *crawler.Page) seenPage {
@@ -36,6 +36,10 @@ func pageSeen(p *crawler.Page) seenPage {
 		Title: p.Title(), Truncated: p.Truncated, Text: string(p.Text()), Canonical: p.Canonical().String(), Status: p.Status,
 		Depth: p.Entry.Depth, Head: p.Exchange.Head, Change: p.Change(),
 	}
+	for _, one := range p.Signals().Deciding() {
+		s.Signals = append(s.Signals, fmt.Sprintf("%s %v %v", one.Use, one.Granted, one))
+	}
+	s.Licenses = append(s.Licenses, p.Signals().Licenses...)
 	for _, l := range p.Links() {
 		if l.Hop == frontier.HopLink {
 			s.Links = append(s.Links, l.URL.String()+" "+l.Text())
@@ -49,13 +53,13 @@ func bySeenURL(a, b seenPage) int { return strings.Compare(a.URL, b.URL) }
 // storedWeb has pages of each kind. The parameter version changes one of them.
 func storedWeb(t *testing.T, version string) *crawltest.Web {
 	w := crawltest.New(t)
-	s := w.Site("http://a.example").Robots("Sitemap: /map.txt").File("/map.txt", "text/plain", "http://a.example/listed").
+	s := w.Site("http://a.example").Robots("Sitemap: /map.txt\nUser-agent: *\nContent-Signal: ai-train=no, search=yes\nAllow: /").File("/map.txt", "text/plain", "http://a.example/listed").
 		Page("/", `<title>Start</title><a href=/gone>1</a><a href=/moved>2</a><a href=/latin>3</a><a href=/zip>4</a><a href=/big>5</a><a href=/no>6</a>
 			<a href=/copy1>7</a><a href=/copy2>8</a><a href=/empty>9</a><a href=/old>10</a><a href=/news>12</a><a href=/head>11</a><img src=/i.png>`).
-		Redirect("/moved", "/target?x=é").Status("/gone", 404).Page("/listed", "<title>Listed</title>").
+		Redirect("/moved", "/target?x=é").Status("/gone", 404).Page("/listed", "<title>Listed</title><meta name=robots content=noindex>").
 		File("/i.png", "image/png", "\x89PNG\r\n\x1a\n\x00\xff").File("/empty", "text/html", "").
 		Bomb("/zip", 5000, "gzip").File("/big", "text/plain", strings.Repeat("0123456789", 20_000)).
-		Page("/target?x=%C3%A9", "<title>Target</title><link rel=canonical href=/t>").
+		Page("/target?x=%C3%A9", "<title>Target</title><link rel=canonical href=/t><link rel=license href=/license>").
 		Page("/copy1", "<title>"+strings.Repeat("same ", 50)+"</title>").Page("/copy2", "<title>"+strings.Repeat("same ", 50)+"</title>").
 		Page("/head", "<title>Head</title>")
 	s.Func("/latin", func(rw http.ResponseWriter, _ *http.Request) {
@@ -117,6 +121,9 @@ func testReadPages(t *testing.T, w *crawltest.Web, dir, previous string, out []c
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(want, func(s seenPage) bool { return len(s.Signals) == 2 && len(s.Licenses) == 1 }) {
+		t.Errorf("no page has statements about use and a license: %+v", want)
 	}
 	warc, bodies := slices.Contains(out, crawler.OutputWARC), slices.Contains(out, crawler.OutputBodies)
 	var got []seenPage

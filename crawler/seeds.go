@@ -156,7 +156,10 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	if added, err = newAmong(entries, keysOf(), queue.Known); err == nil {
 		err = c.plant(entries)
 	}
-	return added, tooLate(err)
+	if err != nil {
+		return 0, tooLate(err)
+	}
+	return added, nil
 }
 
 // keysOf returns the keys of entries.

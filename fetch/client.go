@@ -162,7 +162,7 @@ func (o *ClientOptions) check() *identity.Error {
 	case o.Concurrency < 0:
 		return &identity.Error{Field: "Concurrency", Reason: "is negative: 0 is 64"}
 	case o.Delay < 0 && o.Delay != -1:
-		return &identity.Error{Field: "Delay", Reason: "is negative: 0 is a second, -1 is none"}
+		return &identity.Error{Field: "Delay", Reason: "is negative: 0 is a second, -1 is no pause"}
 	}
 	if err := o.Purpose.Check(); err != nil {
 		return &identity.Error{Field: "Purpose", Reason: err.Error(), Err: err}

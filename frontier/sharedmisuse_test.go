@@ -52,7 +52,7 @@ func taken(until time.Time, lease bool) func(int, time.Time, time.Time) (frontie
 
 func year(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// Whatever a Shared returns, no request comes early, none is made against a refusal, and the run
+// With any result of a Shared, no request comes early, none is made against a refusal, and the run
 // ends. A panic ends it with an error, and the frontier stays usable.
 func TestSharedClocksThatAreOdd(t *testing.T) {
 	bug, exit := func() { panic(errShared) }, runtime.Goexit

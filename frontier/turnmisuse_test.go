@@ -76,7 +76,7 @@ func TestEachMethodOfAFinishedTurn(t *testing.T) {
 	}
 }
 
-// Whatever the times and figures of an outcome are, the next request to the site comes no
+// With any times and figures of an outcome, the next request to the site comes no
 // earlier than a second after the turn, and the run ends.
 func TestOutcomesWithOddFigures(t *testing.T) {
 	odd := map[string]time.Time{"zero": {}, "1960": year(1960), "1970": time.Unix(0, 0), "-5": year(-5), "9999": year(9999), "300000": year(300000)}
@@ -218,7 +218,7 @@ func TestEachMethodAfterTheEnd(t *testing.T) {
 					f.Longest(time.Time{})
 					f.Longest(year(9999))
 					if _, ok := f.Status("no site"); ok {
-						t.Error("a site that is none")
+						t.Error("no error for an invalid site")
 					}
 					if took := time.Since(began); took > 0 {
 						t.Errorf("it took %v", took)

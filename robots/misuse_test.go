@@ -103,7 +103,7 @@ var bodies = map[string][]byte{
 	"entities":     []byte(`<!DOCTYPE a [<!ENTITY b "` + strings.Repeat("c", 1<<10) + `"><!ENTITY d "&b;&b;&b;">]><rsl>&d;</rsl>`),
 }
 
-// Any bytes, asked for any token and any target, give a verdict and no panic, in bounded time.
+// Any bytes, matched with any token and any target, give a verdict and no panic, in bounded time.
 func TestFilesThatNoOwnerWrites(t *testing.T) {
 	targets := []string{"", "/", "x", "\x00", "/%", "/" + strings.Repeat("a", 1<<12), "*", "//", "/\xff", "?"}
 	tokens := []string{"", "*", "x", "\x00", strings.Repeat("x", 1<<12)}

@@ -171,7 +171,7 @@ func TestAReaderAfterClose(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A directory that is none, or has no crawl, is an error of each function, and stays as it is.
+// A missing directory, and one without a crawl, is an error of each function, and stays as it is.
 func TestFunctionsWithoutACrawl(t *testing.T) {
 	empty, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {

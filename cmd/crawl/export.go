@@ -235,7 +235,7 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 			f.output = crawl + ".warc.wet.gz"
 		}
 	}
-	if f.isTree(&formats[i]) && (f.check || f.force) {
+	if f.isTree(formats[i].name) && (f.check || f.force) {
 		return nil, exit.Usagef("--check and --force are for files, and markdown is a directory: give --output FILE.jsonl for one file")
 	}
 	return &formats[i], nil
@@ -435,7 +435,7 @@ func (p *program) tell(s *exported, out *output.Target, f func() (int64, error))
 // target returns the file or output that the flags name.
 func (p *program) target(f *exportFlags, kind *format) (*output.Target, error) {
 	switch {
-	case f.isTree(kind):
+	case f.isTree(kind.name):
 		return output.Stdout(io.Discard), nil // it counts the bytes
 	case f.output != "-":
 		t, err := output.Create(f.output, f.force)

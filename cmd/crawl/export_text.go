@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/robots"
@@ -38,8 +37,8 @@ func purposeNames() []string {
 
 // isTree reports whether the export is a directory of files. An output that exists and is a file,
 // a device, a pipe or a link gets JSON lines.
-func (f *exportFlags) isTree(kind *format) bool {
-	if kind.name != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
+func (f *exportFlags) isTree(format string) bool {
+	if format != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
 		return false
 	}
 	info, err := os.Lstat(f.output)
@@ -82,7 +81,7 @@ func (p *program) newTexts(dir string, source *exported, f *exportFlags) (*texts
 		case f.purpose == "" && t.purpose != declared[0]:
 			return nil, exit.Usagef("the crawls of %s have different purposes: give --purpose", dir)
 		case mines(t.purpose) && slices.ContainsFunc(declared, func(p robots.Purpose) bool { return !mines(p) }):
-			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not asked for it, since it had another purpose: crawl again with --purpose %s",
+			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not requested that file, because it had another purpose: crawl again with --purpose %s",
 				t.purpose, at, t.purpose)
 		}
 		t.declared = append(t.declared, declared)
@@ -113,28 +112,9 @@ func purposesOf(dir string) ([]robots.Purpose, error) {
 	if err := r.Close(); err != nil {
 		return nil, err
 	}
-	file, err := os.Open(filepath.Join(dir, storage.LogFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if m := changedPurpose.FindSubmatch(lines.Bytes()); m != nil {
-			for _, word := range m[1:] {
-				all = append(all, robots.Purpose(strings.TrimPrefix(string(word), "none")))
-			}
-		}
-	}
-	return all, lines.Err()
+	earlier, err := account.ChangedPurposes(dir)
+	return append(all, earlier...), err
 }
-
-// changedPurpose matches the line of crawl.log that a run begins with if it has another purpose.
-var changedPurpose = regexp.MustCompile(`changed:purpose:([a-z-]+)->([a-z-]+)`)
 
 // documents returns the pages of all crawls with their content.
 func (x *exported) documents(ctx context.Context, f *exportFlags, markdown bool) iter.Seq2[*corpus.Document, error] {
@@ -234,7 +214,7 @@ func writeTexts(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (
 
 func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (int64, error) {
 	docs := x.documents(ctx, f, true)
-	if kind := (&format{name: "markdown"}); !f.isTree(kind) {
+	if !f.isTree("markdown") {
 		return corpus.WriteLines(w, docs)
 	}
 	n, end, err := corpus.WriteTree(f.output, w, docs)

@@ -93,8 +93,8 @@ func of(p *crawler.Page, o Options) (Content, error) {
 // body is without content coding. The body is decoded as in extract.Decode. Links are resolved
 // against u, or against the base that the page declares. Of is safe for concurrent use.
 //
-// The error wraps ErrNoText if the body is neither HTML nor plain text, whatever contentType
-// says. Of also fails for a body that is too large.
+// The error wraps ErrNoText if the body is neither HTML nor plain text, also if contentType says
+// that it is. Of also fails for a body that is too large.
 func Of(body []byte, contentType string, u frontier.URL, o Options) (Content, error) {
 	mediaType := fetch.ParseMediaType([]string{contentType}).Type
 	isHTML := extract.IsHTML(mediaType)

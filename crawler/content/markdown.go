@@ -34,7 +34,7 @@ func markdownOf(n *html.Node) (string, error) {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
 }
 
-// codeLineEnd stands for a line end of code until the whole page is converted.
+// codeLineEnd replaces each line end of code until the whole page is converted.
 var codeLineEnd = string(marker.MarkerCodeBlockNewline)
 
 // quotation writes a quotation, with a mark before each line. The library puts no mark before

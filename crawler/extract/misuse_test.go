@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// documents are bodies that nobody writes on purpose.
+// documents are bodies that are written only by mistake.
 var documents = map[string][]byte{
 	"nil":        nil,
 	"NUL":        {0},

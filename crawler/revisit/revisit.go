@@ -61,7 +61,7 @@ func (h History) And(pause time.Duration, changed bool) History {
 // change. It removes the bias if there are few visits, and keeps the rate finite if the page
 // had changed at every visit. Rate returns 0 if there are no observations.
 func (h History) Rate(unit time.Duration) float64 {
-	if h.Seen <= 0 || h.Watched <= 0 {
+	if h.Seen <= 0 || h.Watched <= 0 || h.Changes == 0 { // the formula gives -0 without changes
 		return 0
 	}
 	n, unchanged := float64(h.Seen), float64(h.Seen-h.Changes)

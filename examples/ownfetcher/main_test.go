@@ -87,7 +87,7 @@ func crawled(t *testing.T, w *web, address string, seeds ...string) (map[string]
 	return fates, err
 }
 
-// Each site is asked for robots.txt first, and then for what it allows, each URL once, with the
+// Of each site robots.txt is requested first, and then what it allows, each URL once, with the
 // pauses of the site and of the address between the requests.
 func TestRequestsArePolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestRequestsArePolite(t *testing.T) {
 	})
 }
 
-// A site that asks for a pause gets one. A site whose robots.txt redirects, and one that does
+// A pause that a site demands is kept. A site whose robots.txt redirects, and one that does
 // not exist, get no request for a page.
 func TestSitesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

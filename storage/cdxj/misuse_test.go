@@ -94,7 +94,7 @@ func TestIndexesThatAreNone(t *testing.T) {
 	}
 }
 
-// A Sorter is used in any order, also after Close, with a directory that is none, and with a
+// A Sorter is used in any order, also after Close, with a missing directory, and with a
 // writer that fails; no file is left.
 func TestSortersInAnyOrder(t *testing.T) {
 	line := []byte(`com,example)/ 20000101000000 {"url":"http://example.com/"}`)

@@ -5,7 +5,7 @@
 //
 // The rows come in the order of package export, and the documents keep this order. Bodies are
 // read and converted by several goroutines at once. The bodies in memory, with the trees that
-// are built of them, have a common budget of memory, whatever the size of the crawl.
+// are built of them, have a common budget of memory, which does not grow with the crawl.
 //
 // # Whose pages are left out
 //
@@ -244,7 +244,7 @@ func (w *work) do(j *job) {
 	}
 }
 
-// languageOf returns the language in Content-Language, or "" if there is none or more than one.
+// languageOf returns the language in Content-Language, or "" unless there is exactly one.
 func languageOf(header http.Header) string {
 	said := header["Content-Language"]
 	if len(said) != 1 || strings.ContainsAny(said[0], ", \t") || len(said[0]) > 64 {

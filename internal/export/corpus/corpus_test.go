@@ -183,7 +183,7 @@ func TestBadPagesSayWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(raw[offsets[8]:], "WARC/9.9\r\nXXXX")
+	copy(raw[offsets[8]:], "WARC/9.9\r\nxyz\n")
 	if err := os.WriteFile(file, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}

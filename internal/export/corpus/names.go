@@ -20,10 +20,10 @@ const (
 type names struct{ taken map[uint64]bool } // hashes of paths in lower case, about 16 bytes each
 
 // of returns the path of the file of a row, with slashes: the snapshot of a series, the host,
-// and the elements of the path. The name of a file is that of the page with .md after it; a page whose path ends with a
-// slash is index.md. If the name is changed in a way that others may also be, or if it is taken
-// already, a hash of the URL is added. Names are taken without regard to case, since many file
-// systems have none.
+// and the elements of the path of the URL. The file has the name of the page and the extension
+// .md. If the path ends with a slash, the file is index.md. If a character or the length of the
+// name is changed, or another page has the name, a hash of the URL is added. Two names that
+// differ only in case count as the same, because many file systems ignore case.
 func (n *names) of(r *export.Row) string {
 	if n.taken == nil {
 		n.taken = map[uint64]bool{}

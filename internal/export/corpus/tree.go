@@ -84,7 +84,7 @@ func writeTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (i
 
 // A tree is a directory that is being written.
 type tree struct {
-	root  *os.Root // files cannot be outside of it, whatever their names
+	root  *os.Root // no name can lead outside of it
 	names names
 	count io.Writer
 	made  string // the directory that was made last
