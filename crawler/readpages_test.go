@@ -59,7 +59,7 @@ func storedWeb(t *testing.T, version string) *crawltest.Web {
 		Redirect("/moved", "/target?x=é").Status("/gone", 404).Page("/listed", "<title>Listed</title><meta name=robots content=noindex>").
 		File("/i.png", "image/png", "\x89PNG\r\n\x1a\n\x00\xff").File("/empty", "text/html", "").
 		Bomb("/zip", 5000, "gzip").File("/big", "text/plain", strings.Repeat("0123456789", 20_000)).
-		Page("/target?x=%C3%A9", "<title>Target</title><link rel=canonical href=/t><link rel=license href=/license>").
+		Page("/target?x=%C3%A9", "<title>Target</title><link rel=canonical href=/t>").
 		Page("/copy1", "<title>"+strings.Repeat("same ", 50)+"</title>").Page("/copy2", "<title>"+strings.Repeat("same ", 50)+"</title>").
 		Page("/head", "<title>Head</title>")
 	s.Func("/latin", func(rw http.ResponseWriter, _ *http.Request) {
@@ -73,6 +73,7 @@ func storedWeb(t *testing.T, version string) *crawltest.Web {
 	})
 	s.Func("/old", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("ETag", `"1"`)
+		rw.Header().Set("Link", `</license>; rel="license"`)
 		rw.Header().Set("Content-Type", "text/html")
 		if r.Header.Get("If-None-Match") == `"1"` {
 			rw.WriteHeader(http.StatusNotModified)
@@ -158,6 +159,9 @@ func testReadPages(t *testing.T, w *crawltest.Web, dir, previous string, out []c
 			for k, l := range want[i].Links {
 				want[i].Links[k] = strings.Replace(l, "q=%E9", "q=%C3%A9", 1)
 			}
+		}
+		if !warc && strings.HasSuffix(want[i].URL, "/old") {
+			want[i].Links = nil // they are in the header, which only an archive has
 		}
 		if !warc && !bodies {
 			want[i].Text, want[i].Links, want[i].Title, want[i].Canonical = "", nil, "", ""
