@@ -332,6 +332,7 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 		if f.admit(s, now) {
 			f.pay(now)
 			f.begun(&f.out)
+			f.notIdle()
 			f.mayBePage(s)
 			if !s.quick() {
 				f.unsure++

@@ -67,8 +67,9 @@ func (t *Turn) Done(links ...Entry) error {
 }
 
 // Idle returns a channel that receives a value when only held entries are left. Then no turn is
-// handed out before a call of Done. Only one receiver gets the value. The value may be stale:
-// there may be other entries again when it is received.
+// handed out before a call of Done. Only one receiver gets the value. A value that was not
+// received is removed when a turn is handed out. Still, there may be other entries again when a
+// value is received.
 func (f *Frontier) Idle() <-chan struct{} { return f.idle }
 
 // tellIdle sends a value on f.idle if only held entries are left. It requires that f.mu is
@@ -79,6 +80,15 @@ func (f *Frontier) tellIdle() {
 	}
 	select {
 	case f.idle <- struct{}{}:
+	default:
+	}
+}
+
+// notIdle removes the value of tellIdle, since a turn is handed out: otherwise a receiver would
+// get it much later, while the frontier is busy. It requires that f.mu is held.
+func (f *Frontier) notIdle() {
+	select {
+	case <-f.idle:
 	default:
 	}
 }

@@ -1,9 +1,11 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // meanwhile is a backlog that calls do after the Submit of a held end.
@@ -106,4 +108,39 @@ func TestAnEndThatCannotBeKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The value of Idle is removed when a turn is handed out, because nothing is idle from then on.
+func TestIdleEndsWithTheNextTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := opened(t, &meanwhile{memory: new(memory)}, Options{}, "http://a.example/1")
+		for n := range 2 {
+			turn, err := f.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Idle()) > 0 {
+				t.Errorf("turn %d is out, and the frontier is idle", n)
+			}
+			o := page
+			o.Hold = true
+			if _, err := turn.Finish(o); err != nil {
+				t.Fatal(err)
+			}
+			soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if _, err := f.Next(soon); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			cancel()
+			if len(f.Idle()) == 0 {
+				t.Errorf("only held entries are left after turn %d, and the frontier is not idle", n)
+			}
+			if n > 0 {
+				break
+			}
+			if err := f.Add(Entry{URL: mustParse(t, "http://a.example/2")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
