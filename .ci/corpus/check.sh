@@ -42,7 +42,10 @@ for guide in corpus documents; do
 		"$crawl" $command >log 2>&1 </dev/null || { cat log >&2; exit 1; }
 		n=$((n + 1))
 	done < <(sed -n 's/^    crawl \(.*\)/\1/p' "$document")
-	[ $n = 3 ] || { echo "corpus: $n commands in $document" >&2; exit 1; }
+	case $guide in
+	corpus) [ $n = 4 ] && [ -s docs.crawl/text.jsonl ] ;;
+	*) [ $n = 3 ] ;;
+	esac || { echo "corpus: $n commands in $document" >&2; exit 1; }
 	node ask.mjs "$document"
 	# Each block for the shell must print something, or make the file docs.db. The crawl of
 	# corpus.md begins again, and only its export is new.

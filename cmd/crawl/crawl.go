@@ -34,13 +34,14 @@ type screen struct {
 	width func() int      // width of lines for people; nil if lines are for programs
 	most  time.Duration   // limit of the run's time; 0: no limit
 
-	control bool         // the crawl has a control socket
-	figures net.Listener // for metrics; nil if the user has named no address
-	again   string       // says how to continue the crawl; if empty, the summary says "the same command goes on"
-	over    bool         // the crawl belongs to a series: if it ends by --patience or --max-time, no run continues it
-	onEnd   string       // the command of --on-end
-	undo    undos        // functions to call if the crawl is refused
-	record  recorder
+	control  bool         // the crawl has a control socket
+	figures  net.Listener // for metrics; nil if the user has named no address
+	again    string       // says how to continue the crawl; if empty, the summary says "the same command goes on"
+	over     bool         // the crawl belongs to a series: if it ends by --patience or --max-time, no run continues it
+	onEnd    string       // the command of --on-end
+	contents []string     // what is exported at the end, see settings.ContentNames
+	undo     undos        // functions to call if the crawl is refused
+	record   recorder
 }
 
 // screen returns the screen for the values of --progress and --json. On a terminal, the screen
@@ -125,6 +126,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	signal.Stop(signals) // while the provenance is written, a second interrupt ends the process
 	if began {
 		err = p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
+		err = p.exportContents(context.WithoutCancel(ctx), opts.Dir, err, show.contents)
 	}
 	signal.Notify(signals, stopSignals()...)
 	p.tellEnd(c, opts.Dir, err, show.onEnd, signals)
@@ -139,6 +141,7 @@ func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Opt
 	if r := show.record; r.wanted && !provenance.Current(opts.Dir, r.key != nil) {
 		err = p.record(context.WithoutCancel(ctx), c, opts, err, r)
 	}
+	err = p.exportContents(context.WithoutCancel(ctx), opts.Dir, err, contentsMissing(opts.Dir, show.contents))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, stopSignals()...)
 	defer signal.Stop(signals)

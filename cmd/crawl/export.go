@@ -87,7 +87,7 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 	flags := cmd.Flags()
 	settings.Choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
-	flags.BoolVar(&f.force, "force", false, "overwrite an existing file")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing file, or a directory that an export to markdown has written")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
 	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet would read as formulas")
 	flags.StringVar(&f.title, "title", "", "wacz: `title` (default: the name of the directory)")
@@ -235,8 +235,8 @@ func (f *exportFlags) resolve(dir string) (*format, error) {
 			f.output = crawl + ".warc.wet.gz"
 		}
 	}
-	if f.isTree(formats[i].name) && (f.check || f.force) {
-		return nil, exit.Usagef("--check and --force are for files, and markdown is a directory: give --output FILE.jsonl for one file")
+	if f.isTree(formats[i].name) && f.check {
+		return nil, exit.Usagef("--check is for files, and markdown is a directory: give --output FILE.jsonl for one file")
 	}
 	return &formats[i], nil
 }

@@ -217,14 +217,67 @@ func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags
 	if !f.isTree("markdown") {
 		return corpus.WriteLines(w, docs)
 	}
-	n, end, err := corpus.WriteTree(f.output, w, docs)
+	n, end, err := corpus.WriteTree(f.output, f.force, w, docs)
 	x.texts.end = end
 	if errors.Is(err, fs.ErrExist) {
-		err = exit.Usagef("%s exists: give another --output, or remove it", f.output)
+		err = exit.Usagef("%s exists: give another --output, or remove it (--force replaces a directory that an export has written)", f.output)
 	}
 	return n, output.Error("--output", f.output, err)
 }
 
 func writeWET(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (int64, error) {
 	return corpus.WET{Name: f.output, Crawl: f.title, Software: "permesso/" + crawler.Version, Date: time.Now()}.Write(w, x.documents(ctx, f, false))
+}
+
+// exportContents exports the content of the pages of a crawl that has ended with an error of the
+// command, or nil, into its directory. It returns the error of the command, which is that of the
+// export if the crawl had none.
+func (p *program) exportContents(ctx context.Context, dir string, crawled error, names []string) error {
+	if exit.Code(crawled) == exit.Forced {
+		return crawled // the user wants everything to end
+	}
+	for _, name := range names {
+		f := &exportFlags{format: name, output: contentsPath(dir, name), force: true}
+		source, err := export.Open(dir)
+		if err == nil && len(source.WARCs) == 0 {
+			p.note("crawl: no answer is archived: %s is not written", f.output)
+			continue
+		}
+		if err = p.export(ctx, f, dir); err == nil {
+			continue
+		}
+		if exit.Code(err) == exit.Usage { // the arguments of the export are not those of the user
+			err = exit.With(exit.Check, fmt.Errorf("%s is not written: %w", f.output, err))
+		}
+		if crawled == nil {
+			return err
+		}
+		p.note("crawl: %v", err)
+	}
+	return crawled
+}
+
+// contentsPath returns the path of an export in the directory of its crawl.
+func contentsPath(dir, name string) string {
+	if name == "text" {
+		name = "text.jsonl"
+	}
+	return filepath.Join(dir, name)
+}
+
+// contentsMissing returns those of names whose exports do not exist, or are older than the last
+// request of the crawl.
+func contentsMissing(dir string, names []string) (missing []string) {
+	log, err := os.Stat(filepath.Join(dir, storage.LogFile))
+	for _, name := range names {
+		path := contentsPath(dir, name)
+		if name == "markdown" {
+			path = filepath.Join(path, corpus.IndexFile)
+		}
+		done, gone := os.Stat(path)
+		if err != nil || gone != nil || done.ModTime().Before(log.ModTime()) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
@@ -423,8 +424,8 @@ func takenInWords(t storage.Taken) string {
 		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
 
-// derived returns the files in the directory of a crawl that look as if a person had made them
-// from the data of the crawl, such as exports.
+// derived returns the files in the directory of a crawl that are made from the data of the crawl,
+// such as exports, and the directories of Markdown.
 func derived(dir string) (paths []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -433,6 +434,9 @@ func derived(dir string) (paths []string) {
 	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
+		if e.IsDir() && crawldir.Exists(filepath.Join(dir, e.Name(), corpus.IndexFile)) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
 		if !e.IsDir() && !slices.Contains(own, e.Name()) && slices.Contains([]string{".wacz", ".csv", ".parquet", ".cdxj", ".jsonl", ".html"}, suffix) {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}

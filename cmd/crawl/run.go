@@ -129,7 +129,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 		defer shared.Close()
 		opts.Shared = shared
 	}
-	show.control, show.onEnd = p.control, f.OnEnd
+	show.control, show.onEnd, show.contents = p.control, f.OnEnd, f.Contents
 	show.over = f.Series != ""
 	show.record = recorder{f.Provenance == "yes", key}
 	return p.crawl(ctx, opts, show)

@@ -384,7 +384,7 @@ func TestWhatIsWrittenCanBeChecked(t *testing.T) {
 	if _, err := corpus.CheckWET(bytes.NewReader(wet.Bytes()[:wet.Len()-9])); err == nil {
 		t.Error("a WET file that is cut passes")
 	}
-	if _, _, err := corpus.WriteTree(dir, io.Discard, docs()); !errors.Is(err, os.ErrExist) {
+	if _, _, err := corpus.WriteTree(dir, false, io.Discard, docs()); !errors.Is(err, os.ErrExist) {
 		t.Errorf("a tree over a directory: %v", err)
 	}
 }

@@ -132,7 +132,7 @@ func exported(t *testing.T, dir, format string, o corpus.Options) (urls []string
 	case "tree":
 		to := filepath.Join(t.TempDir(), "tree")
 		var end func(bool) error
-		if _, end, err = corpus.WriteTree(to, io.Discard, docs); err == nil {
+		if _, end, err = corpus.WriteTree(to, false, io.Discard, docs); err == nil {
 			err = end(true)
 		}
 		if err == nil {

@@ -38,15 +38,16 @@ type frontMatter struct {
 }
 
 // WriteTree makes the directory dir with a file for each document, in directories that mirror
-// the site, and IndexFile. dir must not exist yet (fs.ErrExist). All bytes of the files are also
-// written to count. WriteTree returns the number of documents, also of those without content,
-// which have no file.
+// the site, and IndexFile. If dir exists, the error wraps fs.ErrExist, unless replace is set and
+// dir has an IndexFile: then the new directory takes the place of the old one. All bytes of the
+// files are also written to count. WriteTree returns the number of documents, also of those
+// without content, which have no file.
 //
 // The caller must call end once, unless there is an error: end(true) gives the directory its
 // name, end(false) removes it.
-func WriteTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
-	if _, err := os.Lstat(dir); err == nil {
-		return 0, nil, &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
+	if err := mayMake(dir, replace); err != nil {
+		return 0, nil, err
 	}
 	dir = filepath.Clean(dir)
 	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
@@ -62,10 +63,41 @@ func WriteTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (n
 	}
 	return n, func(keep bool) (err error) {
 		if keep {
-			err = os.Rename(whole, dir)
+			err = rename(whole, dir, filepath.Join(temp, "old"), replace)
 		}
 		return errors.Join(err, remove())
 	}, nil
+}
+
+// mayMake returns an error if the directory dir exists and must not be replaced.
+func mayMake(dir string, replace bool) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil // making it reports the error
+	}
+	if replace && info.IsDir() {
+		if index, err := os.Lstat(filepath.Join(dir, IndexFile)); err == nil && index.Mode().IsRegular() {
+			return nil
+		}
+	}
+	return &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+}
+
+// rename gives the directory whole the name dir. A directory that has this name already gets the
+// name old, and its own name again if there is an error.
+func rename(whole, dir, old string, replace bool) error {
+	if err := mayMake(dir, replace); err != nil {
+		return err
+	}
+	moved := os.Rename(dir, old)
+	if moved != nil && !errors.Is(moved, fs.ErrNotExist) {
+		return moved
+	}
+	err := os.Rename(whole, dir)
+	if err != nil && moved == nil {
+		err = errors.Join(err, os.Rename(old, dir))
+	}
+	return err
 }
 
 // writeTree makes the directory dir.

@@ -27,6 +27,7 @@ type Flags struct {
 	Series                      string
 	Due                         time.Time
 
+	Contents []string           // names of ContentNames that --output has: what is exported at the end
 	JobText  []byte             // the text of the job file, after it is read
 	Schedule *schedule.Schedule // of the job file; nil if it has none
 }
@@ -99,6 +100,12 @@ func (f *Flags) own() []setting.Setting {
 // All returns all settings that have a flag, by group.
 func (f *Flags) All() []setting.Setting {
 	all := slices.Concat(f.Crawl.Settings(), f.own())
+	for i, s := range all {
+		if s.Name == "output" {
+			all[i].Value = outputs{Value: s.Value, f: f}
+			all[i].Help = "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none; text (text.jsonl) and markdown (a directory) are exported from warc and jsonl at the end of each run"
+		}
+	}
 	all = slices.DeleteFunc(all, func(s setting.Setting) bool { return s.CodeOnly })
 	slices.SortStableFunc(all, func(a, b setting.Setting) int { return slices.Index(Groups, a.Group) - slices.Index(Groups, b.Group) })
 	return all

@@ -1,12 +1,73 @@
 package settings
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
+
+// ContentNames returns the values of --output that are exports of the archive.
+func ContentNames() []string { return []string{"text", "markdown"} }
+
+// An outputs is the setting output of a crawl, with ContentNames as further values.
+type outputs struct {
+	flag.Value // of the crawl
+	f          *Flags
+}
+
+func (outputs) IsList() bool { return true }
+
+func (outputs) Type() string { return "names" }
+
+func (o outputs) Choices() []string {
+	all := setting.Setting{Value: o.Value}.Choices()
+	return slices.Insert(all, len(all)-1, ContentNames()...) // the last one is none
+}
+
+func (o outputs) String() string {
+	return strings.Join(append([]string{o.Value.String()}, o.f.Contents...), ",")
+}
+
+func (o outputs) Set(text string) error {
+	var contents, others []string
+	for _, name := range strings.Split(text, ",") {
+		if slices.Contains(ContentNames(), name) {
+			contents = append(contents, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	out := &o.f.Crawl.Output
+	none := slices.Contains(others, "none")
+	if none && len(contents)+len(o.f.Contents) > 0 || len(contents) > 0 && *out != nil && len(*out) == 0 {
+		return errors.New("none goes with nothing else")
+	}
+	if i := slices.IndexFunc(others, func(name string) bool { return name != "" && !slices.Contains(o.Choices(), name) }); i >= 0 {
+		return fmt.Errorf("%q is not one of %s", others[i], strings.Join(o.Choices(), ", "))
+	}
+	if len(others) > 0 {
+		if err := o.Value.Set(strings.Join(others, ",")); err != nil {
+			return err
+		}
+	}
+	for _, name := range contents {
+		if !slices.Contains(o.f.Contents, name) {
+			o.f.Contents = append(o.f.Contents, name)
+		}
+	}
+	for _, made := range []crawler.Output{crawler.OutputWARC, crawler.OutputPages} { // of which contents are made
+		if len(contents) > 0 && !slices.Contains(*out, made) {
+			*out = append(*out, made)
+		}
+	}
+	return nil
+}
 
 // A moment is a time as RFC 3339 writes it.
 type moment struct{ to *time.Time }
