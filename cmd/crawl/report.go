@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -22,7 +23,7 @@ const reportFile = "report.html"
 
 // reportFlags are the flags of crawl report.
 type reportFlags struct {
-	json             bool
+	json, near       bool
 	out, temp, since string
 }
 
@@ -41,6 +42,7 @@ It is made of crawl.log, pages.jsonl, links.jsonl and the state of the crawl, al
 which stay as they are. While the crawl runs it shows what the log says so far. Lines of
 the log that cannot be read are counted.
 
+--near-duplicates also compares the main texts of pages, which are read from the archive.
 --since names an earlier crawl of the same sites: what has changed since is shown, too, as
 by crawl diff. --json prints the same figures for programs.
 Docs: docs/reference/report.md.`,
@@ -58,6 +60,7 @@ Docs: docs/reference/report.md.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
 	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
+	flags.BoolVar(&f.near, "near-duplicates", false, "show pages with nearly the same text; it reads the archive, some 3 ms a page")
 	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: show what has changed since")
 	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 800 bytes a request and what links.jsonl has (default: the system's)")
 	return cmd
@@ -81,7 +84,10 @@ func (p *program) report(f *reportFlags, dir string) error {
 	}
 	var r *report.Report
 	var err error
-	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since}) })
+	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near}) })
+	if errors.Is(err, report.ErrNoArchive) {
+		return exit.Usagef("--near-duplicates: %w: crawl with --output warc,jsonl", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -143,6 +149,12 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 	w.Told("of", "%s of %s, %s", pages, say.Plural(int(r.Sites), "site"), say.Plural(int(r.Requests), "request"))
 	if r.Since != nil {
 		w.Told("since", "%s: %s", r.Since.Was.Dir, say.Plural(int(r.Since.Counts.Changes()), "changed URL"))
+	}
+	if near := r.Near; near != nil {
+		w.Told("duplicates", "pages that are near-duplicates of others: %d, in %s", near.Pages, say.Plural(int(near.Groups.All), "group"))
+		if near.Unread > 0 {
+			w.Told("", "not compared, since they cannot be read: %d (crawl verify says more)", near.Unread)
+		}
 	}
 	w.Told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, say.InSeconds(r.Polite.Margin()))
 	return w.Err

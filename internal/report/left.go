@@ -156,6 +156,11 @@ func (r *reporter) readPages() error {
 	for i := range r.Same.Rows {
 		want(r.Same.Rows[i].URLs[0], &r.Same.Rows[i].Title)
 	}
+	if near := r.Report.Near; near != nil {
+		for i := range near.Groups.Rows {
+			want(near.Groups.Rows[i].URLs[0], &near.Groups.Rows[i].Title)
+		}
+	}
 	places := map[string]*string{}
 	for i := range r.Redirect.Rows {
 		places[r.Redirect.Rows[i].URL] = &r.Redirect.Rows[i].To

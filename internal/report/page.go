@@ -166,7 +166,7 @@ func (r *Report) sections() []section {
 	if r.HasLinks {
 		linked = "Those that most pages link to come first."
 	}
-	return []section{
+	all := []section{
 		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site was asked.", r.siteTable()},
 		{"broken", "Errors, and who links to them", "URLs whose last try failed. " + linked, "There are none.", r.errorTable()},
 		{"redirects", "Redirects", "Targets of redirects, from pages.jsonl.", "There are none.", r.redirectTable()},
@@ -175,6 +175,38 @@ func (r *Report) sections() []section {
 		{"largest", "Largest answers", "Bytes of the body as it came over the wire.", "Nothing was answered.", requestTable("The largest answers", r.Largest)},
 		{"duplicates", "Duplicates", fmt.Sprintf("Pages that have one body. %s could be left out.", plural(r.Repeated, "page")), "No two pages have one body.", r.sameTable()},
 	}
+	if near := r.Near; near != nil {
+		note := fmt.Sprintf("Pages with nearly the same main text; also those that have one body. %s like another page.", are(near.Pages))
+		if near.Unread > 0 {
+			note += fmt.Sprintf(" What could not be compared, because it cannot be read: %s.", grouped(near.Unread))
+		}
+		all = append(all, section{"near-duplicates", "Near-duplicates", note, "No two pages have nearly the same text.", near.table()})
+	}
+	return all
+}
+
+func are(n int64) string {
+	if n == 1 {
+		return "1 page is"
+	}
+	return plural(n, "page") + " are"
+}
+
+func (n *Near) table() table {
+	t := table{Caption: "Groups of pages with nearly the same text" + first(n.Groups), Head: []string{"pages", "title", "number of pages"}, Text: 2}
+	for _, g := range n.Groups.Rows {
+		t.add(someURLs(g.URLs, g.Pages), g.Title, grouped(g.Pages))
+	}
+	return t
+}
+
+// someURLs returns URLs of a group of pages as one text, which says whether there are more.
+func someURLs(urls []string, pages int64) string {
+	text := strings.Join(urls, " ")
+	if int(pages) > len(urls) {
+		text += " …"
+	}
+	return text
 }
 
 func (r *Report) siteTable() table {
@@ -247,15 +279,11 @@ func requestTable(caption string, all Table[Request]) table {
 func (r *Report) sameTable() table {
 	t := table{Caption: "Bodies of several pages" + first(r.Same), Head: []string{"pages", "title", "digest", "number of pages", "bytes of one"}, Text: 3}
 	for _, d := range r.Same.Rows {
-		urls := strings.Join(d.URLs, " ")
-		if int(d.Pages) > len(d.URLs) {
-			urls += " …"
-		}
 		bytes := "not sent"
 		if d.Bytes > 0 {
 			bytes = size(float64(d.Bytes))
 		}
-		t.add(urls, d.Title, d.Digest, grouped(d.Pages), bytes)
+		t.add(someURLs(d.URLs, d.Pages), d.Title, d.Digest, grouped(d.Pages), bytes)
 	}
 	return t
 }

@@ -31,6 +31,8 @@ type Options struct {
 	// why there is no comparison.
 	Since string
 
+	Near bool // find near-duplicates, which needs the archive and takes some 3 ms a page; without an archive Dir returns ErrNoArchive
+
 	order func(temp string) order // in tests; nil: crawllog.NewOrder
 }
 
@@ -44,8 +46,8 @@ type order interface {
 // Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
 // open the crawl. If the crawl is running already, the report is made from the log alone. Lines
 // of the log that cannot be read are counted, but are not an error. The error is a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an error that wraps
-// storage.ErrNoCrawl, or an error of the file system.
+// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, ErrNoArchive, an error
+// that wraps storage.ErrNoCrawl, or an error of the file system.
 func Dir(dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
@@ -63,7 +65,7 @@ func Dir(dir string, o Options) (r *Report, err error) {
 	case err != nil:
 		return nil, err
 	}
-	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readPages, rep.compare} {
+	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readNear, rep.readPages, rep.compare} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -63,6 +63,8 @@ type Report struct {
 	Same     Table[Duplicate] `json:"duplicates"`
 	Repeated int64            `json:"repeated"` // pages that have the body of another page
 
+	Near *Near `json:"near_duplicates,omitempty"` // nil unless Options.Near is set
+
 	HasLinks bool `json:"has_links"` // links.jsonl exists
 
 	// Since is what has changed since another crawl: Options.Since, or the crawl before this

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/export/corpus"
+)
+
+// ErrNoArchive is returned by Dir if Options.Near is set and the crawl has no WARC files.
+var ErrNoArchive = errors.New("near-duplicates are found by the texts of pages, and these are in WARC files, which this crawl does not have")
+
+// A Near says which pages are near-duplicates of others, by the main text of pages.
+type Near struct {
+	Pages  int64                `json:"pages"`  // near-duplicates, without the first page of each group
+	Unread int64                `json:"unread"` // pages that could not be compared, and parts of the archive that cannot be read
+	Groups Table[NearDuplicate] `json:"groups"`
+}
+
+// A NearDuplicate is a group of pages with nearly the same text.
+type NearDuplicate struct {
+	Pages int64    `json:"pages"` // in the group, with the first one
+	URLs  []string `json:"urls"`  // the first page, and the first of those that are like it
+	Title string   `json:"title,omitempty"`
+}
+
+// readNear finds near-duplicates in the archive. A page is a near-duplicate of at most one other
+// page, which comes before it.
+func (r *reporter) readNear() (err error) {
+	if !r.Options.Near {
+		return nil
+	}
+	source, err := export.Open(r.dir)
+	switch {
+	case err != nil:
+		return err
+	case len(source.WARCs) == 0:
+		return ErrNoArchive
+	}
+	near := &Near{}
+	source.Temp = r.Temp
+	unread := int64(0) // written by another goroutine, which ends with Documents
+	source.Damaged = func(*export.Damage) error { unread++; return nil }
+	pages := r.order(r.Temp) // near-duplicates, sorted by the first page of their group
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	ctx := context.Background()
+	for d, err := range corpus.Documents(ctx, source, source.Rows(ctx), corpus.Options{Near: true}) {
+		switch {
+		case err != nil:
+			return err
+		case d.Error != "":
+			near.Unread++
+		case d.Near != "":
+			near.Pages++
+			if err := pages.Add([]byte(d.Near), []byte(d.URL)); err != nil {
+				return err
+			}
+		}
+	}
+	near.Unread += unread
+	near.Groups, err = groups(pages)
+	r.Report.Near = near
+	return err
+}
+
+// groups returns the groups with the most pages.
+func groups(pages order) (Table[NearDuplicate], error) {
+	all := top[NearDuplicate]{most: mostRows, order: func(a, b NearDuplicate) int {
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.URLs[0], b.URLs[0]))
+	}}
+	var g NearDuplicate
+	err := pages.Each(func(first, url []byte) error {
+		if g.Pages == 0 || g.URLs[0] != string(first) {
+			if g.Pages > 0 {
+				all.add(g)
+			}
+			g = NearDuplicate{Pages: 1, URLs: []string{string(first)}}
+		}
+		if g.Pages++; len(g.URLs) <= mostExample {
+			g.URLs = append(g.URLs, string(url))
+		}
+		return nil
+	})
+	if g.Pages > 0 {
+		all.add(g)
+	}
+	return all.table(), err
+}

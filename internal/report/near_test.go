@@ -1,0 +1,72 @@
+package report_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/report"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// Pages with nearly the same text are told in groups, with the first page of each. A record that
+// cannot be read is counted, and the report is made all the same.
+func TestNearDuplicatesAreTold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "near.crawl")
+	text := "<p>" + strings.Repeat("Each of these words is in the text of several pages of this site, which differ a little. ", 40)
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").
+			Page("/", `<title>Home</title><a href=/1>1</a><a href=/2>2</a><a href=/3>3</a><a href=/4>4</a>`).
+			Page("/1", "<title>First</title>"+text).Page("/2", text+"Two.").Page("/3", text+"Three.").
+			Page("/4", "<p>"+strings.Repeat("Nothing of this is the same as in any other text. ", 40))
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+	near := func() *report.Near {
+		r, err := report.Dir(dir, report.Options{Temp: t.TempDir(), Near: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Near
+	}
+	got := near()
+	urls := []string{"http://a.example/1", "http://a.example/2", "http://a.example/3"}
+	if got.Pages != 2 || got.Unread != 0 || got.Groups.All != 1 || got.Groups.Rows[0].Pages != 3 || !reflect.DeepEqual(got.Groups.Rows[0].URLs, urls) {
+		t.Errorf("%+v", got)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, storage.ArchiveDir, "*.gz"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], raw[:len(raw)-100], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := near(); got.Unread == 0 || got.Groups.All != 1 {
+		t.Errorf("of a damaged archive: %+v", got)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.Dir(dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
+		t.Errorf("without an archive: %v", err)
+	}
+}
