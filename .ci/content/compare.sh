@@ -1,7 +1,8 @@
 #!/bin/bash
 # compare.sh CRAWL DIR
-# Compares the main text of real pages with that of Mozilla's readability.js, word by word, and
-# beside it the text of whole pages: the table of docs/evidence/content.md.
+# Compares the main text of real pages with that of Mozilla's readability.js and of
+# go-trafilatura, word by word, and beside it the text of whole pages: the tables of
+# docs/evidence/content.md.
 # The program CRAWL crawls the pages from a server on this machine, and exports their text. The
 # pages are documentation in /usr/share/doc, 30 of each package, and the pages of news sites
 # and blogs that are test cases of go-readability. The result and the pages stay in DIR.
@@ -53,3 +54,5 @@ done
 "$crawl" export docs.crawl --format text --force --output main.jsonl || [ $? = 3 ]
 "$crawl" export docs.crawl --format text --whole --force --output whole.jsonl || [ $? = 3 ]
 node compare.mjs www main.jsonl whole.jsonl | tee table.md
+(cd "$here/trafilatura" && go build -o "$work/trafilatura" .)
+./trafilatura www main.jsonl whole.jsonl | tee -a table.md

@@ -1,7 +1,9 @@
 // Package content finds the main content of a page, as text and as Markdown.
 //
-// The main content is found by go-readability, a port of Mozilla's Readability, and converted
-// by html-to-markdown. Only this package imports these libraries. So a program that does not
+// The main content is found by go-readability, a port of Mozilla's Readability. If it finds less
+// than 500 characters and less than half of the page, the main content is what the page declares
+// (a main element, or the role main), or else the whole page: Readability then takes a menu or a
+// footer, for example of a page with a list of links. html-to-markdown converts the content. Only this package imports these libraries. So a program that does not
 // import this package does not contain them.
 //
 // # Limits
@@ -27,6 +29,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"codeberg.org/readeck/go-readability/v2"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -34,6 +37,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // maxBody is the size of the largest body that is read, in bytes.
@@ -155,36 +159,68 @@ func (c *Content) structure(body []byte, u frontier.URL, o Options) (err error) 
 	if err != nil {
 		return err
 	}
-	node := doc
 	if !o.Whole {
-		if found, err := mainOf(doc, u); err == nil && found != nil {
-			node = found
-			text, err := textOf(found)
-			if err != nil {
-				return err
-			}
-			if text != "" {
-				c.Main, c.Text = true, text
-			}
+		var text string
+		if doc, text, err = findMain(doc, body, u, utf8.RuneCountInString(c.Text)); err != nil {
+			return err
 		}
-		if !c.Main { // Readability has changed doc
-			if !o.Markdown {
-				return nil
-			}
-			if node, err = parse(body, u); err != nil {
-				return err
-			}
+		if text != "" {
+			c.Main, c.Text = true, text
 		}
 	}
 	if o.Markdown {
-		c.Markdown, err = markdownOf(node)
+		c.Markdown, err = markdownOf(doc)
 	}
 	return err
 }
 
-// mainOf returns the main content of a document, or nil if none is found. It changes the
-// document.
-func mainOf(doc *html.Node, u frontier.URL) (*html.Node, error) {
+// leastMain is the number of characters from which a main content is plausible. Readability has
+// the same threshold, but it also returns less if it finds nothing better.
+const leastMain = 500
+
+// findMain returns the main content of a page and its text: what Readability finds or, if that
+// is a small part of the page, such as a menu or a footer, what the page declares. If there is
+// neither, it returns the whole page, and no text. doc is the tree of body, which findMain
+// changes. whole is the number of characters of the whole page.
+func findMain(doc *html.Node, body []byte, u frontier.URL, whole int) (*html.Node, string, error) {
+	if found, err := readable(doc, u); err == nil && found != nil {
+		text, err := textOf(found)
+		if n := utf8.RuneCountInString(text); err != nil || n >= leastMain || n > 0 && 2*n >= whole {
+			return found, text, err
+		}
+	}
+	doc, err := parse(body, u) // again, since Readability has changed it
+	if err != nil {
+		return nil, "", err
+	}
+	if declared := declaredMain(doc); declared != nil {
+		if text, err := textOf(declared); err != nil || text != "" {
+			return declared, text, err
+		}
+	}
+	return doc, "", nil
+}
+
+// declaredMain returns the element that the page declares as its main content: the main element
+// (HTML, section 4.4.14), or that with the role main (WAI-ARIA 1.2). It returns nil if there is
+// none, or more than one.
+func declaredMain(doc *html.Node) (found *html.Node) {
+	for n := range doc.Descendants() {
+		role := attr(n, "role")
+		if n.DataAtom != atom.Main && (role == nil || role.Val != "main") {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = n
+	}
+	return found
+}
+
+// readable returns the main content of a document as Readability finds it, or nil if it finds
+// none. It changes the document.
+func readable(doc *html.Node, u frontier.URL) (*html.Node, error) {
 	at, err := url.Parse(u.String())
 	if err != nil {
 		return nil, err

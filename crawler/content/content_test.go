@@ -2,6 +2,7 @@ package content
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -56,6 +57,50 @@ func TestTheMainContentIsFound(t *testing.T) {
 				if has := strings.Contains(got.Text, text); has != (whole && text != "track") {
 					t.Errorf("%s, whole %v: the text has %q: %v", c.page, whole, text, has)
 				}
+			}
+		}
+	}
+}
+
+// Readability takes the footer of a page that is a list of links. What the page declares as its
+// main content is better, or else the whole page.
+func TestTheMainContentOfALinkList(t *testing.T) {
+	t.Parallel()
+	const menu = `<div class=sidebar><a href=/>Home</a> <a href=/about>About</a></div>`
+	const footer = `<div><p>Copyright of the example, which may be copied by everyone who likes to, and changed, too.</p><p>Last changed in spring, by the people of the example, with care, and with some help of others.</p></div>`
+	list := "<h1>Index</h1><ul class=sidebar>"
+	for i := range 60 {
+		list += fmt.Sprintf("<li><a href=/page/%d>Entry number %d</a></li>", i, i)
+	}
+	list += "</ul>"
+	article := "<h1>Short</h1><p>" + strings.Repeat("A few words, with commas, that are a text. ", 8) + "</p>"
+	for name, c := range map[string]struct {
+		body    string
+		main    bool
+		in, out string
+	}{
+		"list":      {menu + "<div>" + list + "</div>" + footer, false, "Entry number 59", ""},
+		"main":      {menu + "<main>" + list + "</main>" + footer, true, "Entry number 59", "Copyright"},
+		"role":      {menu + "<div role=main>" + list + "</div>" + footer, true, "Entry number 59", "About"},
+		"two":       {menu + "<main>" + list + "</main><main>x</main>" + footer, false, "Entry number 59", ""},
+		"no text":   {menu + "<main></main><div>" + list + "</div>" + footer, false, "Entry number 59", ""},
+		"short":     {menu + article, true, "A few words", ""},
+		"long text": {menu + "<main>" + list + "</main><div>" + strings.Repeat(article, 5) + "</div>", true, "A few words", "Entry number 59"},
+	} {
+		for _, markdown := range []bool{false, true} {
+			got, err := Of([]byte("<!DOCTYPE html><body>"+c.body), "text/html", parseURL(t), Options{Markdown: markdown})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := got.Text
+			if markdown {
+				text = got.Markdown
+			}
+			if got.Main != c.main || !strings.Contains(text, c.in) || c.out != "" && strings.Contains(text, c.out) {
+				t.Errorf("%s: main content %v:\n%s", name, got.Main, text)
+			}
+			if markdown && strings.Contains(c.in, "Entry") && !strings.Contains(text, "[Entry number 59](http://docs.test/page/59)") {
+				t.Errorf("%s: the list is not in the Markdown:\n%s", name, text)
 			}
 		}
 	}
