@@ -56,6 +56,8 @@ type ClientOptions struct {
 
 	// The fields below mean the same as in Options.
 
+	// The fields below are as in Options.
+
 	Purpose robots.Purpose                                      // the declared use of the answers
 	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested
 	Site    func(site frontier.Site) (s SiteOptions, err error) // settings of single sites
