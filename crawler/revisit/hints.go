@@ -36,6 +36,7 @@ type Hinted struct {
 // page tells better than a hint how often the page changes.
 const enoughVisits = 3
 
+// Next implements Policy.
 func (h Hinted) Next(v Visit) time.Duration {
 	var next time.Duration
 	if v.List {
