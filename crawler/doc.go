@@ -56,10 +56,10 @@
 //
 // # Units and zero values
 //
-// 0 means the default that the comment of the field names: for most limits, no limit. If the
-// default is a limit or a pause, -1 (for pauses [NoDelay]) means none. [frontier.Forever] is a
-// Patience without an end. Sizes are in bytes: MaxBytes and Bandwidth count them as they come over
-// the wire, MaxSize after decoding.
+// 0 means the default that the comment of the field names: in [Budget], mostly no limit. If the
+// default is a pause or a limit that may be taken away, -1 means none ([NoDelay] for pauses).
+// [frontier.Forever] is a Patience without an end. Sizes are in bytes: MaxBytes and Bandwidth
+// count them as they come over the wire, MaxSize after decoding.
 //
 // # Concurrency
 //
