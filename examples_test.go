@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"go/ast"
+	"go/doc"
+	"go/doc/comment"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -14,6 +16,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -212,4 +215,112 @@ func (u *uses) implements(t *testing.T, name string) bool {
 		}
 	}
 	return false
+}
+
+// Each importable package has a manual page: the package comment in its doc.go. The doc links of the
+// comment lead to names that exist, at least one of them to a name of the package. An Example shows
+// the package in use.
+func TestEachPackageHasAManualPage(t *testing.T) {
+	code := newUses(t)
+	all, _ := exportedNames(t)
+	var dirs []string
+	for _, line := range all {
+		dir, _, _ := strings.Cut(line, ": ")
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range slices.Compact(dirs) {
+		pkg, examples := parsePackage(t, dir)
+		if len(examples) == 0 {
+			t.Errorf("%s has no Example in a file such as example_test.go", dir)
+		}
+		own := 0
+		eachText(pkg.Parser().Parse(pkg.Doc).Content, func(text comment.Text) {
+			switch text := text.(type) {
+			case comment.Plain:
+				if link := unresolved.FindString(string(text)); link != "" {
+					t.Errorf("the doc link %s in %s/doc.go leads to no name", link, dir)
+				}
+			case *comment.DocLink:
+				if text.ImportPath == "" {
+					own++
+				} else if !code.has(text) {
+					t.Errorf("the doc link to %s in %s/doc.go leads to no name", text.DefaultURL(""), dir)
+				}
+			}
+		})
+		if own == 0 {
+			t.Errorf("%s/doc.go has no doc link to a name of the package", dir)
+		}
+	}
+}
+
+// unresolved matches text that has the form of a doc link and that the parser did not resolve.
+var unresolved = regexp.MustCompile(`\[\*?([\w/.-]+\.)?[A-Z]\w*(\.\w+)?\]`)
+
+// parsePackage returns the documentation of the package in dir, and its examples. Only doc.go may
+// have a package comment.
+func parsePackage(t *testing.T, dir string) (*doc.Package, []*doc.Example) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	var files, tests []*ast.File
+	for _, name := range names {
+		f, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			tests = append(tests, f)
+			continue
+		}
+		files = append(files, f)
+		if isDoc := filepath.Base(name) == "doc.go"; isDoc != (f.Doc != nil) {
+			t.Errorf("%s: the package comment belongs in doc.go, and nowhere else", name)
+		}
+	}
+	pkg, err := doc.NewFromFiles(set, files, module+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg, doc.Examples(tests...)
+}
+
+// eachText calls f for each part of the text of some blocks.
+func eachText(blocks []comment.Block, f func(comment.Text)) {
+	for _, block := range blocks {
+		switch block := block.(type) {
+		case *comment.Paragraph:
+			for _, text := range block.Text {
+				f(text)
+			}
+		case *comment.Heading:
+			for _, text := range block.Text {
+				f(text)
+			}
+		case *comment.List:
+			for _, item := range block.Items {
+				eachText(item.Content, f)
+			}
+		}
+	}
+}
+
+// has reports whether the name to which a doc link leads exists in its package.
+func (u *uses) has(link *comment.DocLink) bool {
+	pkg, err := u.importer.Import(link.ImportPath)
+	if err != nil || link.Name == "" {
+		return err == nil
+	}
+	if link.Recv == "" {
+		return pkg.Scope().Lookup(link.Name) != nil
+	}
+	of := pkg.Scope().Lookup(strings.TrimPrefix(link.Recv, "*"))
+	if of == nil {
+		return false
+	}
+	name, _, _ := types.LookupFieldOrMethod(of.Type(), true, pkg, link.Name)
+	return name != nil
 }

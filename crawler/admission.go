@@ -81,6 +81,7 @@ type Refusal struct {
 	Detail string // the setting with its value, the pattern of an endless space of URLs, or the line of the opt-out list
 }
 
+// String returns the code, with the detail if there is one.
 func (r Refusal) String() string {
 	if r.Detail == "" {
 		return r.Code.String()

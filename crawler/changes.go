@@ -39,6 +39,7 @@ type Change struct {
 	Effect           setting.Effect // how the changed setting takes effect, in words
 }
 
+// String returns the setting with its old and its new value.
 func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
 
 // begun logs the changed settings, and calls Options.OnStart.

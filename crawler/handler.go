@@ -44,8 +44,8 @@ var (
 // OnStart, OnError, Network or Proxy it ends the crawl.
 type PanicError struct {
 	Where string // "handler", or the names of the options that may have panicked
-	Value any
-	Stack []byte
+	Value any    // the argument of the panic
+	Stack []byte // as debug.Stack returns it
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }

@@ -16,7 +16,7 @@ import (
 // Slow.
 type Order struct {
 	Time   time.Time `json:"time"`
-	Do     string    `json:"do"`               // one of the values below
+	Do     string    `json:"do"`               // pause, resume, slow, exclude, add, limit or lift
 	Of     string    `json:"of,omitempty"`     // the site or host that it is for; empty: all sites
 	What   string    `json:"what,omitempty"`   // for slow the pause, for add the seeds, for limit the old and new limits, for lift the order that is revoked
 	Reason string    `json:"reason,omitempty"` // the reason that the caller gave

@@ -15,7 +15,7 @@ import (
 // of URLs.
 type Repeat struct {
 	Under string // the common prefix of the URLs of the pages
-	Pages int
+	Pages int    // number of pages with the body
 }
 
 // A body counts the pages of one site that have the same body.

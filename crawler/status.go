@@ -33,7 +33,7 @@ const (
 // A Status describes a crawl at a moment, for people and programs. As JSON its fields are
 // never renamed.
 type Status struct {
-	Version int       `json:"version"` // statusVersion
+	Version int       `json:"version"` // of these fields; it changes if a field gets another meaning or is removed
 	Time    time.Time `json:"time"`    // when the figures below were read
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // why the run ended (StateEnded) or is about to end (StateStopping)

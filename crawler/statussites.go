@@ -9,15 +9,15 @@ import (
 // StatusSites are the sites of a crawl: how many there are in each state, and a few sites as
 // examples.
 type StatusSites struct {
-	Known    int `json:"known"` // number of sites that got a request, or have queued URLs
-	Left     int `json:"left"`  // sites with URLs to fetch, or to fetch again. The fields Busy to Excluded count some of these sites:
-	Busy     int `json:"busy"`  // sites with a running request
-	Due      int `json:"due"`   // sites that may get a request now
-	Waiting  int `json:"waiting"`
-	Parked   int `json:"parked"` // sites that wait until another site has answered
-	GivenUp  int `json:"given_up"`
-	Spent    int `json:"budget_spent"`
-	Excluded int `json:"excluded"`
+	Known    int `json:"known"`        // number of sites that got a request, or have queued URLs
+	Left     int `json:"left"`         // sites with URLs to fetch, or to fetch again. The fields Busy to Excluded count some of these sites:
+	Busy     int `json:"busy"`         // sites with a running request
+	Due      int `json:"due"`          // sites that may get a request now
+	Waiting  int `json:"waiting"`      // sites that wait for a time
+	Parked   int `json:"parked"`       // sites that wait until another site has answered
+	GivenUp  int `json:"given_up"`     // sites that get no more requests in this run, because they or their robots.txt did not answer
+	Spent    int `json:"budget_spent"` // sites whose budget is used up
+	Excluded int `json:"excluded"`     // by Crawler.Exclude
 
 	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // the sites counted in Waiting, by the clock that they wait for
 
@@ -41,11 +41,11 @@ type StatusClock struct {
 type StatusSite struct {
 	Site    frontier.Site  `json:"site"`
 	Queued  int            `json:"queued,omitempty"`
-	Again   int            `json:"again,omitempty"` // number of URLs to fetch again
-	Due     time.Time      `json:"due,omitzero"`
+	Again   int            `json:"again,omitempty"`         // number of URLs to fetch again
+	Due     time.Time      `json:"due,omitzero"`            // when it may get its next request
 	By      frontier.Clock `json:"clock,omitempty"`         // the clock that it waits for
 	Pause   float64        `json:"delay_seconds,omitempty"` // between two requests, in seconds
-	Seconds float64        `json:"seconds,omitempty"`
+	Seconds float64        `json:"seconds,omitempty"`       // see StatusSites.Longest and StatusSites.Asking
 }
 
 // add counts a site. Sites may be added in any order.

@@ -35,7 +35,7 @@ const (
 type Trap struct {
 	Site    frontier.Site
 	Pattern string // the pattern in words, such as "the path repeats /a/b"
-	URLs    int
+	URLs    int    // number of links that were refused
 }
 
 // traps refuses links whose URLs have the pattern of an endless space. It counts, for one run,

@@ -17,7 +17,7 @@ import (
 )
 
 // ClientOptions are the settings of a Client. Token and Contact are required. The zero value
-// of every other field is polite.
+// of every other field is polite. The fields from Purpose on mean the same as in Options.
 type ClientOptions struct {
 	// Token is the product token of the program (RFC 9309, section 2.2.1): letters, "_" and
 	// "-". The groups of robots.txt for this token are obeyed, and it begins the User-Agent.
@@ -53,8 +53,6 @@ type ClientOptions struct {
 	// those of all clients and crawlers of this process. Package storage/machine has the clocks
 	// of all processes of the user on this machine.
 	Shared frontier.Shared
-
-	// The fields below mean the same as in Options.
 
 	Purpose robots.Purpose                                      // the declared use of the answers
 	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested

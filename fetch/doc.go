@@ -1,17 +1,35 @@
 // Package fetch sends the requests of a crawl and reads the answers. It also has an HTTP client
 // for programs that are no crawlers.
 //
-// A [Client] makes polite requests: [Client.Get] waits until the site may get a request, obeys
-// its robots.txt, and follows redirects. A Client is also the transport of an [http.Client].
+//	client, err := fetch.NewClient(fetch.ClientOptions{
+//		Token:   "examplebot",
+//		Contact: "https://example.org/examplebot",
+//	})
+//	if err != nil { ... }
+//	defer client.Close()
+//	answer, err := client.Get(ctx, "https://example.com/feed.xml")
 //
-// The rest of this package is for crawlers that have a frontier of their own (package
-// frontier), which decides when each URL is requested. A [Fetcher] keeps one per-host fetcher
-// for each site, with its connection and its robots.txt. A visit is one call of [Fetcher.Get].
-// Its parameter turn is a [frontier.Turn]: the right to make one request to a site for a queued
-// URL, which is called the entry of the turn. The visit gets back every [Exchange] that was
-// made, and the outcome for the turn. The robots.txt of a site always comes first: if the
-// stored copy is stale, the one request of the turn fetches robots.txt, and the frontier hands
-// out the entry again later.
+// Where to start:
+//
+//   - To make single requests, politely: [NewClient], then [Client.Get], which waits until the site
+//     may get a request, obeys its robots.txt, and follows redirects. A [Client] is also the
+//     transport of an [http.Client].
+//   - To write a crawler that has a frontier of its own (package frontier): [New], then
+//     [Fetcher.Get] for each turn.
+//   - To read answers that another program has stored: [Decode], [ParseMediaType].
+//   - To use a proxy, a test server or a network of your own: [ParseProxy], [EnvironmentProxy],
+//     [ParseConnectTo], [Network]. Package crawltest has a Network in memory.
+//
+// # Fetcher
+//
+// A [Fetcher] keeps one per-host fetcher for each site, with its connection and its robots.txt. A
+// visit is one call of Fetcher.Get. Its parameter turn is a [frontier.Turn]: the right to make one
+// request to a site for a queued URL, which is called the entry of the turn. The [Result] has every
+// [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
+// first: if the stored copy is stale, the one request of the turn fetches robots.txt, and the
+// frontier hands out the entry again later. The copies are in [Snapshots].
+//
+// # Requests
 //
 // These rules hold for every request, for pages and robots.txt alike:
 //
@@ -20,8 +38,9 @@
 //     moment later.
 //   - Each site has one connection, kept alive between requests. It never carries two
 //     requests at once, and no request is silently sent again.
-//   - A redirect of a page is not followed: it is an answer like any other. The redirects of a
-//     robots.txt are followed over several turns (RFC 9309, section 2.3.1.2).
+//   - A redirect of a page is not followed: it is an answer like any other, after which Client.Get
+//     makes another request in another turn. The redirects of a robots.txt are followed over
+//     several turns (RFC 9309, section 2.3.1.2).
 //   - Every phase has a time-out, and the whole exchange has one, too. The size of a decoded
 //     body is limited, and a body that was cut is marked. The memory of all bodies together is
 //     limited.
@@ -30,7 +49,48 @@
 //
 // Only [Network] resolves names and opens connections.
 //
-// # Reading the source
+// # Errors
+//
+// The errors of a Client, and what to do:
+//
+//   - [*RefusedError]: robots.txt, the owner or [ClientOptions.OptOut] forbids the request. Do not
+//     make it.
+//   - [*NotYetError]: the site must not be contacted now. Try again at its time Until.
+//   - [*Error]: there is no answer. Its [Stage] says what failed. errors.As finds the cause, such
+//     as an [*AddressError] for a host that is not public, a [*ProxyError], or a [*ChallengeError]
+//     for a page that demands a browser.
+//   - A *frontier.URLError: the text is no URL that can be requested.
+//   - [ErrClientClosed]: Close was called.
+//
+// A status such as 404 or 503 is no error. Nor is a body that broke off or was cut: see
+// [Exchange.Truncated].
+//
+// Fetcher.Get does not return the failures of a site as errors: they are in the Result, and the
+// frontier decides what follows from its Outcome. Its error means that the machine, the proxy, the
+// Snapshots or a function of the program has failed, so the crawl cannot go on. [TooManyOpen] says
+// whether the limit of open files is reached. An error of [Fetcher.Stored] that wraps [ErrStored]
+// says that the copy of a page cannot be read: fetch the page again.
+//
+// # Units and zero values
+//
+// Sizes and budgets are in bytes, of decoded bodies or of the wire as the comments say. A size or
+// time of 0 means the default, such as [DefaultMaxSize], and for [Options.Bandwidth] and
+// [Bodies.BodyBudget] no limit. [ClientOptions.Delay] of -1 means no pause, which public addresses
+// never get. Addresses that are not public are refused unless AllowPrivate is set.
+//
+// # Concurrency
+//
+// A Client and a Fetcher are safe for concurrent use, and the functions in their options must be,
+// too. An Exchange and a Result are for one goroutine at a time.
+//
+// # Sources
+//
+// RFC 9309 (robots.txt), RFC 9110 (HTTP; Retry-After: section 10.2.3, redirects: 15.4), RFC 6585
+// (429: section 4), RFC 9111 (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
+// standard of WHATWG (media types), and the special-purpose registries of IANA (public addresses).
+package fetch
+
+// Reading the source:
 //
 // client.go has the Client, which has a frontier of its own. clientcalls.go has the requests
 // that wait for their turn. clientstate.go keeps the clocks, which are the times before which a
@@ -47,4 +107,3 @@
 // keeps), body.go, budget.go, coding.go and bandwidth.go (the content), media.go, challenge.go
 // and captcha.go. watch.go ends exchanges that take too long, and failure.go names the stages
 // of failures.
-package fetch

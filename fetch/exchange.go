@@ -11,10 +11,10 @@ import (
 // An Exchange is one request with its answer, or with an error instead of the answer.
 type Exchange struct {
 	URL    frontier.URL
-	Robots bool // the request was for a robots.txt, a tdmrep.json or a license, which are read before a page is fetched
-	Mining bool // the request was for a tdmrep.json or a license
-	Head   bool // the method was HEAD: the answer has no body, and its header describes the body that a GET would return
-	Via    string
+	Robots bool   // the request was for a robots.txt, a tdmrep.json or a license, which are read before a page is fetched
+	Mining bool   // the request was for a tdmrep.json or a license
+	Head   bool   // the method was HEAD: the answer has no body, and its header describes the body that a GET would return
+	Via    string // URL of the page on which URL was found; empty for a seed
 
 	RequestHeader http.Header // without Authorization and Cookie
 	Status        int         // of the answer; 0 if there was no answer

@@ -113,9 +113,9 @@ type Completion struct {
 
 // A Growth reports what has changed in a backlog: sites with new entries, and settled Submits.
 type Growth struct {
-	Sites   []SiteState
-	Settled int
-	Err     error // the backlog has failed and cannot continue
+	Sites   []SiteState // with new entries
+	Settled int         // number of calls of Submit that have settled since the last Growth
+	Err     error       // the backlog has failed and cannot continue
 }
 
 // Growths is a channel of Growth, for implementations of Backlog. Put adds a Growth and never

@@ -45,7 +45,7 @@ const (
 
 // Clocks is the politeness state of one site. A crawl keeps it on disk, so that a restart is as
 // polite as a run without a restart. The zero value is for a site that has had no request.
-// After each request the method move sets Due. All other methods can only make Due later.
+// The end of a request sets Due. Until the next one Due can only become later.
 type Clocks struct {
 	Due      time.Time     // no request before this time
 	By       Clock         // the clock with the latest time, which set Due
@@ -54,7 +54,7 @@ type Clocks struct {
 	LastTTFB time.Duration
 	Gap      time.Duration // least pause between two requests, set by robots.txt
 	GapBy    Clock
-	Strikes  int  // failures of the site (not of a page); halved after forgivenAfter good answers
+	Strikes  int  // failures of the site (not of a page); halved after three good answers
 	Refusals int  // requests without any answer in a row
 	Failures int  // requests in a row that failed in any way
 	Good     int  // good answers since the last failure, or since Strikes was last halved

@@ -1,29 +1,83 @@
 // Package frontier decides which URL a crawl requests next, and when it may.
 //
-// It opens no connection and no file and starts no goroutine. A [Backlog] keeps
-// the queued entries; the frontier decides on time.
+// It opens no connection and no file and starts no goroutine. A [Backlog] keeps the queued
+// entries; the frontier decides on time. Each of any number of workers runs this loop:
+//
+//	for {
+//		turn, err := f.Next(ctx) // waits until a site may get a request
+//		if err != nil {
+//			return err // such as ErrEnd
+//		}
+//		outcome := visit(ctx, turn) // makes at most one request
+//		if _, err := turn.Finish(outcome); err != nil {
+//			return err
+//		}
+//	}
+//
+// Where to start:
+//
+//   - To write a crawler, make a [Frontier] with [New] and a Backlog such as [NewMemory], queue
+//     seeds with [ParseURL] and [Frontier.Add], and run the loop. The method Get of a fetch.Fetcher
+//     makes the request of a [Turn] and its [Outcome]. The program examples/ownfetcher does all of
+//     this. Package crawler is such a crawler.
+//   - To change a run, call [Frontier.Allow], [Frontier.Slow], [Frontier.Exclude] and
+//     [Frontier.Stop]. To watch it, call [Frontier.Stats], [Frontier.Status] and [Frontier.Each].
+//   - To share pauses with other crawls, set [Options.Shared] to [NewSharedClocks] or to a
+//     machine.Table.
+//   - To work with URLs alone, call [ParseURL], [URL.Resolve] and [URL.Key].
+//
+// # Notions
 //
 //   - A [URL] is identified by its Key and requested as it was written.
 //   - A [Site] (scheme, host, port) has one set of [Clocks].
 //   - A [Turn] is the only right to talk to one site. It is out until Finish ends it with
-//     its [Outcome]. At most one Turn per site is out, and none before the site is due. A
+//     its Outcome. At most one Turn per site is out, and none before the site is due. A
 //     Turn makes at most one request.
 //   - A [Clock] is a reason for which a site waits until some time. The clock with the latest
 //     time decides, so a further clock can only make the wait longer. The site stores the name
 //     of the deciding clock, so that a report can say what the site waits for.
-//   - Each entry that ends has exactly one [Fate].
+//   - Each [Entry] that ends has exactly one [Fate].
 //
 // The life of an entry: Add puts the entry in the backlog, unless the backlog has seen it
 // before. Next hands the entry out in a Turn when its site is due. Finish updates the clocks,
-// frees the site and submits the entry's fate. With [Outcome].Hold, not Finish but Done submits
+// frees the site and submits the entry's fate. With [Outcome.Hold], not Finish but Done submits
 // the fate: the caller can then handle the answer after Finish, while the site has other turns.
 // If the process is killed before Done, the entry is still queued.
 //
+// # The end of a run
+//
 // A run ends when no turn is out, no entry is held and no entry falls due within
-// [Limits].Patience, or when a limit is reached. With Options.Requisites, after a limit of
+// [Limits.Patience], or when a limit is reached. With [Options.Requisites], after a limit of
 // pages is reached, the images, scripts and style sheets of pages are still fetched. Add and
-// Allow work only until the run ends. If [Limits].Open is set, only Stop ends the run; a [Rest]
+// Allow work only until the run ends. If [Limits.Open] is set, only Stop ends the run; a [Rest]
 // says whether anything is under way.
+//
+// # Errors
+//
+//   - The run has ended: Next, Add, Allow, Slow and Exclude return [ErrEnd], [ErrUnasked] or
+//     [ErrPatience] (which match ErrEnd), [ErrLimit] or [ErrStopped]. These are not failures.
+//     Any other error is that of the backlog, of Options.Site or of the context of Next.
+//   - The turn must not make its request now: [Turn.Bind], [Turn.Pace] and [Turn.Hop] return a
+//     [*NotYet]. Call Finish with [Outcome.Again] and without a request. Hop returns
+//     [ErrExcluded] if the other site is excluded.
+//   - The text is no URL that can be crawled: a [*URLError]. Skip it. An Entry without a URL
+//     is [ErrNoURL].
+//   - Slow returns a [*FasterError] if a longer pause is in force.
+//
+// A failure of a site is no error: it is the [Trouble] of an Outcome. The frontier then tries the
+// entry again, as often as [MaxTries] says, or gives the site up.
+//
+// # Units and zero values
+//
+// The zero value of [Options] is polite. 0 means the default that the comment names, such as
+// [DefaultDelay], and for limits no limit; -1 means none for pauses and patience. [Forever] is a
+// patience without an end. Sizes are in bytes. The zero Time means that there is no such time.
+//
+// # Concurrency
+//
+// A Frontier and the backlogs are safe for concurrent use. A Turn belongs to one goroutine;
+// only [Turn.Done] may be called from another one. A [Resolver] is for one goroutine, and so is
+// [Growths.Put]. All other types are plain values.
 //
 // # Slow sites
 //
@@ -54,16 +108,24 @@
 //
 // # After a crash
 //
-// Each site rests its full pause from the restart (Options.Restarted). The sites
+// Each site rests its full pause from the restart ([Options.Restarted]). The sites
 // with a request in flight are not recorded: that would cost a write before each
 // request. After a kill this is harmless: the system closes the connections of the
 // process, and the servers learn of it at once. After a power cut, or if
 // the network failed first, a server may still be sending the last answer; one
 // further request to each site is then possible at the same time, after the pause.
 //
-// # Reading the source
+// # Sources
 //
-// Start with Frontier.Next and Turn.Finish.
+// The rules for requests are those of RFC 9309 (robots.txt, sites: section 2.3), RFC 9110 (status
+// codes, Retry-After: section 10.2.3) and RFC 6585 (429: section 4). Crawl-delay, Request-rate and
+// Visit-time are not in an RFC: see package robots. URLs are parsed as the URL Standard of WHATWG
+// says (section 4.4), and compared in the normal form of RFC 3986, section 6.2.2. The letters of
+// a [Hop] are those of the crawler Heritrix. Registrable domains are those of the Public Suffix
+// List.
+package frontier
+
+// Reading the source: start with Frontier.Next and Turn.Finish.
 //
 //   - wait.go: which goroutine waits for the timer; growth.go: growths of the backlog
 //   - pace.go: limits of all sites together; sitelimits.go: limits of one site
@@ -78,4 +140,3 @@
 //     of another site, an address, a registrable domain or a host name that it shares with
 //     others, another process
 //   - backlog.go: the interface to the disk; memory.go: its implementation in memory
-package frontier

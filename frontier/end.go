@@ -15,7 +15,9 @@ var (
 	// ErrPatience: all entries that are left wait longer than the patience.
 	ErrPatience = fmt.Errorf("%w within the patience", ErrEnd)
 
-	ErrLimit   = errors.New("frontier: the limit of the crawl is reached")
+	// ErrLimit: a limit of pages or bytes of the crawl is reached.
+	ErrLimit = errors.New("frontier: the limit of the crawl is reached")
+	// ErrStopped: Stop was called.
 	ErrStopped = errors.New("frontier: stopped")
 )
 

@@ -36,8 +36,8 @@ func (t *Turn) Held() bool {
 // links: entries that were found on the page after Finish. If the process is killed, the
 // backlog has either both the end and the links, or neither. Done may be called from any
 // goroutine, even after the end of the run, and waits no longer than Finish does. If another
-// turn has the site, the end is submitted when that turn is finished. Done returns errNotHeld
-// if no entry is held, ErrNoURL if a link has no URL, or an error of the backlog.
+// turn has the site, the end is submitted when that turn is finished. Done returns ErrNoURL if a
+// link has no URL, an error of the backlog, or an error that says that no entry is held.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
 		return err

@@ -53,13 +53,13 @@ type SiteStatus struct {
 	Queued int // entries that have not ended, except those that Again counts
 	Again  int // entries that had ended, and wait to be fetched again or are being fetched
 	Spent  Spent
-	Out    bool      // a turn has it
-	Due    time.Time // when the next request is permitted
-	By     Clock     // the clock for which it waits
-	Pause  time.Duration
-	Given  Fate // why it was given up in this run
-	Over   bool // its budget is used up: no more requests
-	Shut   bool // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
+	Out    bool          // a turn has it
+	Due    time.Time     // when the next request is permitted
+	By     Clock         // the clock for which it waits
+	Pause  time.Duration // from the end of the last answer to Due
+	Given  Fate          // why it was given up in this run
+	Over   bool          // its budget is used up: no more requests
+	Shut   bool          // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
 
 	Gap time.Duration // the pause between two requests, if the site answers as before
 	// The site waits for the end of another turn, which uses its address, domain or host, or a

@@ -71,8 +71,8 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 // not even for robots.txt. Turns that are out are not affected. The exclusion is in force as
 // long as the frontier exists.
 //
-// If a parameter is empty, Exclude returns errNoPlace. After the end of the run it returns
-// the same error as Next. In both cases it changes nothing.
+// Exclude returns an error if a parameter is empty. After the end of the run it returns the same
+// error as Next. In both cases it changes nothing.
 func (f *Frontier) Exclude(of, why string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

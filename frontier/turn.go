@@ -367,8 +367,9 @@ func (t *Turn) plausible(r *Request, now time.Time) *Request {
 // With Outcome.Hold, any other fate is submitted by Done. Until Done is called the entry is
 // held: if the process ends, the entry is still queued in the backlog.
 //
-// Every call after the first returns errFinished. Finish returns errOutcome or ErrNoURL if
-// the outcome is not valid, or an error of the backlog.
+// Finish returns ErrNoURL if a link has no URL, an error if the outcome has neither Again nor a
+// Trouble nor a Fate, and an error for a turn that is finished already. The turn is unchanged
+// then. Any other error is that of the backlog: the turn has ended, and so has the run.
 func (t *Turn) Finish(o Outcome) (Fate, error) {
 	f := t.frontier
 	f.mu.Lock()

@@ -8,18 +8,37 @@
 //	v := g.MatchURL("https://example.org/private/page?x=1")
 //	if v.Allowed() { ... }
 //
-// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead of a File. A
-// Snapshot covers every outcome (a file, no file, a refusal, a time-out), and its Group method
+// Where to start:
+//
+//   - To match URLs, call [Parse] or [ParseFor], then [File.Group], then [Group.MatchURL].
+//     [Locate] returns the URL of the file to fetch.
+//   - To keep the pauses of a site, call [Group.CrawlDelay], [Group.RequestRate] and
+//     [Group.NextVisit].
+//   - To write a crawler that fetches robots.txt, keep a [Snapshot] of each attempt: see below.
+//   - To obey the directives of a page, call [HeaderDirectives] and [MetaDirectives].
+//   - To learn for which use owners grant or refuse their pages, see [Signals].
+//   - To check a file for its owner, call [File.Problems] and [File.Differences].
+//   - To check the name of a crawler, call [CheckToken] and [KnownToken].
+//
+// # Snapshots
+//
+// A crawler that fetches robots.txt keeps a Snapshot of each attempt instead of a [File]. A
+// Snapshot covers every outcome (a file, no file, a refusal, a time-out), and [Snapshot.Group]
 // returns a group for each outcome:
 //
 //	next := attempt.After(held)     // held is the earlier snapshot; handles 304 and failures
 //	g := next.Group(policy, now)    // the rules in force at now
 //	next.Expires(policy)            // when to request robots.txt again
 //
-// The Access of a Verdict is Allow, Disallow or Defer. Defer is the zero value. It means that
-// the answer is not known yet: robots.txt is unreachable and there is no recent copy. A string
-// that is not a target (the path and query of a URL) is disallowed, and so is a URL of another
-// site. The groups of the zero File and Snapshot, and the zero Group, give the verdict Defer.
+// # Verdicts
+//
+// The [Access] of a [Verdict] is Allow, Disallow or Defer. Defer is the zero value. It means that
+// the answer is not known yet: robots.txt is unreachable and there is no recent copy. Request
+// robots.txt again at the time Until of the Verdict. A string that is not a target (the path and
+// query of a URL) is disallowed, and so is a URL of another site. The groups of the zero File and
+// Snapshot, and the zero [Group], give the verdict Defer.
+//
+// # Statements about use
 //
 // The statements of a site about the use of its pages never change a verdict. Some of them are
 // in robots.txt, and the group has these. Others are in the header and the meta elements of an
@@ -29,13 +48,13 @@
 //	list := s.Deciding()    // for each use, the statement that decides
 //	by, refused := s.Refuses(robots.PurposeSearch)
 //
-// Two other files of a site may contain such statements: tdmrep.json, which ParseTDMRep parses,
-// and the terms that a License line names, which ParseRSL parses. Merge the Signals of these
+// Two other files of a site may contain such statements: tdmrep.json, which [ParseTDMRep] parses,
+// and the terms that a License line names, which [ParseRSL] parses. Merge the Signals of these
 // two files with the other Signals.
 //
-// # Texts
+// # Dialects
 //
-// The default dialect, RFC9309, follows RFC 9309. If the RFC does not define a case or leaves a
+// The default dialect, [RFC9309], follows RFC 9309. If the RFC does not define a case or leaves a
 // choice (MAY, SHOULD), the reading that blocks more is used, and an unclear line never allows:
 //
 //   - A User-agent or Disallow line counts even with a misspelt key, without its colon or
@@ -46,12 +65,12 @@
 //     example is "User-agent: * Disallow: /", in which a line end was lost.
 //   - A Disallow also matches a query if reserved octets are escaped only in the query or only
 //     in the rule. An Allow does not.
-//   - After 401, 402, 403 and 451 nothing is allowed unless Policy.AllowForbidden is set. An
+//   - After 401, 402, 403 and 451 nothing is allowed unless [Policy.AllowForbidden] is set. An
 //     unreachable robots.txt never allows.
 //   - If there are several delays, the longest counts.
 //
-// Dialect Google gives the same verdicts as the google/robotstxt library, byte
-// for byte. Dialect Koster1996 is the draft of November 1996, "A Method for
+// Dialect [Google] gives the same verdicts as the google/robotstxt library, byte
+// for byte. Dialect [Koster1996] is the draft of November 1996, "A Method for
 // Robots Exclusion", as "HTTP: The Definitive Guide" describes it: first match,
 // no wildcards, records separated by blank lines.
 //
@@ -65,19 +84,40 @@
 // after decoding. If several rules match, the longest decides. The length of a rule is the
 // length of its normal form, with its wildcards.
 //
-// # Invariants
+// # Errors
 //
-//   - Parse never fails, and no input causes a panic.
-//   - File, Group and Verdict are immutable; all types are safe for concurrent
-//     use, except that a Snapshot must not be changed while it is shared.
-//   - Match takes time linear in the length of the rules and the target, and
-//     allocates nothing unless the target is long and not in normal form.
-//   - Parse and Group allocate a small multiple of the size of the file; the
-//     number of allocations does not depend on the rules of other crawlers.
-//   - A later version may add fields, methods, problem codes and known tokens.
-//     It changes a verdict only to follow the specifications more closely.
+// Parsers never fail: they skip what they cannot parse, and [File.Problems], [RSL.Err] and
+// [TDMRep.Err] say what that was. [Locate] and [Target] return a [*URLError] for a string that is
+// not the URL of a site with a robots.txt: do not request it. [CheckToken], [ParseDialect] and
+// [Purpose.Check] return errors that say what a user must correct.
 //
-// # Speed
+// # Concurrency
+//
+// File, Group and Verdict are immutable. All types are safe for concurrent use, except that a
+// Snapshot must not be changed while it is shared.
+//
+// # Time, memory and stability
+//
+//   - No input causes a panic.
+//   - Match takes time linear in the length of the rules and the target, and allocates
+//     nothing unless the target is long and not in normal form.
+//   - Parse and Group allocate a small multiple of the size of the file; the number of
+//     allocations does not depend on the rules of other crawlers.
+//   - Only the first [MaxBytes] of a robots.txt are read, except in dialect Google. A license
+//     that is longer than [MaxRSLBytes], and a tdmrep.json that is longer than [MaxTDMRepBytes],
+//     is not read at all.
+//   - A later version may add fields, methods, problem codes and known tokens. It changes
+//     a verdict only to follow the specifications more closely.
+//
+// # Sources
+//
+// RFC 9309 (robots.txt), Google's documentation of robots.txt and of X-Robots-Tag, the draft of
+// November 1996; draft-ietf-aipref-attach (Content-Usage) and RFC 9651 (its dictionaries); the TDM
+// Reservation Protocol, final report of a W3C Community Group; Really Simple Licensing 1.0;
+// Yandex's documentation of Clean-param. The comments name the sections.
+package robots
+
+// The speed of this package:
 //
 // Medians of seven runs, compared with github.com/temoto/robotstxt v1.1.2, both in one process
 // on two busy virtual cores (go test -bench). Permesso is this package. It normalises every
@@ -98,8 +138,8 @@
 //
 // No match allocates. Parse and Group together take 9 allocations for the 40 lines, where
 // temoto takes 388. They take 11 for the 2,400 rules, where temoto takes 32,865.
-//
-// # Map
+
+// The files of this package:
 //
 //	dialect.go      the dialects
 //	token.go        product tokens, and comparisons that ignore ASCII case
@@ -133,4 +173,3 @@
 //	lint.go         Problems: lines, keys and values
 //	lint_rules.go   Problems: names and rules
 //	differences.go  rules that another dialect reads differently
-package robots

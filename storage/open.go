@@ -58,18 +58,18 @@ type Bounds struct {
 
 // A DB is the directory of one crawl. No other process can open it until Close. Its methods
 // are safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
-//
-// Locks are taken in this order; a goroutine need not take all of them:
-//
-//	large    held while one large page is made into a line and appended
-//	         (here come the locks of state.DB)
-//	moment   in outputs: held to append to the files, and to read the marks of all files
-//
-// The locks of an output and of the log come last. A goroutine must not hold moment while
-// it puts something into the state, because it may have to wait there for the committer, and
-// the committer takes moment.
 type DB struct {
 	Records
+
+	// Locks are taken in this order; a goroutine need not take all of them:
+	//
+	//	large    held while one large page is made into a line and appended
+	//	         (here come the locks of state.DB)
+	//	moment   in outputs: held to append to the files, and to read the marks of all files
+	//
+	// The locks of an output and of the log come last. A goroutine must not hold moment while
+	// it puts something into the state, because it may have to wait there for the committer, and
+	// the committer takes moment.
 
 	state   *state.DB
 	outputs *outputs
@@ -78,7 +78,8 @@ type DB struct {
 }
 
 // Open opens the crawl in dir, or creates it. It returns an *InUseError, a *DamagedError, a
-// *VersionError, a *PurgeError, the error of Options.Admit, or an error of the file system.
+// *VersionError, a *PurgeError, a *RepairError, the error of Options.Admit, or an error of the
+// file system.
 func Open(dir string, opts Options) (*DB, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type Purged struct {
 	Taken
 	By       map[string]Taken // what was removed for each reason that Purge.Why has returned
 	Entries  int              // URLs whose fate was changed; Plan sets 0
-	Problems int
+	Problems int              // number of parts that could not be read
 
 	// Bodiless counts records by the hosts of their URLs: the records that stay, but lose their
 	// body, because the answer that they repeat is removed.

@@ -12,8 +12,8 @@ import (
 
 // Verified is the result of Verify.
 type Verified struct {
-	Sites, Entries, Snapshots int
-	Pages, LogLines           int
+	Sites, Entries, Snapshots int // number of each in the state
+	Pages, LogLines           int // number of lines of pages.jsonl and crawl.log
 	Records                   int // number of records in WARC files
 	Purged                    int // number of records that replace a purged record
 	LostRecords               int // number of records that replace a record that could not be read, after a Repair
@@ -21,7 +21,7 @@ type Verified struct {
 	// Away is the number of records that repeat an answer of an earlier crawl that cannot be
 	// found. Each of them is also a problem.
 	Away     int
-	Problems int
+	Problems int // number of problems that were found
 	// Unclean says that a run did not close the crawl. Bytes that the next run truncates were
 	// then not read.
 	Unclean bool

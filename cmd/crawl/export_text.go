@@ -243,7 +243,9 @@ func (p *program) exportContents(ctx context.Context, dir string, crawled error,
 			p.note("crawl: no answer is archived: %s is not written", f.output)
 			continue
 		}
-		if err = p.export(ctx, f, dir); err == nil {
+		if info, missing := os.Lstat(f.output); missing == nil && info.IsDir() != (name == "markdown") {
+			err = exit.Usagef("something else has that name: remove it, and the same command writes the export")
+		} else if err = p.export(ctx, f, dir); err == nil {
 			continue
 		}
 		if exit.Code(err) == exit.Usage { // the arguments of the export are not those of the user
@@ -275,7 +277,7 @@ func contentsMissing(dir string, names []string) (missing []string) {
 			path = filepath.Join(path, corpus.IndexFile)
 		}
 		done, gone := os.Stat(path)
-		if err != nil || gone != nil || done.ModTime().Before(log.ModTime()) {
+		if err != nil || gone != nil || done.IsDir() || done.ModTime().Before(log.ModTime()) {
 			missing = append(missing, name)
 		}
 	}

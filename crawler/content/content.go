@@ -1,24 +1,3 @@
-// Package content finds the main content of a page, as text and as Markdown.
-//
-// The main content is found by go-readability, a port of Mozilla's Readability. If it finds less
-// than 500 characters and less than half of the page, the main content is what the page declares
-// (a main element, or the role main), or else the whole page: Readability then takes a menu or a
-// footer, for example of a page with a list of links. html-to-markdown converts the content. Only this package imports these libraries. So a program that does not
-// import this package does not contain them.
-//
-// # Limits
-//
-// Pages come from strangers, so the work for one page is limited. If a page exceeds a limit,
-// the result is the text of the whole page, and [Content.Limited] says which limit was exceeded.
-// A body of more than 32 MiB is an error. The whole text is read in one pass, in linear time and
-// for any nesting. The main content and Markdown need a tree: at most 8 MiB of markup, at most
-// 100,000 elements, and at most 512 elements within one another. A panic of one of the
-// libraries also leads to the whole text.
-//
-// # Reading the source
-//
-// content.go has the functions. plain.go reads the whole text. tree.go parses a page and
-// prepares its tree, and markdown.go converts the tree.
 package content
 
 import (

@@ -1,28 +1,3 @@
-// Package crawltest provides a small web in memory to test crawl jobs. A test uses the real
-// HTTP client, robots.txt rules and queue of a crawl. Only the network is replaced by pipes.
-// Inside testing/synctest, a crawl of a virtual week takes milliseconds.
-//
-//	synctest.Test(t, func(t *testing.T) {
-//		w := crawltest.New(t)
-//		w.Site("http://a.example").
-//			Robots("User-agent: *\nDisallow: /private/\nCrawl-delay: 5").
-//			Page("/", `<a href="/about">about</a> <a href="/private/x">private</a>`).
-//			Page("/about", "<title>About</title>")
-//		c, err := crawler.New(crawler.Options{
-//			Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
-//			Seeds:    []string{"http://a.example/"},
-//			Wire:     crawler.Wire{Network: w},
-//		})
-//		...
-//		w.AssertPolite()
-//		w.AssertNeverFetched("http://a.example/private/x")
-//	})
-//
-// Page makes a page to test a handler alone. The tests of examples/linkcheck and
-// examples/catalogue test a job and a handler.
-//
-// A Web logs each request with its time. The assertions read this log, as a site owner would
-// read the log of a server.
 package crawltest
 
 import (

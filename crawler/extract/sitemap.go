@@ -44,7 +44,7 @@ var (
 type SitemapError struct {
 	URL     frontier.URL // of the sitemap
 	Entries int          // number of entries before the error
-	Err     error        // one of the errors above, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
+	Err     error        // what is wrong with the sitemap, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
 }
 
 func (e *SitemapError) Error() string {

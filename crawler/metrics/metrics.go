@@ -1,5 +1,3 @@
-// Package metrics publishes the figures of a running crawl in the text format of Prometheus,
-// without a library of Prometheus.
 package metrics
 
 import (

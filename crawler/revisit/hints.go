@@ -28,14 +28,15 @@ type Hints struct {
 // fetched at once, but not before Least has passed since that visit. Sitemaps and feeds
 // themselves are fetched often. See Believer.
 type Hinted struct {
-	Else        Policy
-	Least, Most time.Duration
+	Else        Policy        // must not be nil
+	Least, Most time.Duration // 0: no least time, and Longest
 }
 
 // enoughVisits is a number of visits, without the first. After so many visits, the history of a
 // page tells better than a hint how often the page changes.
 const enoughVisits = 3
 
+// Next implements Policy.
 func (h Hinted) Next(v Visit) time.Duration {
 	var next time.Duration
 	if v.List {

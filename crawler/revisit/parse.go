@@ -15,7 +15,9 @@ import (
 //	rate:7d             a page that changes once in 7 days is fetched once in 7 days
 //	hints:7d            like rate, and by the hints of servers
 //
-// Times have the form of period.Parse.
+// A time is in weeks, days of 24 hours, hours and minutes, such as 2w, 7d, 36h or 1d12h. It is at
+// least a minute, and at most Longest. For any other text Parse returns an error that says what
+// is wrong.
 func Parse(text string) (Policy, error) {
 	name, value, _ := strings.Cut(text, ":")
 	switch name {

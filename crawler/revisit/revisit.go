@@ -73,6 +73,7 @@ type Fixed struct {
 	Every time.Duration
 }
 
+// Next returns f.Every.
 func (f Fixed) Next(Visit) time.Duration { return f.Every }
 
 // Adaptive is a Policy that shortens the pause before the next visit of a page if the page has
@@ -86,6 +87,7 @@ type Adaptive struct {
 	Later       float64       // factor of the pause if the page has not changed; 0: 1.4
 }
 
+// Next implements Policy.
 func (a Adaptive) Next(v Visit) time.Duration {
 	next := float64(v.Pause)
 	switch {
@@ -132,6 +134,7 @@ type Rate struct {
 	Least, Most time.Duration // limits of the pause; 0: Mean/10 and 10 Mean
 }
 
+// Next implements Policy.
 func (r Rate) Next(v Visit) time.Duration {
 	least, most := r.Least, r.Most
 	if least <= 0 {

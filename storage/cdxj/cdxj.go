@@ -1,15 +1,3 @@
-// Package cdxj writes and reads CDXJ: the index of a web archive, one line per
-// capture, sorted by its bytes. The form is that of
-// https://specs.webrecorder.net/cdxj/0.1.0/:
-//
-//	com,example)/path?query 20300102030405 {"url": ..., "mime": ..., ...}
-//
-// The key is a [SURT], which sorts the hosts of a domain, and the pages of a host, next to
-// each other. The time is that of WARC-Date, to the second. In the object, status, length and
-// offset are strings, as readers expect.
-//
-// [Index] makes the entries of a WARC file, and a [Sorter] sorts the entries of any number of
-// files in bounded memory.
 package cdxj
 
 import (
@@ -109,7 +97,8 @@ type Entry struct {
 }
 
 // Append appends the line of e to b, with the newline. The members of the JSON object are in
-// the order of the specification; mime, status and digest are left out if they are not known.
+// the order of the specification; mime, status and digest are left out if they are not known. If
+// the key is empty or has white space in it, Append returns b and an error.
 func (e *Entry) Append(b []byte) ([]byte, error) {
 	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
 		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
@@ -160,6 +149,7 @@ func appendEscaped(b []byte, s string) []byte {
 
 // Parse parses a line, with or without its newline. It ignores members that Entry does not
 // have. Status, length and offset may also be JSON numbers, because some writers write them so.
+// The error says which part of the line is malformed.
 func Parse(line string) (*Entry, error) {
 	key, rest, _ := strings.Cut(line, " ")
 	stamp, object, ok := strings.Cut(rest, " ")

@@ -28,7 +28,7 @@ type Sorter struct {
 
 // NewSorter returns a Sorter with temporary files in dir, or in the system's directory if dir
 // is "". The parameter memory limits the bytes of lines that are held in memory, where each
-// line counts 32 bytes more than its length. If it is 0, the limit is defaultMemory. The caller
+// line counts 32 bytes more than its length. If it is 0 or less, the limit is 16 MiB. The caller
 // must call Close.
 func NewSorter(dir string, memory int) *Sorter {
 	if memory <= 0 {
@@ -37,8 +37,9 @@ func NewSorter(dir string, memory int) *Sorter {
 	return &Sorter{lines: extsort.New(dir, memory)}
 }
 
-// Add adds an entry. If Add cannot write a temporary file, the entry is not added. The lines
-// that were added before are not lost, and Add can be called again.
+// Add adds an entry. If Add cannot write a temporary file, or the line of the entry is longer than
+// MaxLine, the entry is not added. The lines that were added before are not lost, and Add can be
+// called again.
 func (s *Sorter) Add(e *Entry) error {
 	line, err := e.Append(s.line[:0])
 	s.line = line
@@ -49,6 +50,7 @@ func (s *Sorter) Add(e *Entry) error {
 }
 
 // AddLine adds a copy of a line, which must be as Append writes it, with the newline at its end.
+// It fails as Add does, and for a line that is longer than MaxLine.
 func (s *Sorter) AddLine(line []byte) error {
 	if len(line) > MaxLine {
 		return fmt.Errorf("CDXJ: a line of %d bytes is longer than %d", len(line), MaxLine)
@@ -59,7 +61,8 @@ func (s *Sorter) AddLine(line []byte) error {
 // Len returns how many lines were added.
 func (s *Sorter) Len() int64 { return s.lines.Len() }
 
-// WriteTo writes all lines to w in their order. It may be called more than once.
+// WriteTo writes all lines to w in their order. It may be called more than once. It returns the
+// number of bytes that were written, and an error of w or of a temporary file.
 func (s *Sorter) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	out := bufio.NewWriterSize(c, 64<<10)

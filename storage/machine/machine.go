@@ -1,13 +1,3 @@
-// Package machine keeps the clocks that all crawls of one machine share: the time before
-// which no process requests anything from a site or an address.
-//
-// The clocks are a table in a file that every process maps into its memory. The hash of a name
-// (of a site, host, address or domain) is the index of its place in the table. A place holds a
-// time, in one number. The lowest bit of the number is set if the time is the end of a lease,
-// which means that a request is under way. A process reserves a place with one atomic
-// compare-and-swap, so no process waits for another one's access to the table. If two names
-// have the same place, they can only delay each other. A process that is killed leaves nothing
-// in the table but times, which expire.
 package machine
 
 import (

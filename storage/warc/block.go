@@ -45,7 +45,8 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
-// Head reports whether the record is an answer to a HEAD request, which its fieldMethod says.
+// Head reports whether the record is an answer to a HEAD request, which its field
+// WARC-Request-Method says.
 func (rec *Record) Head() bool { return rec.Header.Get(fieldMethod) == http.MethodHead }
 
 // Response reads the block as an HTTP response; no part of the block may have been read before.
@@ -80,7 +81,8 @@ func (rec *Record) Response() (*http.Response, error) {
 }
 
 // Fields reads a block of type application/warc-fields, which warcinfo and metadata records
-// have. The fields are in the order of the block. Fields reads at most maxHeader bytes.
+// have. The fields are in the order of the block. The error is an *Error, also for a block of more
+// than 64 KiB.
 func (rec *Record) Fields() ([]Field, error) {
 	b, err := io.ReadAll(io.LimitReader(rec, maxHeader+1))
 	if err != nil {

@@ -1,29 +1,52 @@
-// Package warc writes and reads WARC files: ISO 28500:2017, which is WARC 1.1.
-// Section numbers in this package are those of
+// Package warc writes and reads WARC files: ISO 28500:2017, which is WARC 1.1. Section
+// numbers in this package are those of
 // https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/.
+//
+// Where to start:
+//
+//   - To write a file, call [NewEncoder], then [Encoder.WriteInfo] once and
+//     [Encoder.WriteExchange] for each request with its answer.
+//   - To read a file, call [NewReader], then [Reader.Next] until io.EOF. [Record.Response] has
+//     the HTTP answer of a record, [Record.Fields] the fields of a metadata record.
+//   - To read one record of which the offset is known, call [ReadAt]. The offset is in the index
+//     of the archive (package cdxj), or in a [Placed].
+//   - To check a file, call [Record.Verify] for each record.
 //
 // # Writing
 //
-// An [Encoder] turns one [Exchange] into records: the answer (response, revisit or resource),
-// the request, and a metadata record, linked by WARC-Concurrent-To (section 5.7). Each record
-// is a gzip member of its own (annex D), so that it can be read by its offset alone. The
-// result is a sequence of bytes that is valid at any place of a file. So many goroutines can
-// make such sequences at once. The owner of the file appends each sequence as a whole; it adds
-// the length of the file before the sequence to the offsets in [Placed].
+// An Encoder turns one [Exchange] into records: the answer (response, revisit or resource), the
+// request, and a metadata record, linked by WARC-Concurrent-To (section 5.7). Each record is a
+// gzip member of its own (annex D), so that it can be read by its offset alone. The result is a
+// sequence of bytes that is valid at any place of a file. So many goroutines can make such
+// sequences at once, with [Encoder.AppendExchange]. The owner of the file appends each sequence as
+// a whole; it adds the length of the file before the sequence to the offsets in Placed.
 //
-// A file begins with a warcinfo record, from [Encoder.AppendInfo]. The records that follow
-// name it if [Exchange.InfoID] is set.
+// A file begins with a warcinfo record, from [Encoder.AppendInfo] or WriteInfo. The records that
+// follow name it if the InfoID of the Exchange is set.
 //
 // # Reading
 //
-// A [Reader] reads a file, compressed or not, WARC 1.0 or 1.1, record by record, in memory
-// that does not depend on the size of the file; [ReadAt] reads one record by its offset. ARC
-// files are read as if they were WARC files. If a record violates the format, the error is an
-// [*Error] with the offset of the record in bytes; [Reader.Skip] then finds the next record.
+// A Reader reads a file, compressed or not, WARC 1.0 or 1.1, record by record, in memory
+// that does not depend on the size of the file. ARC files are read as if they were WARC files.
+// The block of a record can be read once, and only until the next call of Next.
 //
-// # Reading the source
+// # Errors
 //
-// field.go has the named fields, http.go makes blocks from HTTP messages, encode.go makes the
-// records of an exchange, record.go writes one, and short.go compresses short records.
-// read.go reads records, arc.go reads records of ARC files, and verify.go checks digests.
+// If a record cannot be read, the error is an [*Error] with the offset of the record in bytes. To
+// go on, call [Reader.Skip], which finds the next record. The error wraps [ErrCut] if the file ends
+// within the record, as after a crash: the records before it are whole. Record.Verify returns an
+// *Error that wraps [ErrDigest] if the contents of a record are not those that were written; the
+// Reader continues after it without Skip.
+//
+// An Encoder fails for an Exchange that cannot be written as records, such as one without a URL,
+// and with the error of its writer.
+//
+// # Concurrency
+//
+// An [Encoder] is safe for concurrent use, and so is ReadAt with one io.ReaderAt. A [Reader] and
+// its records must be used by one goroutine at a time.
 package warc
+
+// Reading the source: field.go has the named fields, http.go makes blocks from HTTP messages,
+// encode.go makes the records of an exchange, record.go writes one, and short.go compresses short
+// records. read.go reads records, arc.go reads records of ARC files, and verify.go checks digests.

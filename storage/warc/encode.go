@@ -26,8 +26,8 @@ const defaultLevel = gzip.BestSpeed
 
 // Options are the settings of an [Encoder]. The zero value is ready to use.
 type Options struct {
-	// Level is the gzip level, 1 to 9. 0 is defaultLevel. At defaultLevel short records share
-	// one Huffman code.
+	// Level is the gzip level, 1 to 9. 0 is level 1. At level 1 short records share one Huffman
+	// code.
 	Level int
 	// Plain leaves the records uncompressed.
 	Plain bool
@@ -122,7 +122,8 @@ type Exchange struct {
 	Cipher   string     // TLS cipher suite by its IANA name
 
 	// Head says that the method of the request was HEAD: Response has no body, even if its header
-	// announces one, and its record has fieldMethod and no payload (RFC 9110, section 9.3.2).
+	// announces one, and its record has no payload (RFC 9110, section 9.3.2). The field
+	// WARC-Request-Method of the record has the method.
 	Head     bool
 	Response *HTTP
 	// Revisit makes the answer's record a revisit record, which has the head of Response

@@ -24,7 +24,7 @@ type Placed struct {
 	// ContentType is that of the block.
 	Status      int
 	ContentType string
-	Head        bool // the record is an answer to HEAD, without a payload; see fieldMethod
+	Head        bool // the record is an answer to HEAD, without a payload (field WARC-Request-Method)
 }
 
 // Placed reads the block of the record and returns the record's Placed. Only Verify may have

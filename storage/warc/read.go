@@ -112,8 +112,8 @@ func (r *Reader) Reset(from io.Reader, offset int64) {
 	r.in.Reset(&r.count)
 }
 
-// ReadAt reads the record at offset bytes. If no record begins there, the error is errVersion
-// or an error of gzip. Several goroutines may call ReadAt with the same io.ReaderAt.
+// ReadAt reads the record at offset bytes. The error is an *Error, also if no record begins there.
+// Several goroutines may call ReadAt with the same io.ReaderAt.
 func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	if offset < 0 {
 		return nil, &Error{offset, errors.New("an offset cannot be negative")}

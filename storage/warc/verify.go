@@ -20,8 +20,9 @@ import (
 
 // Verify reads the whole block, which must not have been read in part before, and checks its
 // digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The error
-// is an *Error that wraps ErrDigest if a digest does not match, or errAlgorithm if the digest
-// cannot be computed. The Reader can continue after both. A record without digests is valid.
+// is an *Error that wraps ErrDigest if a digest does not match. Another *Error says that the
+// algorithm of a digest is not one of md5, sha1, sha256 and sha512. The Reader can continue after
+// both. A record without digests is valid.
 func (rec *Record) Verify() error {
 	if rec.left != rec.Size {
 		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
