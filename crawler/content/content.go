@@ -208,6 +208,9 @@ func readable(doc *html.Node, u frontier.URL) (*html.Node, error) {
 	p.Logger, p.KeepClasses = slog.New(slog.DiscardHandler), true // a class names the language of code
 	p.DisableJSONLD = true
 	found, err := p.ParseAndMutate(doc, at)
+	if found.Node != nil {
+		restoreTables(found.Node)
+	}
 	return found.Node, err
 }
 

@@ -62,6 +62,20 @@ func TestTheMainContentIsFound(t *testing.T) {
 	}
 }
 
+// Readability makes a div of the table that has the most text of a page.
+func TestAMainTableIsATable(t *testing.T) {
+	t.Parallel()
+	rows := ""
+	for i := range 30 {
+		rows += fmt.Sprintf("<tr><td><a href=/%d>Entry</a></td><td class=module>core</td></tr><tr><td colspan=2>What the entry number %d means, in a sentence, with commas.</td></tr>", i, i)
+	}
+	got, err := Of([]byte("<!DOCTYPE html><body><h1>All</h1><p>All entries are here, in their order, with a sentence for each.</p><table class=ref>"+rows+"</table>"),
+		"text/html", parseURL(t), Options{Markdown: true})
+	if err != nil || !got.Main || !strings.Contains(got.Markdown, "| [Entry](http://docs.test/29) | core |\n| What the entry number 29 means, in a sentence, with commas. |  |") {
+		t.Errorf("main content %v, %v:\n%s", got.Main, err, got.Markdown)
+	}
+}
+
 // Readability takes the footer of a page that is a list of links. What the page declares as its
 // main content is better, or else the whole page.
 func TestTheMainContentOfALinkList(t *testing.T) {

@@ -115,6 +115,23 @@ func (t *tree) prepare(n *html.Node, depth, quotes int) {
 	}
 }
 
+// restoreTables turns an element with rows into a table again: Readability makes a div of the
+// element with the most content, even if it is a table. It changes only the names of elements,
+// so restoreTables sets DataAtom.
+func restoreTables(n *html.Node) {
+	for c := range n.Descendants() {
+		if c.Type == html.ElementNode {
+			c.DataAtom = atom.Lookup([]byte(c.Data))
+		}
+		switch c.DataAtom {
+		case atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr:
+			if c.Parent.DataAtom == atom.Div {
+				rename(c.Parent, atom.Table)
+			}
+		}
+	}
+}
+
 // turnOut turns code with links in it into links with code in them, because code in Markdown
 // cannot have links. Code with lines in it, whose end tag is missing, is no code.
 func turnOut(code *html.Node) {
