@@ -22,6 +22,8 @@ func readers() [][]string {
 	return [][]string{
 		{"report"}, {"index"}, {"provenance"}, {"provenance", "--verify"}, {"verify"}, {"audit"},
 		{"export", "--format", "cdxj"}, {"export", "--format", "csv"}, {"export", "--format", "parquet", "--output", "-"}, {"export", "--format", "wacz", "--output", "-"},
+		{"export", "--format", "text", "--near-duplicates"}, {"export", "--format", "markdown", "--output", "-"}, {"export", "--format", "wet", "--output", "-"},
+		{"report", "--near-duplicates"},
 	}
 }
 
