@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
@@ -16,9 +17,7 @@ type asked struct {
 	Revisits bool      // some run had Options.Revisit: the queue has URLs that wait to be fetched again
 	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
 
-	Processes []Process        // one for each run of the crawl, including this run: when and on what clock it ran
-	Builds    map[string]Build // the programs of these runs, by Build.Digest
-	Forgotten int              // number of earlier runs that were removed from Processes, which keeps only the last mostProcesses
+	processes.History // the processes of all runs, including this run
 }
 
 // A Start describes the beginning of a run.

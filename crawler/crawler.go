@@ -11,13 +11,14 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = "root " // prefix of URLs at which redirects of a seed ended
-	keyAsked = "job"   // the options of the last run
+	keyRoot  = "root "              // prefix of URLs at which redirects of a seed ended
+	keyAsked = processes.HistoryKey // the options of the last run
 )
 
 // A Crawler is one crawl on one machine. It has a job, which fetches single URLs, a frontier,
@@ -449,12 +450,12 @@ func (c *Crawler) resume() error {
 	if err != nil {
 		return err
 	}
-	var last keptStatus
+	var last processes.End
 	if _, err := c.db.Get(keyStatus, &last); err != nil {
 		return err
 	}
 	now := c.asked()
-	if err := now.withProcess(&old, &last); err != nil {
+	if now.History, err = old.History.Next(now.Began, last); err != nil {
 		return err
 	}
 	now.Revisits = c.opts.Revisit != nil || old.Revisits

@@ -36,21 +36,6 @@ func TearQueue(c *Crawler) {
 	c.queue = tornQueue{c.queue}
 }
 
-// ProcessesOf returns the processes that are kept after a number of runs, an hour apart, each
-// ended before the next began.
-func ProcessesOf(first time.Time, runs int) ([]Process, int, error) {
-	var was asked
-	var last keptStatus
-	for i := range runs {
-		now := asked{Began: first.Add(time.Duration(i) * time.Hour)}
-		if err := now.withProcess(&was, &last); err != nil {
-			return nil, 0, err
-		}
-		was, last = now, keptStatus{now.Began, Status{End: EndDone, Time: now.Began.Add(time.Minute)}}
-	}
-	return was.Processes, was.Forgotten, nil
-}
-
 // HasDigest reports whether a SHA-1 of the page's body was computed.
 func HasDigest(p *Page) bool { return p.sha1 != "" }
 
@@ -79,6 +64,3 @@ func SameAs(o *Options, u frontier.URL) frontier.URL {
 	}
 	return u
 }
-
-// DigestOf returns the SHA-256 of b.
-func DigestOf(b Build) (string, error) { return b.digest() }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
 // keyStatus is the key of the keptStatus of a run.
-const keyStatus = "status"
+const keyStatus = processes.EndKey
 
 // A keptStatus is the status that a run stores at its end, with the start of that run. A run
 // that fails stores no status, so that of an earlier run stays stored. The start shows from which

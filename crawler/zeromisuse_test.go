@@ -136,7 +136,6 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 		"Order":        func() { _ = crawler.Order{}.String() },
 		"Refusal":      func() { _ = crawler.Refusal{}.String() },
 		"Identity":     func() { _, _ = crawler.Identity{}.UserAgent(), crawler.Identity{}.From() },
-		"Build":        func() { crawler.DigestOf(crawler.Build{}) },
 		"SiteSettings": func() { new(crawler.SiteSettings).Over(frontier.Spent{}); crawler.SiteSettings{}.With(nil, "") },
 		"Together":     func() { crawler.Together()(frontier.URL{}) },
 		"rewriters": func() {

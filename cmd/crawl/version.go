@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/spf13/cobra"
 )
 
@@ -45,7 +46,7 @@ program was built from.`,
 
 // thisBuild returns how the program was built. Facts that are not known are left out.
 func thisBuild() build {
-	is := crawler.ThisBuild()
+	is := processes.This()
 	b := build{
 		Version: crawler.Version, Commit: is.Revision, Time: is.Time, Modified: is.Modified, Go: runtime.Version(), OS: is.OS, Arch: is.Arch,
 		Modules: map[string]string{},

@@ -20,6 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/processes"
 )
 
 // Each mark of the datasheet has facts, and all facts have a mark.
@@ -151,7 +152,7 @@ func TestGoldenFacts(t *testing.T) {
 	many.Figures.Hosts, many.Figures.Types, many.Figures.Statuses = 20, names("type", 51), map[string]int64{"304": 1}
 	many.Figures.TopHosts = topOf(names("host", 21))
 	many.Settings = []Setting{{"purpose", "none", false, "none"}}
-	many.Builds = map[string]crawler.Build{"B": {Program: "permesso/V", OS: "linux", Arch: "amd64"}}
+	many.Builds = map[string]processes.Build{"B": {Program: "permesso/V", OS: "linux", Arch: "amd64"}}
 	for i := range 51 {
 		many.Runs.add(Run{Began: now.Add(time.Duration(i) * time.Hour), Last: now, How: HowKilled, Clock: "tsc", Synchronised: "yes", Build: "B"})
 		many.Overrides.add(Override{Setting: "delay", Value: strconv.Itoa(i)})
@@ -235,25 +236,25 @@ func TestGoldenLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	no, yes := false, true
-	process := func(seconds int, end crawler.End, clock string, synchronised *bool, build string) crawler.Process {
-		p := crawler.Process{Began: at(seconds), End: end, Zone: "UTC", Offset: seconds, Clock: clock, Synchronised: synchronised, Build: build}
+	process := func(seconds int, end crawler.End, clock string, synchronised *bool, build string) processes.Process {
+		p := processes.Process{Began: at(seconds), End: string(end), Zone: "UTC", Offset: seconds, Clock: clock, Synchronised: synchronised, Build: build}
 		if end != "" {
 			p.Ended = p.Began.Add(time.Second)
 		}
 		return p
 	}
-	builds := map[string]crawler.Build{"b1": {Program: "one"}, "b2": {Program: "two"}, "b3": {Program: "three"}}
+	builds := map[string]processes.Build{"b1": {Program: "one"}, "b2": {Program: "two"}, "b3": {Program: "three"}}
 	var is strings.Builder
 	for _, of := range []struct {
-		processes []crawler.Process
+		processes []processes.Process
 		before    int
 		unclean   bool
 	}{
 		{nil, 0, true},
-		{[]crawler.Process{process(1, crawler.EndLimit, "tsc", &yes, "b1"), process(2, crawler.EndDone, "", nil, "b2"), process(20, "", "hpet", &no, "b0"), process(40, "", "", nil, "")}, 0, true},
-		{[]crawler.Process{process(20, "", "", nil, ""), process(21, "", "", nil, ""), process(41, crawler.EndDone, "", nil, ""), process(50, "", "", nil, "b1"), process(51, crawler.EndDone, "", nil, "")}, 9, true},
-		{[]crawler.Process{process(50, "", "", nil, "b1")}, 0, false},
-		{[]crawler.Process{process(50, "", "", nil, "b1")}, 0, true},
+		{[]processes.Process{process(1, crawler.EndLimit, "tsc", &yes, "b1"), process(2, crawler.EndDone, "", nil, "b2"), process(20, "", "hpet", &no, "b0"), process(40, "", "", nil, "")}, 0, true},
+		{[]processes.Process{process(20, "", "", nil, ""), process(21, "", "", nil, ""), process(41, crawler.EndDone, "", nil, ""), process(50, "", "", nil, "b1"), process(51, crawler.EndDone, "", nil, "")}, 9, true},
+		{[]processes.Process{process(50, "", "", nil, "b1")}, 0, false},
+		{[]processes.Process{process(50, "", "", nil, "b1")}, 0, true},
 	} {
 		w := newWriter(t.Context(), dir, nil, Options{Now: at(0), Temp: t.TempDir()})
 		r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
@@ -263,14 +264,14 @@ func TestGoldenLog(t *testing.T) {
 		if err := errors.Join(r.hosts.figures(&w.Figures), r.hosts.close(), w.readPages()); err != nil {
 			t.Fatal(err)
 		}
-		w.join(r, of.processes, builds, of.before, of.unclean)
+		w.join(r, &processes.History{Processes: of.processes, Builds: builds, Forgotten: of.before}, of.unclean)
 		var reported any = struct {
 			Runs   Many[Run]
 			Killed int64
-			Builds map[string]crawler.Build
+			Builds map[string]processes.Build
 		}{w.Runs, w.Killed, w.Builds}
 		if of.processes == nil {
-			w.Name, w.Writer = "log", crawler.Build{}
+			w.Name, w.Writer = "log", processes.Build{}
 			reported = w.Provenance
 		}
 		text, err := json.MarshalIndent(reported, "", " ")

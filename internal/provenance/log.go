@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -215,47 +216,46 @@ func plain(value string) string {
 // joinRuns lists the runs in the log, each with the process of the run, which the state has
 // recorded.
 func (w *writer) joinRuns(r *logReader) error {
-	processes, builds, before, err := crawler.Processes(w.state)
+	h, err := processes.Of(w.state)
 	if err == nil {
-		w.join(r, processes, builds, before, w.state.Unclean())
+		w.join(r, &h, w.state.Unclean())
 	}
 	return err
 }
 
 // join combines the runs in the log with the processes that the state has recorded, one for
-// each run. The parameter before is the number of runs before those processes. unclean is true
-// if the last run did not end by itself. A run may be in the state only, because its lines in
-// the log were removed. It may be in the log only, because it was killed before it recorded
-// itself, or because the version of its program records none.
-func (w *writer) join(r *logReader, processes []crawler.Process, builds map[string]crawler.Build, before int, unclean bool) {
-	w.Builds = map[string]crawler.Build{}
+// each run. unclean is true if the last run did not end by itself. A run may be in the state
+// only, because its lines in the log were removed. It may be in the log only, because it was
+// killed before it recorded itself, or because the version of its program records none.
+func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
+	w.Builds = map[string]processes.Build{}
 	i := 0
 	for n, of := range r.runs {
 		until := time.Time{} // the beginning of the next run
 		if n+1 < len(r.runs) {
 			until = r.runs[n+1].begun
 		}
-		for ; i < len(processes) && processes[i].Began.Before(of.begun); i++ {
-			w.addRun(nil, &processes[i], builds)
+		for ; i < len(h.Processes) && h.Processes[i].Began.Before(of.begun); i++ {
+			w.addRun(nil, &h.Processes[i], h.Builds)
 		}
-		var p *crawler.Process
-		if i < len(processes) && (until.IsZero() || processes[i].Began.Before(until)) {
-			p = &processes[i]
+		var p *processes.Process
+		if i < len(h.Processes) && (until.IsZero() || h.Processes[i].Began.Before(until)) {
+			p = &h.Processes[i]
 			i++
 		}
-		w.addRun(&of, p, builds)
+		w.addRun(&of, p, h.Builds)
 	}
-	for ; i < len(processes) && int(r.all) == len(r.runs); i++ {
-		w.addRun(nil, &processes[i], builds)
+	for ; i < len(h.Processes) && int(r.all) == len(r.runs); i++ {
+		w.addRun(nil, &h.Processes[i], h.Builds)
 	}
-	w.Runs.All = max(w.Runs.All+r.all-int64(len(r.runs)), int64(before+len(processes)))
+	w.Runs.All = max(w.Runs.All+r.all-int64(len(r.runs)), int64(h.Forgotten+len(h.Processes)))
 	if n := len(w.Runs.List); n > 0 && w.Runs.All == int64(n) && unclean && w.Runs.List[n-1].Ended.IsZero() {
 		w.Runs.List[n-1].How = HowKilled
 		w.Killed++
 	}
 }
 
-func (w *writer) addRun(of *logRun, p *crawler.Process, builds map[string]crawler.Build) {
+func (w *writer) addRun(of *logRun, p *processes.Process, builds map[string]processes.Build) {
 	run := Run{How: HowUnknown, Clock: Unknown, Synchronised: Unknown}
 	if p != nil {
 		run.Began, run.Zone, run.Offset, run.Build = p.Began.UTC(), p.Zone, &p.Offset, p.Build

@@ -6,6 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/processes"
 )
 
 // Format names the form of a Provenance in JSON, and Version is its number. Format and Version
@@ -35,24 +36,24 @@ const (
 
 // A Provenance is what is known about the origin of the data of a crawl. Times are in UTC.
 type Provenance struct {
-	Format  string        `json:"format"`
-	Version int           `json:"version"`
-	Name    string        `json:"name"`    // name of the directory of the crawl
-	Written time.Time     `json:"written"` // when this provenance was written
-	Writer  crawler.Build `json:"writer"`  // the program that has written this provenance; it may be another one than that which crawled
+	Format  string          `json:"format"`
+	Version int             `json:"version"`
+	Name    string          `json:"name"`    // name of the directory of the crawl
+	Written time.Time       `json:"written"` // when this provenance was written
+	Writer  processes.Build `json:"writer"`  // the program that has written this provenance; it may be another one than that which crawled
 
 	Identity       Identity  `json:"identity"`
 	Settings       []Setting `json:"settings"`        // settings of the last run
 	SettingsSHA256 string    `json:"settings_sha256"` // SHA-256 of the names and values of all settings, each followed by a zero byte
 	Seeds          Seeds     `json:"seeds"`
 
-	Runs      Many[Run]                `json:"runs"`
-	Killed    int64                    `json:"killed"`   // runs that did not end by themselves
-	LogLost   int64                    `json:"log_lost"` // bytes of crawl.log that were removed or cut between runs
-	Builds    map[string]crawler.Build `json:"builds"`   // the programs that crawled, by Run.Build
-	Changes   Many[Change]             `json:"changes"`
-	Overrides Many[Override]           `json:"overrides"`
-	Orders    Many[crawler.Order]      `json:"orders"`
+	Runs      Many[Run]                  `json:"runs"`
+	Killed    int64                      `json:"killed"`   // runs that did not end by themselves
+	LogLost   int64                      `json:"log_lost"` // bytes of crawl.log that were removed or cut between runs
+	Builds    map[string]processes.Build `json:"builds"`   // the programs that crawled, by Run.Build
+	Changes   Many[Change]               `json:"changes"`
+	Overrides Many[Override]             `json:"overrides"`
+	Orders    Many[crawler.Order]        `json:"orders"`
 
 	Figures  Figures   `json:"figures"`
 	Robots   Robots    `json:"robots"`

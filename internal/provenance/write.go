@@ -24,6 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -117,7 +118,7 @@ func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options
 		name = filepath.Base(abs)
 	}
 	p := &Provenance{
-		Format: Format, Version: Version, Name: name, Written: o.Now.UTC(), Writer: crawler.ThisBuild(),
+		Format: Format, Version: Version, Name: name, Written: o.Now.UTC(), Writer: processes.This(),
 		Figures: Figures{
 			TopHosts: []Count{}, Statuses: map[string]int64{}, Errors: map[string]int64{}, Types: map[string]int64{}, PageChanges: map[string]int64{},
 			Charsets: map[string]int64{}, Usage: map[string]int64{}, Licenses: []Count{},

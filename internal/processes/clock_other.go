@@ -1,6 +1,6 @@
 //go:build !linux
 
-package crawler
+package processes
 
 // machineClock is implemented on Linux only.
 func machineClock() (source string, synchronised *bool) { return "", nil }
