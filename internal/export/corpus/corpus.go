@@ -204,6 +204,11 @@ func (w *work) do(j *job) {
 		return
 	}
 	doc := &Document{Row: j.row}
+	if j.row.Undescribed && len(w.o.Purpose.Uses()) > 0 {
+		doc.Error = "the record with the statements of its owner cannot be read"
+		j.doc = doc
+		return
+	}
 	body, header, err := w.bodies.of(j.row)
 	if err != nil {
 		doc.Error = err.Error()
