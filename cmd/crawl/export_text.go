@@ -22,6 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -36,12 +37,12 @@ func purposeNames() []string {
 }
 
 // isTree reports whether the export is a directory of files. An output that exists and is a file,
-// a device, a pipe or a link gets JSON lines.
+// a device or a pipe, or a link to one of these, gets JSON lines.
 func (f *exportFlags) isTree(format string) bool {
 	if format != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
 		return false
 	}
-	info, err := os.Lstat(f.output)
+	info, err := os.Stat(f.output)
 	return err != nil || info.IsDir()
 }
 
@@ -86,7 +87,8 @@ func (p *program) newTexts(dir string, source *exported, f *exportFlags) (*texts
 		}
 		t.declared = append(t.declared, declared)
 	}
-	if t.purpose == "" || f.output == "-" {
+	// There is no place for a file beside a device or a pipe, such as /dev/fd/63.
+	if _, inPlace, err := outfile.Resolve(f.output); t.purpose == "" || f.output == "-" || err == nil && inPlace {
 		return t, nil
 	}
 	t.path = strings.TrimRight(f.output, string(filepath.Separator)) + ".refused.jsonl"
