@@ -164,6 +164,14 @@ func TestBodiesThatAreNoText(t *testing.T) {
 	if _, err := Of(make([]byte, maxBody+1), "text/plain", parseURL(t), Options{}); err == nil || errors.Is(err, ErrNoText) {
 		t.Errorf("a body that is too large: %v", err)
 	}
+	for _, text := range []string{"BMW prices", "OTTO was a king", "ID3 tags", "GIF87a is a format"} { // signatures of files, too
+		if got, err := Of([]byte(text), "text/plain", parseURL(t), Options{}); err != nil || got.Text != text {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got, err := Of([]byte("BM\x00\x10 a picture"), "text/plain", parseURL(t), Options{}); !errors.Is(err, ErrNoText) {
+		t.Errorf("%+v, %v", got, err)
+	}
 	if got, err := Of([]byte("<p>a control \x01 character in a text that is long enough"), "text/html", parseURL(t), Options{}); err != nil || got.Text == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
