@@ -12,6 +12,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // markdownOf converts a tree. Cells are not padded to the width of their column, because one
@@ -30,8 +31,57 @@ func markdownOf(n *html.Node) (string, error) {
 	))
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quotation, converter.PriorityEarly)
 	c.Register.RendererFor("a", converter.TagTypeInline, link, converter.PriorityEarly)
+	prepareTables(n, false)
 	text, err := c.ConvertNode(n)
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
+}
+
+// prepareTables prepares the tables below n. In a cell, Markdown cannot have a block of code, and
+// a pipe ends the cell, also in code. The library writes both as they are. So a table with a block
+// of code becomes a sequence of its cells, and pipes of code get a backslash. inline reports
+// whether n is in a link or in emphasis, in which the library writes no table.
+func prepareTables(n *html.Node, inline bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom {
+		case atom.A, atom.B, atom.Strong, atom.I, atom.Em, atom.S, atom.Del, atom.Strike:
+			prepareTables(c, true)
+			continue
+		case atom.Table:
+			role := attr(c, "role")
+			switch {
+			case has(c, func(tag atom.Atom) bool { return tag == atom.Pre }):
+				flatten(c)
+			case !inline && !has(c, isNotInCells) && (role == nil || role.Val != "presentation"):
+				escapePipes(c, false)
+			}
+		}
+		prepareTables(c, inline)
+	}
+}
+
+// isNotInCells reports whether the library writes no table if an element of it has this tag.
+func isNotInCells(tag atom.Atom) bool {
+	switch tag {
+	case atom.Table, atom.Hr, atom.Ul, atom.Ol, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return true
+	}
+	return false
+}
+
+// escapePipes puts a backslash before each pipe of code below n.
+func escapePipes(n *html.Node, inCode bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && inCode:
+			c.Data = strings.ReplaceAll(c.Data, "|", `\|`)
+		case c.Type == html.ElementNode:
+			escapePipes(c, inCode || isCode(c.DataAtom))
+		}
+	}
+}
+
+func isCode(tag atom.Atom) bool {
+	return tag == atom.Code || tag == atom.Tt || tag == atom.Kbd || tag == atom.Samp
 }
 
 // codeLineEnd replaces each line end of code until the whole page is converted.
@@ -63,8 +113,34 @@ var blankLines = regexp.MustCompile(`\n{3,}`)
 // unmark removes the characters that html-to-markdown uses as its own marks.
 var unmark = strings.NewReplacer(codeLineEnd, "", string(marker.MarkerEscaping), "")
 
-// special are the characters that have a meaning in Markdown.
-var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`, "|", `\|`)
+// special are the characters that have a meaning in Markdown anywhere in a line.
+var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`, "|", `\|`, "~", `\~`)
 
-// escape returns a text as Markdown that shows the text.
-func escape(text string) string { return special.Replace(text) }
+var (
+	// lineStart is the beginning of a line that would begin a list or a quotation, or would make
+	// a heading or a table of the line before it. Of the groups, the second needs a backslash.
+	lineStart = regexp.MustCompile(`^([0-9]{0,9})([-+=>:.)])`)
+	// reference is a character reference, such as &amp;. In one with a number, # is special.
+	reference = regexp.MustCompile(`&[A-Za-z][0-9A-Za-z]*;`)
+	lineEnds  = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+)
+
+// escape returns a text as Markdown that shows the text. An indentation of four columns would
+// make code of a line, so all indentations have at most three spaces.
+func escape(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(lineEnds.Replace(text)) {
+		words := strings.TrimLeft(line, " \t")
+		if indent := line[:len(line)-len(words)]; len(indent) > 3 || strings.Contains(indent, "\t") {
+			b.WriteString("   ")
+		} else {
+			b.WriteString(indent)
+		}
+		if at := lineStart.FindStringSubmatchIndex(words); at != nil {
+			b.WriteString(words[:at[4]] + `\` + words[at[4]:at[5]])
+			words = words[at[5]:]
+		}
+		b.WriteString(reference.ReplaceAllString(special.Replace(words), `\$0`))
+	}
+	return b.String()
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/net/html"
@@ -141,7 +142,8 @@ func has(n *html.Node, is func(atom.Atom) bool) bool {
 }
 
 // wrapText puts each child of n into a code element of its own, and the content of a link
-// instead of the link.
+// instead of the link. The white space around the text of a child stays outside of the element,
+// because Markdown has no code that begins or ends with it.
 func wrapText(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
@@ -153,9 +155,31 @@ func wrapText(n *html.Node) {
 			n.InsertBefore(wrapped, c)
 			n.RemoveChild(c)
 			wrapped.AppendChild(c)
+			text := contentOf(c)
+			if strings.TrimLeftFunc(text, unicode.IsSpace) != text {
+				n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, wrapped)
+			}
+			if strings.TrimRightFunc(text, unicode.IsSpace) != text {
+				n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, wrapped.NextSibling)
+				wrapped = wrapped.NextSibling
+			}
 			c = wrapped
 		}
 	}
+}
+
+// contentOf returns the text of a node and of all nodes in it.
+func contentOf(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var b strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+		}
+	}
+	return b.String()
 }
 
 // openBrackets returns how many opening brackets have no closing one in the next 100 bytes.
@@ -257,13 +281,15 @@ func widthOf(row *html.Node) (width int) {
 	return width
 }
 
-// flatten makes divisions of a table and its parts.
+// flatten makes divisions of a table and its parts, but not of a table in a cell.
 func flatten(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup:
 		rename(n, atom.Div)
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			flatten(c)
+			if c.DataAtom != atom.Table {
+				flatten(c)
+			}
 		}
 	}
 }
