@@ -118,6 +118,9 @@ func Of(body []byte, contentType string, u frontier.URL, o Options) (Content, er
 		}
 		return c, nil
 	}
+	if mediaType == "application/xhtml+xml" {
+		body = closeEmpty(body)
+	}
 	return ofHTML(body, u, o), nil
 }
 

@@ -105,6 +105,21 @@ func TestTextOfElements(t *testing.T) {
 	}
 }
 
+// In XHTML a slash closes any element.
+func TestEmptyElementsOfXHTML(t *testing.T) {
+	t.Parallel()
+	const body = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title>T</title><script src="x"/><style/></head><body><a id="a"/><p>one<br/>two</p><h2>H</h2><iframe src="y"/><p>three</p></body></html>`
+	for contentType, want := range map[string][2]string{
+		"application/xhtml+xml; charset=utf-8": {"one\ntwo\nH\nthree", "one  \ntwo\n\n## H\n\nthree"},
+		"text/html; charset=utf-8":             {"", ""},
+	} {
+		got, err := Of([]byte(body), contentType, parseURL(t), Options{Whole: true, Markdown: true})
+		if err != nil || got.Title != "T" || got.Text != want[0] || got.Markdown != want[1] {
+			t.Errorf("%s: %+v, %v", contentType, got, err)
+		}
+	}
+}
+
 func TestWrongCharsetsGiveValidText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ body, contentType, want string }{
