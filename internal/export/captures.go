@@ -82,8 +82,9 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	}
 	err := s.records(ctx, func(rec *warc.Record, name string) error {
 		if rec.Type == warc.Metadata && last != nil && strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") == last.WARCID {
-			about = rec.Offset
-			return last.describe(rec)
+			err := last.describe(rec)
+			about, last.Undescribed = rec.Offset, err != nil
+			return err
 		}
 		row, err := capture(rec, name)
 		if err != nil || row == nil {

@@ -57,6 +57,12 @@ func described(t *testing.T, damage func(record []byte) []byte) (dir string) {
 // read, the page is not exported for a purpose. The pages before and after it are.
 func TestAPageWhoseStatementsAreDamagedHasNoContent(t *testing.T) {
 	t.Parallel()
+	docs, damages := documents(t, described(t, func(metadata []byte) []byte { // a damaged record before it
+		return append([]byte("WARC/1.1\r\nWARC-Type: request\r\nWARC-Date: none\r\nContent-Length: 0\r\n\r\n\r\n\r\n"), metadata...)
+	}), corpus.Options{Purpose: robots.PurposeArchive, Declared: []robots.Purpose{robots.PurposeArchive}})
+	if b := docs["http://a.test/b"]; damages != 1 || len(docs) != 3 || b == nil || b.Text != "page b" {
+		t.Errorf("a damaged request: %d damages, %+v", damages, b)
+	}
 	replace := func(from, to string) func([]byte) []byte {
 		return func(record []byte) []byte { return bytes.Replace(record, []byte(from), []byte(to), 1) }
 	}
