@@ -189,8 +189,11 @@ func (p *program) endTexts(t *texts) (lacks []string) {
 	}
 	if t.refused > 0 {
 		named := "give --output FILE to have their names"
-		if t.path != "" {
+		switch {
+		case t.path != "":
 			named = t.path + " names them"
+		case t.purpose == "":
+			named = "an export for a purpose names them"
 		}
 		p.note("crawl: %s left out, since their owners refuse %s: %s", say.Plural(int(t.refused), "page"), purposeWords(t.purpose), named)
 	}
