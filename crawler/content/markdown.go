@@ -36,33 +36,31 @@ func markdownOf(n *html.Node) (string, error) {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
 }
 
-// prepareTables prepares the tables below n. In a cell, Markdown cannot have a block of code, and
-// a pipe ends the cell, also in code. The library writes both as they are. So a table with a block
-// of code becomes a sequence of its cells, and pipes of code get a backslash. inline reports
-// whether n is in a link or in emphasis, in which the library writes no table.
+// prepareTables prepares the tables below n. A table that Markdown cannot have becomes a sequence
+// of its cells, each on a line of its own. In all others, pipes of code get a backslash, because
+// a pipe ends a cell, also in code. The library does neither. inline reports whether n is in a
+// link or in emphasis, which cannot have a table.
 func prepareTables(n *html.Node, inline bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		inner := inline
 		switch c.DataAtom {
 		case atom.A, atom.B, atom.Strong, atom.I, atom.Em, atom.S, atom.Del, atom.Strike:
-			prepareTables(c, true)
-			continue
+			inner = true
 		case atom.Table:
-			role := attr(c, "role")
-			switch {
-			case has(c, func(tag atom.Atom) bool { return tag == atom.Pre }):
+			if role := attr(c, "role"); inline || role != nil && role.Val == "presentation" || has(c, isNotInCells) {
 				flatten(c)
-			case !inline && !has(c, isNotInCells) && (role == nil || role.Val != "presentation"):
+			} else {
 				escapePipes(c, false)
 			}
 		}
-		prepareTables(c, inline)
+		prepareTables(c, inner)
 	}
 }
 
-// isNotInCells reports whether the library writes no table if an element of it has this tag.
+// isNotInCells reports whether a cell in Markdown cannot have an element with this tag.
 func isNotInCells(tag atom.Atom) bool {
 	switch tag {
-	case atom.Table, atom.Hr, atom.Ul, atom.Ol, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	case atom.Table, atom.Pre, atom.Hr, atom.Ul, atom.Ol, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		return true
 	}
 	return false

@@ -56,6 +56,8 @@ func TestMarkdownOfCode(t *testing.T) {
 		{"<table><tr><td><ul><li><code>x|y</code></ul><td>z</table>", "- `x|y`\n\nz", "<code>x|y</code>"},
 		{"<a href=x><table><tr><td><code>x|y</code></table></a>", "[`x|y`](http://docs.test/docs/x)", "<code>x|y</code>"},
 		{"<table role=presentation><tr><td><code>x|y</code></table>", "`x|y`", "<code>x|y</code>"},
+		{"<table><tr><th>one<th>two<tr><td><ul><li>x</ul><td>y</table>", "one\n\ntwo\n\n- x\n\ny", "<p>two</p>"},
+		{"<b><table><tr><td>one<td>two</table></b>", "**one**\n\n**two**", "<strong>two</strong>"},
 		{
 			"<table><tr><td><pre>1\n2</pre><td><pre><code>a|b\nc</code></pre></table>",
 			"```\n1\n2\n```\n\n```\na|b\nc\n```", "<pre><code>a|b\nc\n</code></pre>",
