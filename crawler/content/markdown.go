@@ -31,9 +31,25 @@ func markdownOf(n *html.Node) (string, error) {
 	))
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quotation, converter.PriorityEarly)
 	c.Register.RendererFor("a", converter.TagTypeInline, link, converter.PriorityEarly)
+	renameBlocks(n)
 	prepareTables(n, false)
 	text, err := c.ConvertNode(n)
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
+}
+
+// renameBlocks renames elements that begin a line, and that the library does not know as such.
+// Their words would be joined to those before them.
+func renameBlocks(n *html.Node) {
+	for c := range n.Descendants() {
+		switch c.DataAtom {
+		case atom.Button, atom.Center, atom.Legend, atom.Option, atom.Search, atom.Select, atom.Summary:
+			rename(c, atom.Div)
+		case atom.Dir, atom.Menu:
+			rename(c, atom.Ul)
+		case atom.Listing, atom.Xmp:
+			rename(c, atom.Pre)
+		}
+	}
 }
 
 // prepareTables prepares the tables below n. A table that Markdown cannot have becomes a sequence

@@ -83,3 +83,25 @@ func TestMarkdownOfCode(t *testing.T) {
 		}
 	}
 }
+
+// Words that are apart in the text are apart in Markdown.
+func TestMarkdownKeepsWordsApart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ body, want string }{
+		{"<details><summary>a</summary>b</details>c", "a\n\nb\n\nc"},
+		{"<p>a<button>b</button>c", "a\n\nb\n\nc"},
+		{"<select><option>a<option>b</select>", "a\n\nb"},
+		{"<fieldset><legend>a</legend>b</fieldset>c", "a\n\nb\n\nc"},
+		{"<center>a</center>b", "a\n\nb"},
+		{"<search>a</search>b", "a\n\nb"},
+		{"<menu><li>a<li>b</menu>", "- a\n- b"},
+		{"<listing>a\nb</listing>c", "```\na\nb\n```\n\nc"},
+		{"<p>a<code> b</code>c<code>d\t</code>e<code> <i></i></code>f", "a `b`c`d` e ` ` f"},
+		{"<p>a <code>b</code> c", "a `b` c"},
+	} {
+		got, err := Of([]byte(c.body), "text/html; charset=utf-8", parseURL(t), Options{Whole: true, Markdown: true})
+		if err != nil || got.Markdown != c.want {
+			t.Errorf("%s: %q, want %q; %v", c.body, got.Markdown, c.want, err)
+		}
+	}
+}

@@ -25,7 +25,7 @@ type structure struct{ headings, lists, tables, code, links int }
 func (s *structure) inTree(n *html.Node, inLink, inTable, inCode bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		link, table, code := inLink, inTable, inCode
-		filled := strings.TrimSpace(contentOf(c)) != ""
+		filled := strings.TrimSpace(allText(c)) != ""
 		switch c.DataAtom {
 		case atom.Head, atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Textarea, atom.Template:
 			continue
@@ -79,6 +79,17 @@ func hasChild(n *html.Node, of atom.Atom) bool {
 		}
 	}
 	return false
+}
+
+func allText(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var b strings.Builder
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		b.WriteString(allText(c))
+	}
+	return b.String()
 }
 
 // inMarkdown counts the parts of a Markdown text, as another program reads it.

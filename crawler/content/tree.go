@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/net/html"
@@ -126,6 +127,8 @@ func turnOut(code *html.Node) {
 	case has(code, isLink):
 		rename(code, atom.Span)
 		wrapText(code)
+	default:
+		spaceOut(code)
 	}
 }
 
@@ -142,8 +145,7 @@ func has(n *html.Node, is func(atom.Atom) bool) bool {
 }
 
 // wrapText puts each child of n into a code element of its own, and the content of a link
-// instead of the link. The white space around the text of a child stays outside of the element,
-// because Markdown has no code that begins or ends with it.
+// instead of the link.
 func wrapText(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
@@ -155,31 +157,41 @@ func wrapText(n *html.Node) {
 			n.InsertBefore(wrapped, c)
 			n.RemoveChild(c)
 			wrapped.AppendChild(c)
-			text := contentOf(c)
-			if strings.TrimLeftFunc(text, unicode.IsSpace) != text {
-				n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, wrapped)
-			}
-			if strings.TrimRightFunc(text, unicode.IsSpace) != text {
-				n.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, wrapped.NextSibling)
-				wrapped = wrapped.NextSibling
-			}
+			spaceOut(wrapped)
 			c = wrapped
 		}
 	}
 }
 
-// contentOf returns the text of a node and of all nodes in it.
-func contentOf(n *html.Node) string {
+// spaceOut puts a space before or after code if its text begins or ends with white space, because
+// Markdown has no code that does.
+func spaceOut(code *html.Node) {
+	if space, _ := spaceAt(code, false); space {
+		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code)
+	}
+	if space, _ := spaceAt(code, true); space {
+		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code.NextSibling)
+	}
+}
+
+// spaceAt reports whether the text in n begins with white space, or ends with it if end is true.
+// It also reports whether n has any text.
+func spaceAt(n *html.Node, end bool) (space, any bool) {
 	if n.Type == html.TextNode {
-		return n.Data
-	}
-	var b strings.Builder
-	for c := range n.Descendants() {
-		if c.Type == html.TextNode {
-			b.WriteString(c.Data)
+		r, size := utf8.DecodeRuneInString(n.Data)
+		if end {
+			r, size = utf8.DecodeLastRuneInString(n.Data)
 		}
+		return unicode.IsSpace(r), size > 0
 	}
-	return b.String()
+	child, next := n.FirstChild, func(c *html.Node) *html.Node { return c.NextSibling }
+	if end {
+		child, next = n.LastChild, func(c *html.Node) *html.Node { return c.PrevSibling }
+	}
+	for ; child != nil && !any; child = next(child) {
+		space, any = spaceAt(child, end)
+	}
+	return space, any
 }
 
 // openBrackets returns how many opening brackets have no closing one in the next 100 bytes.
