@@ -145,6 +145,10 @@ func escape(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lineEnds.Replace(text)) {
 		words := strings.TrimLeft(line, " \t")
+		if words == "" || words == "\n" {
+			b.WriteString(words)
+			continue
+		}
 		if indent := line[:len(line)-len(words)]; len(indent) > 3 || strings.Contains(indent, "\t") {
 			b.WriteString("   ")
 		} else {
@@ -154,7 +158,10 @@ func escape(text string) string {
 			b.WriteString(words[:at[4]] + `\` + words[at[4]:at[5]])
 			words = words[at[5]:]
 		}
-		b.WriteString(reference.ReplaceAllString(special.Replace(words), `\$0`))
+		if words = special.Replace(words); strings.Contains(words, "&") {
+			words = reference.ReplaceAllString(words, `\$0`)
+		}
+		b.WriteString(words)
 	}
 	return b.String()
 }
