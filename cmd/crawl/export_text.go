@@ -201,7 +201,7 @@ func (p *program) endTexts(t *texts) (lacks []string) {
 		p.note("crawl: near-duplicates of other pages: %s; near_duplicate_of names the first page", say.Plural(int(t.near), "page"))
 	}
 	if t.failed > 0 {
-		lacks = append(lacks, fmt.Sprintf("%s without their content, as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
+		lacks = append(lacks, fmt.Sprintf("%s with an error, such as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
 	}
 	return lacks
 }
