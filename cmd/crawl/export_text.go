@@ -82,7 +82,7 @@ func (p *program) newTexts(dir string, source *exported, f *exportFlags) (*texts
 		case f.purpose == "" && t.purpose != declared[0]:
 			return nil, exit.Usagef("the crawls of %s have different purposes: give --purpose", dir)
 		case mines(t.purpose) && slices.ContainsFunc(declared, func(p robots.Purpose) bool { return !mines(p) }):
-			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not requested that file, because it had another purpose: crawl again with --purpose %s",
+			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not requested that file, because it had another purpose or none: crawl again with --purpose %s",
 				t.purpose, at, t.purpose)
 		}
 		t.declared = append(t.declared, declared)

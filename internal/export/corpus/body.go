@@ -134,12 +134,13 @@ var archivePath = regexp.MustCompile(`\S*[/\\](\S+\.warc)`)
 func (b *bodies) placed(path string, err error) error {
 	var bad *warc.Error
 	var file *fs.PathError
+	missing, purged := errors.As(err, new(*storage.MissingAnswerError)), errors.Is(err, storage.ErrPurged)
 	switch {
-	case errors.Is(err, storage.ErrPurged):
-		return errors.New("the body was purged")
-	case errors.As(err, new(*storage.MissingAnswerError)) && !b.past.Remembers():
+	case (missing || purged) && !b.past.Remembers(): // an earlier crawl may say that it was purged there
 		return errors.New("the body is in another record, and the crawl has no index.cdxj to find it by: crawl index makes that")
-	case errors.As(err, new(*storage.MissingAnswerError)):
+	case purged:
+		return errors.New("the body was purged")
+	case missing:
 		return errors.New("the body is in an earlier crawl that is missing: bring that back beside this one")
 	case errors.As(err, &bad):
 		return fmt.Errorf("%s at byte %d: %s", filepath.Base(path), bad.Offset, archivePath.ReplaceAllString(bad.Err.Error(), "$1"))
