@@ -31,16 +31,19 @@ func markdownOf(n *html.Node) (string, error) {
 	))
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quotation, converter.PriorityEarly)
 	c.Register.RendererFor("a", converter.TagTypeInline, link, converter.PriorityEarly)
-	renameBlocks(n)
+	prepareNodes(n, false, false)
 	prepareTables(n, false)
 	text, err := c.ConvertNode(n)
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
 }
 
-// renameBlocks renames elements that begin a line, and that the library does not know as such.
-// Their words would be joined to those before them.
-func renameBlocks(n *html.Node) {
-	for c := range n.Descendants() {
+// prepareNodes renames elements that begin a line, and that the library does not know as such:
+// their words would be joined to those before them. A heading in a link becomes a line in bold. It
+// also writes the ampersand of text such as "&gt;" as a reference, because the library does not,
+// and Markdown would show ">". inLink reports whether n is in a link, and inCode whether it is in
+// code, in which Markdown has no references.
+func prepareNodes(n *html.Node, inLink, inCode bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
 		case atom.Button, atom.Center, atom.Legend, atom.Option, atom.Search, atom.Select, atom.Summary:
 			rename(c, atom.Div)
@@ -48,7 +51,21 @@ func renameBlocks(n *html.Node) {
 			rename(c, atom.Ul)
 		case atom.Listing, atom.Xmp:
 			rename(c, atom.Pre)
+		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+			if inLink {
+				line := &html.Node{Type: html.ElementNode}
+				rename(line, atom.Div)
+				n.InsertBefore(line, c)
+				n.RemoveChild(c)
+				line.AppendChild(c)
+				rename(c, atom.Strong)
+				c = line
+			}
 		}
+		if c.Type == html.TextNode && !inCode && strings.Contains(c.Data, "&") {
+			c.Data = reference.ReplaceAllString(c.Data, "&amp;$1")
+		}
+		prepareNodes(c, inLink || isLink(c.DataAtom), inCode || c.DataAtom == atom.Pre || isCode(c.DataAtom))
 	}
 }
 
@@ -134,8 +151,8 @@ var (
 	// lineStart is the beginning of a line that would begin a list or a quotation, or would make
 	// a heading or a table of the line before it. Of the groups, the second needs a backslash.
 	lineStart = regexp.MustCompile(`^([0-9]{0,9})([-+=>:.)])`)
-	// reference is a character reference, such as &amp;. In one with a number, # is special.
-	reference = regexp.MustCompile(`&[A-Za-z][0-9A-Za-z]*;`)
+	// reference is a character reference, such as &amp;.
+	reference = regexp.MustCompile(`&(#?[0-9A-Za-z]+;)`)
 	lineEnds  = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 )
 
@@ -159,7 +176,7 @@ func escape(text string) string {
 			words = words[at[5]:]
 		}
 		if words = special.Replace(words); strings.Contains(words, "&") {
-			words = reference.ReplaceAllString(words, `\$0`)
+			words = reference.ReplaceAllString(words, `\$0`) // one with a number has \# by now
 		}
 		b.WriteString(words)
 	}

@@ -88,8 +88,8 @@ func TestMarkdownOfCode(t *testing.T) {
 	}
 }
 
-// Words that are apart in the text are apart in Markdown.
-func TestMarkdownKeepsWordsApart(t *testing.T) {
+// Words that are apart in the text are apart in Markdown, and the names of characters are words.
+func TestMarkdownKeepsWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ body, want string }{
 		{"<details><summary>a</summary>b</details>c", "a\n\nb\n\nc"},
@@ -102,6 +102,9 @@ func TestMarkdownKeepsWordsApart(t *testing.T) {
 		{"<listing>a\nb</listing>c", "```\na\nb\n```\n\nc"},
 		{"<p>a<code> b</code>c<code>d\t</code>e<code> <i></i></code>f", "a `b`c`d` e ` ` f"},
 		{"<p>a <code>b</code> c", "a `b` c"},
+		{"<a href=x><span>a</span><h2>b</h2></a>c", "[a  \n\\\n**b**](http://docs.test/docs/x)\n\nc"},
+		{"<a href=x><h2>a</h2><p>b</a>", "[**a**](http://docs.test/docs/x)\n\n[b](http://docs.test/docs/x)"},
+		{"<p>AT&T, &amp;gt; &amp;#62; &amp;lt <code>&amp;gt;</code> &lt;b&gt;", "AT&T, &amp;gt; &amp;#62; &lt `&gt;` &lt;b&gt;"},
 	} {
 		got, err := Of([]byte(c.body), "text/html; charset=utf-8", parseURL(t), Options{Whole: true, Markdown: true})
 		if err != nil || got.Markdown != c.want {
