@@ -274,7 +274,9 @@ func (p *program) export(ctx context.Context, f *exportFlags, dir string) error 
 		err = out.Check(n, kind.unit, kind.check)
 	}
 	if err == nil && ctx.Err() == nil {
-		err = errors.Join(source.texts.commit(), out.Commit())
+		if err = source.texts.commit(); err == nil { // no export without the file of its refused pages
+			err = out.Commit()
+		}
 	}
 	switch {
 	case err == nil && ctx.Err() == nil:

@@ -120,6 +120,29 @@ func TestAFileThatExistsIsKept(t *testing.T) {
 	}
 }
 
+// If the file of refused pages cannot get its name, the export gets none, either.
+func TestNoExportWithoutItsRefusedPages(t *testing.T) {
+	was := slices.Clone(formats)
+	t.Cleanup(func() { copy(formats, was) })
+	i := slices.IndexFunc(formats, func(f format) bool { return f.name == "text" })
+	formats[i].write = func(ctx context.Context, s *exported, w io.Writer, f *exportFlags) (int64, error) {
+		if err := os.WriteFile(f.output+".refused.jsonl", nil, 0o644); err != nil { // of another export
+			return 0, err
+		}
+		return was[i].write(ctx, s, w, f)
+	}
+	dir, to := t.TempDir(), t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	code := run([]string{"export", dir, "--format", "text", "--purpose", "search", "--output", filepath.Join(to, "a.jsonl")}, nil, &said, &said)
+	if code != exit.Usage || !strings.Contains(said.String(), "a.jsonl.refused.jsonl exists by now") {
+		t.Errorf("exit %d: %s", code, said.String())
+	}
+	only(t, to, "a.jsonl.refused.jsonl")
+}
+
 // A hundred problems are listed, and all are counted.
 func TestManyProblemsAreCounted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a.crawl")

@@ -22,6 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -36,12 +37,12 @@ func purposeNames() []string {
 }
 
 // isTree reports whether the export is a directory of files. An output that exists and is a file,
-// a device, a pipe or a link gets JSON lines.
+// a device or a pipe, or a link to one of these, gets JSON lines.
 func (f *exportFlags) isTree(format string) bool {
 	if format != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
 		return false
 	}
-	info, err := os.Lstat(f.output)
+	info, err := os.Stat(f.output)
 	return err != nil || info.IsDir()
 }
 
@@ -81,12 +82,13 @@ func (p *program) newTexts(dir string, source *exported, f *exportFlags) (*texts
 		case f.purpose == "" && t.purpose != declared[0]:
 			return nil, exit.Usagef("the crawls of %s have different purposes: give --purpose", dir)
 		case mines(t.purpose) && slices.ContainsFunc(declared, func(p robots.Purpose) bool { return !mines(p) }):
-			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not requested that file, because it had another purpose: crawl again with --purpose %s",
+			return nil, exit.Usagef("owners may refuse %s in a tdmrep.json, and the crawl in %s has not requested that file, because it had another purpose or none: crawl again with --purpose %s",
 				t.purpose, at, t.purpose)
 		}
 		t.declared = append(t.declared, declared)
 	}
-	if t.purpose == "" || f.output == "-" {
+	// There is no place for a file beside a device or a pipe, such as /dev/fd/63.
+	if _, inPlace, err := outfile.Resolve(f.output); t.purpose == "" || f.output == "-" || err == nil && inPlace {
 		return t, nil
 	}
 	t.path = strings.TrimRight(f.output, string(filepath.Separator)) + ".refused.jsonl"
@@ -187,8 +189,11 @@ func (p *program) endTexts(t *texts) (lacks []string) {
 	}
 	if t.refused > 0 {
 		named := "give --output FILE to have their names"
-		if t.path != "" {
+		switch {
+		case t.path != "":
 			named = t.path + " names them"
+		case t.purpose == "":
+			named = "an export for a purpose names them"
 		}
 		p.note("crawl: %s left out, since their owners refuse %s: %s", say.Plural(int(t.refused), "page"), purposeWords(t.purpose), named)
 	}
@@ -196,7 +201,7 @@ func (p *program) endTexts(t *texts) (lacks []string) {
 		p.note("crawl: near-duplicates of other pages: %s; near_duplicate_of names the first page", say.Plural(int(t.near), "page"))
 	}
 	if t.failed > 0 {
-		lacks = append(lacks, fmt.Sprintf("%s without their content, as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
+		lacks = append(lacks, fmt.Sprintf("%s with an error, such as %s", say.Plural(int(t.failed), "page"), say.Printable(t.first)))
 	}
 	return lacks
 }

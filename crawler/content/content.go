@@ -101,6 +101,9 @@ func Of(body []byte, contentType string, u frontier.URL, o Options) (Content, er
 		}
 		return c, nil
 	}
+	if mediaType == "application/xhtml+xml" {
+		body = closeEmpty(body)
+	}
 	return ofHTML(body, u, o), nil
 }
 
@@ -223,14 +226,17 @@ func textOf(n *html.Node) (string, error) {
 	return readPlain(b.Bytes()).String(), nil
 }
 
-// binaryType returns the media type of a body that is not text, or "" for text. A body of an
-// unknown type is text unless a twentieth of its first bytes are control characters.
+// binaryType returns the media type of a body that is not text, or "" for text. The signatures of
+// images, fonts and recordings can be the first word of a text, such as BM or OTTO, so they only
+// count before control characters. A body of an unknown type is text unless a twentieth of its
+// first bytes are control characters.
 func binaryType(body []byte) string {
 	is := http.DetectContentType(body)
 	if strings.HasPrefix(is, "text/") {
 		return ""
 	}
-	if is != "application/octet-stream" {
+	unknown := is == "application/octet-stream"
+	if !unknown && strings.HasPrefix(is, "application/") {
 		return is
 	}
 	head := body[:min(len(body), 4<<10)]
@@ -240,7 +246,7 @@ func binaryType(body []byte) string {
 			controls++
 		}
 	}
-	if controls*20 < len(head) {
+	if controls == 0 || unknown && controls*20 < len(head) {
 		return ""
 	}
 	return is

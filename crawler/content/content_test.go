@@ -164,6 +164,21 @@ func TestTextOfElements(t *testing.T) {
 	}
 }
 
+// In XHTML a slash closes any element.
+func TestEmptyElementsOfXHTML(t *testing.T) {
+	t.Parallel()
+	const body = `<html xmlns="http://www.w3.org/1999/xhtml"><head><title>T</title><script src="x"/><style/></head><body><a id="a"/><p>one<br/>two</p><h2>H</h2><iframe src="y"/><p>three</p></body></html>`
+	for contentType, want := range map[string][2]string{
+		"application/xhtml+xml; charset=utf-8": {"one\ntwo\nH\nthree", "one  \ntwo\n\n## H\n\nthree"},
+		"text/html; charset=utf-8":             {"", ""},
+	} {
+		got, err := Of([]byte(body), contentType, parseURL(t), Options{Whole: true, Markdown: true})
+		if err != nil || got.Title != "T" || got.Text != want[0] || got.Markdown != want[1] {
+			t.Errorf("%s: %+v, %v", contentType, got, err)
+		}
+	}
+}
+
 func TestWrongCharsetsGiveValidText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ body, contentType, want string }{
@@ -222,6 +237,14 @@ func TestBodiesThatAreNoText(t *testing.T) {
 	}
 	if _, err := Of(make([]byte, maxBody+1), "text/plain", parseURL(t), Options{}); err == nil || errors.Is(err, ErrNoText) {
 		t.Errorf("a body that is too large: %v", err)
+	}
+	for _, text := range []string{"BMW prices", "OTTO was a king", "ID3 tags", "GIF87a is a format"} { // signatures of files, too
+		if got, err := Of([]byte(text), "text/plain", parseURL(t), Options{}); err != nil || got.Text != text {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got, err := Of([]byte("BM\x00\x10 a picture"), "text/plain", parseURL(t), Options{}); !errors.Is(err, ErrNoText) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := Of([]byte("<p>a control \x01 character in a text that is long enough"), "text/html", parseURL(t), Options{}); err != nil || got.Text == "" {
 		t.Errorf("%+v, %v", got, err)

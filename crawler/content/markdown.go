@@ -12,6 +12,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // markdownOf converts a tree. Cells are not padded to the width of their column, because one
@@ -30,8 +31,88 @@ func markdownOf(n *html.Node) (string, error) {
 	))
 	c.Register.RendererFor("blockquote", converter.TagTypeBlock, quotation, converter.PriorityEarly)
 	c.Register.RendererFor("a", converter.TagTypeInline, link, converter.PriorityEarly)
+	prepareNodes(n, false, false)
+	prepareTables(n, false)
 	text, err := c.ConvertNode(n)
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
+}
+
+// prepareNodes renames elements that begin a line, and that the library does not know as such:
+// their words would be joined to those before them. A heading in a link becomes a line in bold. It
+// also writes the ampersand of text such as "&gt;" as a reference, because the library does not,
+// and Markdown would show ">". inLink reports whether n is in a link, and inCode whether it is in
+// code, in which Markdown has no references.
+func prepareNodes(n *html.Node, inLink, inCode bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom {
+		case atom.Button, atom.Center, atom.Legend, atom.Option, atom.Search, atom.Select, atom.Summary:
+			rename(c, atom.Div)
+		case atom.Dir, atom.Menu:
+			rename(c, atom.Ul)
+		case atom.Listing, atom.Xmp:
+			rename(c, atom.Pre)
+		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+			if inLink {
+				line := &html.Node{Type: html.ElementNode}
+				rename(line, atom.Div)
+				n.InsertBefore(line, c)
+				n.RemoveChild(c)
+				line.AppendChild(c)
+				rename(c, atom.Strong)
+				c = line
+			}
+		}
+		if c.Type == html.TextNode && !inCode && strings.Contains(c.Data, "&") {
+			c.Data = reference.ReplaceAllString(c.Data, "&amp;$1")
+		}
+		prepareNodes(c, inLink || isLink(c.DataAtom), inCode || c.DataAtom == atom.Pre || isCode(c.DataAtom))
+	}
+}
+
+// prepareTables prepares the tables below n. A table that Markdown cannot have becomes a sequence
+// of its cells, each on a line of its own. In all others, pipes of code get a backslash, because
+// a pipe ends a cell, also in code. The library does neither. inline reports whether n is in a
+// link or in emphasis, which cannot have a table.
+func prepareTables(n *html.Node, inline bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		inner := inline
+		switch c.DataAtom {
+		case atom.A, atom.B, atom.Strong, atom.I, atom.Em, atom.S, atom.Del, atom.Strike:
+			inner = true
+		case atom.Table:
+			if role := attr(c, "role"); inline || role != nil && role.Val == "presentation" || has(c, isNotInCells) {
+				flatten(c)
+			} else {
+				escapePipes(c, false)
+			}
+		}
+		prepareTables(c, inner)
+	}
+}
+
+// isNotInCells reports whether a cell in Markdown cannot have an element with this tag.
+func isNotInCells(tag atom.Atom) bool {
+	switch tag {
+	case atom.Table, atom.Pre, atom.Hr, atom.Ul, atom.Ol, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return true
+	}
+	return false
+}
+
+// escapePipes puts a backslash before each pipe of code below n.
+func escapePipes(n *html.Node, inCode bool) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type == html.TextNode && inCode:
+			c.Data = strings.ReplaceAll(c.Data, "|", `\|`)
+		case c.Type == html.ElementNode:
+			escapePipes(c, inCode || isCode(c.DataAtom))
+		}
+	}
+}
+
+func isCode(tag atom.Atom) bool {
+	return tag == atom.Code || tag == atom.Tt || tag == atom.Kbd || tag == atom.Samp
 }
 
 // codeLineEnd replaces each line end of code until the whole page is converted.
@@ -63,8 +144,41 @@ var blankLines = regexp.MustCompile(`\n{3,}`)
 // unmark removes the characters that html-to-markdown uses as its own marks.
 var unmark = strings.NewReplacer(codeLineEnd, "", string(marker.MarkerEscaping), "")
 
-// special are the characters that have a meaning in Markdown.
-var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`, "|", `\|`)
+// special are the characters that have a meaning in Markdown anywhere in a line.
+var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`, "|", `\|`, "~", `\~`)
 
-// escape returns a text as Markdown that shows the text.
-func escape(text string) string { return special.Replace(text) }
+var (
+	// lineStart is the beginning of a line that would begin a list or a quotation, or would make
+	// a heading or a table of the line before it. Of the groups, the second needs a backslash.
+	lineStart = regexp.MustCompile(`^([0-9]{0,9})([-+=>:.)])`)
+	// reference is a character reference, such as &amp;.
+	reference = regexp.MustCompile(`&(#?[0-9A-Za-z]+;)`)
+	lineEnds  = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+)
+
+// escape returns a text as Markdown that shows the text. An indentation of four columns would
+// make code of a line, so all indentations have at most three spaces.
+func escape(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(lineEnds.Replace(text)) {
+		words := strings.TrimLeft(line, " \t")
+		if words == "" || words == "\n" {
+			b.WriteString(words)
+			continue
+		}
+		if indent := line[:len(line)-len(words)]; len(indent) > 3 || strings.Contains(indent, "\t") {
+			b.WriteString("   ")
+		} else {
+			b.WriteString(indent)
+		}
+		if at := lineStart.FindStringSubmatchIndex(words); at != nil {
+			b.WriteString(words[:at[4]] + `\` + words[at[4]:at[5]])
+			words = words[at[5]:]
+		}
+		if words = special.Replace(words); strings.Contains(words, "&") {
+			words = reference.ReplaceAllString(words, `\$0`) // one with a number has \# by now
+		}
+		b.WriteString(words)
+	}
+	return b.String()
+}

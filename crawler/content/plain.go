@@ -65,6 +65,35 @@ func readPlain(body []byte) *plain {
 	}
 }
 
+// closeEmpty gives each empty element of an XHTML page, such as <script src="x"/>, an end tag. In
+// HTML the slash has no meaning, and the rest of the page would be the content of the element.
+func closeEmpty(body []byte) []byte {
+	var b bytes.Buffer
+	z := html.NewTokenizer(bytes.NewReader(body))
+	for {
+		kind := z.Next()
+		b.Write(z.Raw())
+		switch kind {
+		case html.ErrorToken:
+			return b.Bytes()
+		case html.SelfClosingTagToken:
+			z.NextIsNotRawText()
+			if name, _ := z.TagName(); !isVoid(atom.Lookup(name)) {
+				b.WriteString("</" + string(name) + ">")
+			}
+		}
+	}
+}
+
+// isVoid reports whether an element never has content (HTML, section 13.1.2).
+func isVoid(tag atom.Atom) bool {
+	switch tag {
+	case atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr:
+		return true
+	}
+	return false
+}
+
 func langOf(z *html.Tokenizer) string {
 	for {
 		key, value, more := z.TagAttr()

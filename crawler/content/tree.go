@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"golang.org/x/net/html"
@@ -142,6 +144,8 @@ func turnOut(code *html.Node) {
 	case has(code, isLink):
 		rename(code, atom.Span)
 		wrapText(code)
+	default:
+		spaceOut(code)
 	}
 }
 
@@ -170,9 +174,41 @@ func wrapText(n *html.Node) {
 			n.InsertBefore(wrapped, c)
 			n.RemoveChild(c)
 			wrapped.AppendChild(c)
+			spaceOut(wrapped)
 			c = wrapped
 		}
 	}
+}
+
+// spaceOut puts a space before or after code if its text begins or ends with white space, because
+// Markdown has no code that does.
+func spaceOut(code *html.Node) {
+	if space, _ := spaceAt(code, false); space {
+		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code)
+	}
+	if space, _ := spaceAt(code, true); space {
+		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code.NextSibling)
+	}
+}
+
+// spaceAt reports whether the text in n begins with white space, or ends with it if end is true.
+// It also reports whether n has any text.
+func spaceAt(n *html.Node, end bool) (space, any bool) {
+	if n.Type == html.TextNode {
+		r, size := utf8.DecodeRuneInString(n.Data)
+		if end {
+			r, size = utf8.DecodeLastRuneInString(n.Data)
+		}
+		return unicode.IsSpace(r), size > 0
+	}
+	child, next := n.FirstChild, func(c *html.Node) *html.Node { return c.NextSibling }
+	if end {
+		child, next = n.LastChild, func(c *html.Node) *html.Node { return c.PrevSibling }
+	}
+	for ; child != nil && !any; child = next(child) {
+		space, any = spaceAt(child, end)
+	}
+	return space, any
 }
 
 // openBrackets returns how many opening brackets have no closing one in the next 100 bytes.
@@ -274,13 +310,15 @@ func widthOf(row *html.Node) (width int) {
 	return width
 }
 
-// flatten makes divisions of a table and its parts.
+// flatten makes divisions of a table and its parts, but not of a table in a cell.
 func flatten(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup:
 		rename(n, atom.Div)
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			flatten(c)
+			if c.DataAtom != atom.Table {
+				flatten(c)
+			}
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (s *Source) WriteCDXJ(ctx context.Context, w io.Writer) (int64, error) {
 			return err
 		}
 		return index.Add(e)
-	})
+	}, s.damaged)
 	if err != nil {
 		return 0, err
 	}

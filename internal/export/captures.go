@@ -16,17 +16,18 @@ import (
 )
 
 // records calls f for each record of all WARC files, in their order. If a record cannot be
-// read, or f returns a *warc.Error, it continues with the next record.
-func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error) error {
+// read, or f returns a *warc.Error, it calls damaged, and continues with the next record unless
+// damaged returns an error.
+func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error, damaged func(*Damage) error) error {
 	for _, path := range s.WARCs {
-		if err := s.fileRecords(ctx, path, f); err != nil {
+		if err := s.fileRecords(ctx, path, f, damaged); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.Record, name string) error) error {
+func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.Record, name string) error, damaged func(*Damage) error) error {
 	file, err := s.open(path)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.
 		} else {
 			err = bad.Err
 		}
-		if err := s.damaged(&Damage{File: path, Offset: bad.Offset, Err: err}); err != nil {
+		if err := damaged(&Damage{File: path, Offset: bad.Offset, Err: err}); err != nil {
 			return err
 		}
 		if _, err := r.Skip(); err != nil && err != io.EOF {
@@ -72,6 +73,7 @@ func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.
 func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	// A metadata record follows the answer that it is about.
 	var last *Row
+	about := int64(-1) // offset of the metadata record of last; -1 if none was read
 	flush := func() error {
 		if last == nil {
 			return nil
@@ -80,7 +82,9 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 	}
 	err := s.records(ctx, func(rec *warc.Record, name string) error {
 		if rec.Type == warc.Metadata && last != nil && strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") == last.WARCID {
-			return last.describe(rec)
+			err := last.describe(rec)
+			about, last.Undescribed = rec.Offset, err != nil
+			return err
 		}
 		row, err := capture(rec, name)
 		if err != nil || row == nil {
@@ -89,8 +93,13 @@ func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
 		if err := flush(); err != nil {
 			return err
 		}
-		last = row
+		last, about = row, -1
 		return nil
+	}, func(d *Damage) error {
+		if last != nil && warcName(d.File) == last.WARCFile && (about < 0 || d.Offset == about) {
+			last.Undescribed = true
+		}
+		return s.damaged(d)
 	})
 	if err != nil {
 		return err

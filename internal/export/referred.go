@@ -79,7 +79,7 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 			path = ""
 		}
 	}()
-	if err = s.records(ctx, r.record); err == nil {
+	if err = s.records(ctx, r.record, s.damaged); err == nil {
 		err = r.tellMissing()
 	}
 	if r.file != nil {

@@ -91,6 +91,11 @@ type Row struct {
 	// Page reports whether the capture is a line of pages.jsonl. WARCFile says whether it is
 	// archived.
 	Page bool `json:"-"`
+
+	// Undescribed reports whether the row comes from the archive alone, and a part of the archive
+	// that cannot be read may be the metadata record about the capture. Then the statements of the
+	// owner about uses are unknown.
+	Undescribed bool `json:"-"`
 }
 
 // SnapshotColumn is the name of the first column if several crawls are in one table.
@@ -268,19 +273,20 @@ func (r *Row) finish(havePages bool) {
 }
 
 // stored is the form in which a row is sorted. The fields that finish sets are still empty. The
-// field Page is included, although the JSON of a Row has no such member.
+// fields Page and Undescribed are included, although the JSON of a Row has no such members.
 type stored struct {
 	*Row
-	IsPage bool `json:"page,omitempty"`
+	IsPage        bool `json:"page,omitempty"`
+	IsUndescribed bool `json:"undescribed,omitempty"`
 }
 
-func (r *Row) store() ([]byte, error) { return json.Marshal(stored{r, r.Page}) }
+func (r *Row) store() ([]byte, error) { return json.Marshal(stored{r, r.Page, r.Undescribed}) }
 
 func restore(b []byte) (*Row, error) {
 	v := stored{Row: &Row{}}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, err
 	}
-	v.Page = v.IsPage
+	v.Page, v.Undescribed = v.IsPage, v.IsUndescribed
 	return v.Row, nil
 }

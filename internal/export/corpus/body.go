@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/fetch"
@@ -40,12 +42,12 @@ func (b *bodies) of(r *export.Row) (body []byte, header http.Header, err error) 
 	path := filepath.Join(b.dir, storage.ArchiveDir, filepath.Base(r.WARCFile))
 	file, err := storage.OpenArchive(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, b.placed(path, err)
 	}
 	defer file.Close()
 	rec, err := warc.ReadAt(file, *r.WARCOffset)
 	if err != nil {
-		return nil, nil, placed(path, err)
+		return nil, nil, b.placed(path, err)
 	}
 	if rec.TargetURI() != r.URL {
 		return nil, nil, fmt.Errorf("%s at byte %d: the record is of %s", filepath.Base(path), *r.WARCOffset, rec.TargetURI())
@@ -55,15 +57,15 @@ func (b *bodies) of(r *export.Row) (body []byte, header http.Header, err error) 
 	}
 	resp, err := b.answer(rec)
 	if err != nil {
-		return nil, nil, placed(path, err)
+		return nil, nil, b.placed(path, err)
 	}
 	defer resp.Body.Close()
 	if body, err = decoded(resp); err != nil {
-		return nil, nil, placed(path, err)
+		return nil, nil, b.placed(path, err)
 	}
 	if rec.Type != warc.Revisit {
 		if _, err := rec.Close(); err != nil {
-			return nil, nil, placed(path, err)
+			return nil, nil, b.placed(path, err)
 		}
 	}
 	return body, resp.Header, nil
@@ -124,11 +126,26 @@ func decoded(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
+// archivePath is the path of a WARC file.
+var archivePath = regexp.MustCompile(`\S*[/\\](\S+\.warc)`)
+
 // placed returns an error of a record with its file. Names of directories are left out, because
 // the error becomes part of the export.
-func placed(path string, err error) error {
-	if bad := new(warc.Error); errors.As(err, &bad) {
-		return fmt.Errorf("%s at byte %d: %w", filepath.Base(path), bad.Offset, bad.Err)
+func (b *bodies) placed(path string, err error) error {
+	var bad *warc.Error
+	var file *fs.PathError
+	missing, purged := errors.As(err, new(*storage.MissingAnswerError)), errors.Is(err, storage.ErrPurged)
+	switch {
+	case (missing || purged) && !b.past.Remembers(): // an earlier crawl may say that it was purged there
+		return errors.New("the body is in another record, and the crawl has no index.cdxj to find it by: crawl index makes that")
+	case purged:
+		return errors.New("the body was purged")
+	case missing:
+		return errors.New("the body is in an earlier crawl that is missing: bring that back beside this one")
+	case errors.As(err, &bad):
+		return fmt.Errorf("%s at byte %d: %s", filepath.Base(path), bad.Offset, archivePath.ReplaceAllString(bad.Err.Error(), "$1"))
+	case errors.As(err, &file):
+		return fmt.Errorf("%s: %w", filepath.Base(file.Path), file.Err)
 	}
 	return err
 }

@@ -124,13 +124,17 @@ type work struct {
 
 // A job is a row that becomes a document or a refusal.
 type job struct {
-	row   *export.Row
-	room  int64
-	done  chan struct{} // closed when the fields below are set
-	doc   *Document
-	by    string // the statement that refuses the purpose
-	shape uint64 // of the text, see near
-	words int
+	row    *export.Row
+	room   int64
+	read   bool // begin has set body, header and err
+	body   []byte
+	header http.Header
+	err    error
+	done   chan struct{} // closed when the fields below are set
+	doc    *Document
+	by     string // the statement that refuses the purpose; begin may have set it
+	shape  uint64 // of the text, see near
+	words  int
 }
 
 // read makes a job of each row that is a page.
@@ -144,7 +148,7 @@ func (w *work) read(ctx context.Context, rows iter.Seq2[*export.Row, error]) err
 		if !isPage(row) {
 			continue
 		}
-		j := &job{row: row, done: make(chan struct{}), room: roomOf(row)}
+		j := w.begin(row)
 		if err := w.room.Acquire(ctx, j.room); err != nil {
 			return err
 		}
@@ -175,17 +179,24 @@ func isPage(row *export.Row) bool {
 	return extract.IsHTML(row.Type) || row.Type == "text/plain" || row.Type == "text/markdown"
 }
 
-// roomOf returns the memory that the conversion of a page may need.
-func roomOf(row *export.Row) int64 {
-	size := int64(0)
-	switch {
-	case row.Size != nil:
-		size = *row.Size
-	case row.WARCLength != nil:
-		size = *row.WARCLength * 8 // as it may be when it is decompressed
+// begin makes the job of a row. If only the body itself shows how much memory its conversion
+// needs, begin reads the body.
+func (w *work) begin(row *export.Row) *job {
+	j := &job{row: row, done: make(chan struct{}), room: least, by: refusedBy(row, w.o.Purpose)}
+	if j.by != "" {
+		return j
 	}
-	return min(max(least, size*perByte), budget)
+	if row.Size != nil {
+		j.room = roomOf(*row.Size)
+		return j
+	}
+	j.body, j.header, j.err = w.bodies.of(row)
+	j.read, j.room = true, roomOf(int64(len(j.body)))
+	return j
 }
+
+// roomOf returns the memory that the conversion of a page of size bytes may need.
+func roomOf(size int64) int64 { return min(max(least, size*perByte), budget) }
 
 // convert converts the pages of jobs until there are no more.
 func (w *work) convert(ctx context.Context) error {
@@ -200,11 +211,20 @@ func (w *work) convert(ctx context.Context) error {
 
 // do sets the result of a job.
 func (w *work) do(j *job) {
-	if j.by = refusedBy(j.row, w.o.Purpose); j.by != "" {
+	if j.by != "" {
 		return
 	}
 	doc := &Document{Row: j.row}
-	body, header, err := w.bodies.of(j.row)
+	if j.row.Undescribed && len(w.o.Purpose.Uses()) > 0 {
+		doc.Error = "the record with the statements of its owner cannot be read"
+		j.doc = doc
+		return
+	}
+	if !j.read {
+		j.body, j.header, j.err = w.bodies.of(j.row)
+	}
+	body, header, err := j.body, j.header, j.err
+	j.body = nil
 	if err != nil {
 		doc.Error = err.Error()
 		j.doc = doc

@@ -283,14 +283,24 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d documents", n)
 	}
-	if err := os.RemoveAll(first); err != nil {
-		t.Fatal(err)
-	}
-	for d, err := range corpus.Documents(t.Context(), s, rows, corpus.Options{}) {
-		if err != nil || d.Error == "" || d.Text != "" {
-			t.Errorf("without the first crawl: %+v, %v", d, err)
+	fails := func(remove, want string) {
+		t.Helper()
+		if err := os.RemoveAll(remove); err != nil {
+			t.Fatal(err)
+		}
+		for d, err := range corpus.Documents(t.Context(), s, rows, corpus.Options{}) {
+			if err != nil || !strings.Contains(d.Error, want) || d.Text != "" || strings.Contains(d.Error, root) {
+				t.Errorf("without %s: %+v, %v", filepath.Base(remove), d, err)
+			}
 		}
 	}
+	moved := filepath.Join(root, "1.moved")
+	if err := os.Rename(filepath.Join(first, "warc"), moved); err != nil {
+		t.Fatal(err)
+	}
+	fails(filepath.Join(first, "none"), ".warc.gz") // the record is in the index, and its file is missing
+	fails(first, "an earlier crawl that is missing")
+	fails(filepath.Join(second, storage.IndexFile), "crawl index makes that")
 }
 
 // Documents ends soon, and without a goroutine that is left, in whichever way it is left.

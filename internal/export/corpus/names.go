@@ -40,7 +40,8 @@ func (n *names) of(r *export.Row) string {
 	for i, e := range elements {
 		var altered bool
 		elements[i], altered = safeName(e)
-		if i < last && strings.HasSuffix(strings.ToLower(elements[i]), ".md") { // a page may have that name
+		lower := strings.ToLower(elements[i])
+		if 0 < i && i < last && strings.HasSuffix(lower, ".md") || i == 0 && lower == IndexFile { // a file may have that name
 			elements[i], altered = elements[i]+"_", true
 		}
 		changed = changed || altered

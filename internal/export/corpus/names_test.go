@@ -31,6 +31,8 @@ func TestNamesOfFiles(t *testing.T) {
 		{"http://a.test/d.md/e", "a.test/d.md_/e~????????.md"},
 		{"http://a.test/d", "a.test/d.md"},
 		{"http://a.test//x", "a.test/_/x~????????.md"},
+		{"http://point.md/x", "point.md/x.md"}, // only hosts are beside index.jsonl
+		{"http://index.jsonl/x", "index.jsonl_/x~????????.md"},
 		{"http://a.test/dot.", "a.test/dot_~????????.md"},
 		{"http://[2001:db8::1]/x", "_2001_db8__1_/x~????????.md"},
 		{"http://a.test/" + strings.Repeat("x", 200), "a.test/" + strings.Repeat("x", 80) + "~????????.md"},

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func refusedBy(r *export.Row, p robots.Purpose) string {
 			robots.UseTDM: r.UseTDM, robots.UseArchive: r.UseArchive,
 		}[use]
 		if granted != nil && !*granted {
-			return statementAbout(r.Usage, use)
+			return cmp.Or(statementAbout(r.Usage, use), string(use)+"=n")
 		}
 	}
 	return ""
