@@ -22,7 +22,8 @@ import (
 	"syscall"
 )
 
-// A contest is one program, written for each of the tools.
+// A contest is one program, written for each of the tools. Its runs are compared with each other,
+// those of a task with a known result.
 type contest struct {
 	name  string
 	ours  string   // where its source is, below the repository

@@ -29,6 +29,7 @@ func tables(w io.Writer, list []*entry) error {
 	return taskTable(w, tasks)
 }
 
+// taskTable writes a row for each task of each tool.
 func taskTable(w io.Writer, list []*entry) error {
 	fmt.Fprint(w, `| program | tool | lines | right | missing | wrong | twice | requests | 304 | took | disallowed | by redirect | too early | in Retry-After | killed: missing | wrong | twice | more requests | too soon |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -68,6 +69,7 @@ func (r *run) compare(want []string) (missing, wrong int) {
 	return missing, wrong
 }
 
+// table writes a row for each program that is not a task.
 func table(w io.Writer, list []*entry) error {
 	fmt.Fprint(w, `| program | tool | lines | items | requests | took | disallowed | by redirect | too early | in Retry-After | killed: lost | twice | more requests | too soon |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
