@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -51,21 +52,15 @@ func run(ctx context.Context, opts crawler.Options, tell func(*crawler.Page)) er
 	}
 	return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 		tell(p)
-		return nil
+		return teach(p)
 	}))
 }
 
-// rank makes the rank of a link its age in days. The date of a link is the one in its URL, or
-// else the first one that its page shows, or else that of the page. A link without a date keeps
-// its rank, the depth, so that the main pages of a site are requested among the articles of the
-// last days.
-func rank(p *crawler.Page, l *crawler.Link) bool {
+// rank makes the rank of a link its age in days. A link without a date keeps its rank, the
+// depth, so that the main pages of a site are requested among the articles of the last days.
+func rank(_ *crawler.Page, l *crawler.Link) bool {
 	if m := dated.FindStringSubmatch(l.URL.Target()); m != nil {
 		l.Tag = m[1] + "-" + m[2] + "-" + m[3]
-	} else if doc, err := p.Doc(); err == nil {
-		if day := doc.Find("time").AttrOr("datetime", ""); len(day) >= len(time.DateOnly) {
-			l.Tag = day[:len(time.DateOnly)]
-		}
 	}
 	if day, err := time.Parse(time.DateOnly, l.Tag); err == nil {
 		l.Rank = uint8(min(254, max(0, time.Since(day).Hours()/24)))
@@ -74,4 +69,24 @@ func rank(p *crawler.Page, l *crawler.Link) bool {
 		l.Rank = 255
 	}
 	return true
+}
+
+// teach makes the first date that a page shows the tag of its links. If the page shows no date,
+// its links get the tag of the page. The handler is called before Options.Links, so the tag
+// decides the ranks of the links.
+func teach(p *crawler.Page) error {
+	doc, err := p.Doc()
+	if err != nil {
+		return err
+	}
+	day := doc.Find("time").AttrOr("datetime", "")
+	if len(day) < len(time.DateOnly) || p.Directives.NoFollow {
+		return nil
+	}
+	for _, l := range p.Links() {
+		if !l.NoFollow {
+			err = errors.Join(err, p.FollowLink(l, day[:len(time.DateOnly)]))
+		}
+	}
+	return err
 }
