@@ -18,12 +18,23 @@ const (
 
 // A shop is a web of one site that judges its crawler.
 type shop struct {
+	site    *site             // nil: the site of the programs about books
+	phase   int               // how often the site has changed; set while no program runs
+	drive   func(*shop) error // uses the program, a service, until it has nothing to do; nil: the program is no service
+	ordered bool              // drive has ordered what the program is to do
 	mu      sync.Mutex
 	figures figures
 	last    time.Time // of the last request, except for robots.txt
 	closed  time.Time // no request before, by a Retry-After
 	strike  int       // requests until kill is called; 0: it is not called
 	kill    func()
+}
+
+// A site is another site with the address of the shop, for a task. /basket, /offer and /busy are
+// those of the shop.
+type site struct {
+	rules string // robots.txt
+	page  func(s *shop, w http.ResponseWriter, r *http.Request)
 }
 
 // figures count the requests, and those that should not have been made.
@@ -33,6 +44,7 @@ type figures struct {
 	Redirected int // those that a redirect led to
 	Early      int // less than nine tenths of Crawl-delay after the request before
 	Closed     int // before the end of a Retry-After
+	Unchanged  int // answered with status 304
 }
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +59,8 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch target := r.URL.RequestURI(); {
 	case target == "/robots.txt":
 		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprint(w, rules)
-	case target == "/sitemap.xml":
+		fmt.Fprint(w, s.rules())
+	case target == "/sitemap.xml" && s.site == nil:
 		w.Header().Set("Content-Type", "application/xml")
 		sitemap(w)
 	case target == "/offer":
@@ -56,11 +68,25 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case target == "/moved":
 		http.Redirect(w, r, "/walnut", http.StatusMovedPermanently)
 	case target == "/busy" && s.busy(now):
-		w.Header().Set("Retry-After", fmt.Sprintf("%.0f", retryAfter.Seconds()))
-		w.WriteHeader(http.StatusServiceUnavailable)
+		refuse(w, http.StatusServiceUnavailable)
+	case s.site != nil:
+		s.site.page(s, w, r)
 	default:
 		page(w, r)
 	}
+}
+
+func (s *shop) rules() string {
+	if s.site != nil {
+		return s.site.rules
+	}
+	return rules
+}
+
+// refuse asks for a pause.
+func refuse(w http.ResponseWriter, status int) {
+	w.Header().Set("Retry-After", fmt.Sprintf("%.0f", retryAfter.Seconds()))
+	w.WriteHeader(status)
 }
 
 // judge requires that mu is held.
@@ -76,7 +102,11 @@ func (s *shop) judge(r *http.Request, now time.Time) {
 	case strings.HasPrefix(path, "/basket"), strings.Contains(r.URL.RawQuery, "sort="):
 		f.Disallowed++
 	}
-	if now.Sub(s.last) < crawlDelay*9/10 {
+	delay := crawlDelay
+	if s.site != nil {
+		delay = time.Second // the programs of tasks make more requests
+	}
+	if now.Sub(s.last) < delay*9/10 {
 		f.Early++
 	}
 	if now.Before(s.closed) {

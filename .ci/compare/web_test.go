@@ -56,7 +56,7 @@ func TestWhatIsLostAndTwice(t *testing.T) {
 }
 
 func TestOnlyLinesOfCodeCount(t *testing.T) {
-	for source, want := range map[string]int{"scrapy/sitemap.py": 7, "colly/titles/main.go": 20} {
+	for source, want := range map[string]int{"scrapy/sitemap.py": 7, "colly/titles/main.go": 20, "../../examples/robotsproxy/main.go": 94} {
 		e := entry{source: source}
 		if n, err := e.lines(); err != nil || n != want {
 			t.Errorf("%s: %d lines, want %d; %v", source, n, want, err)

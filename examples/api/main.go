@@ -7,20 +7,21 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log"
 	"os"
-	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: api URL")
 	}
-	client, err := fetch.NewClient(fetch.ClientOptions{Token: "itembot", Contact: "https://example.org/itembot"})
+	client, err := fetch.NewClient(fetch.ClientOptions{
+		Token: "itembot", Contact: "https://example.org/itembot", Patience: frontier.Forever,
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,18 +63,12 @@ func items(ctx context.Context, client *fetch.Client, url string, tell func(name
 }
 
 // patiently requests url. If the answer is 429 or 503, with or without Retry-After, the site
-// asks for a pause: patiently waits for its end, and requests url again.
+// asks for a pause: patiently requests url again, and the client, which has no limit of its
+// patience, waits for the end of the pause.
 func patiently(ctx context.Context, client *fetch.Client, url string) (*fetch.Response, error) {
 	for {
 		resp, err := client.Get(ctx, url)
-		var later *fetch.NotYetError
-		switch {
-		case errors.As(err, &later) && ctx.Err() == nil:
-			select {
-			case <-time.After(time.Until(later.Until)):
-			case <-ctx.Done():
-			}
-		case err != nil || resp.Status != 429 && resp.Status != 503:
+		if err != nil || resp.Status != 429 && resp.Status != 503 {
 			return resp, err
 		}
 	}

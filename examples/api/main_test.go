@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
 )
 
 // The program reads all pages, and waits as long as Retry-After says.
@@ -21,7 +22,7 @@ func TestAllItems(t *testing.T) {
 		w.Site("http://a.example").File("/items", "application/json", page(1, "?page=2")).
 			Flaky("/items?page=2", page(2, "?page=3"), "3600", 429).
 			Flaky("/items?page=3", page(3, ""), "", 503, 503)
-		client, err := fetch.NewClient(fetch.ClientOptions{Token: "itembot", Contact: "https://example.org/bot", Network: w})
+		client, err := fetch.NewClient(fetch.ClientOptions{Token: "itembot", Contact: "https://example.org/bot", Patience: frontier.Forever, Network: w})
 		if err != nil {
 			t.Fatal(err)
 		}
