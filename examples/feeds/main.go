@@ -56,11 +56,23 @@ func read(client *http.Client, file string, urls []string) error {
 		if err := feeds[url].read(client, url); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", url, err))
 		}
+		if err := save(file, feeds); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
 	}
-	if raw, err = json.Marshal(feeds); err == nil {
-		err = os.WriteFile(file, raw, 0o644)
+	return errors.Join(failed...)
+}
+
+// save writes the feeds. If the process is killed in the middle of it, the file stays as it was.
+func save(file string, feeds map[string]*feed) error {
+	raw, err := json.Marshal(feeds)
+	if err != nil {
+		return err
 	}
-	return errors.Join(append(failed, err)...)
+	if err := os.WriteFile(file+".new", raw, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // read requests the feed, if it has changed, and prints its new items.
