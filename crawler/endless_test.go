@@ -17,7 +17,6 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
@@ -90,11 +89,11 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	err = r.Sites(func(st frontier.SiteState) error {
+	for st, wrong := range r.Sites() {
+		err = errors.Join(err, wrong)
 		n.BudgetPages += st.Spent.Pages
 		n.Bytes += st.Spent.Bytes
-		return nil
-	})
+	}
 	for site, wrong := range r.Names() {
 		err = errors.Join(err, wrong)
 		for k, wrong := range r.Entries(site) {

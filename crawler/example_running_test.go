@@ -205,8 +205,11 @@ func ExampleNewFilter() {
 		log.Fatal("no run has begun ", err)
 	}
 	filter := crawler.NewFilter(stored, nil, time.Now())
-	if err := crawler.EachRoot(r, filter.Scope().Admit); err != nil {
-		log.Fatal(err)
+	for root, err := range crawler.Roots(r) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		filter.Scope().Admit(root)
 	}
 	u, err := frontier.ParseURL("https://elsewhere.example/")
 	if err != nil {
@@ -234,12 +237,12 @@ func ExampleReadStoredSites() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = sites.Each(func(site frontier.Site, s crawler.SiteSettings) error { // none here
-		fmt.Println(site, s.Own, s.Reason)
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
+	for site, err := range sites.Sites() { // none here
+		if err != nil {
+			log.Fatal(err)
+		}
+		s, err := sites.Of(site)
+		fmt.Println(site, s.Own, s.Reason, err)
 	}
 	s, err := sites.Of("https://example.org")
 	fmt.Println(s.Max.Pages, err)

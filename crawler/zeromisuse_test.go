@@ -124,8 +124,13 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 				t.Error("the zero OptOutList is not empty")
 			}
 		},
-		"StoredSites": func() { sites.Of("x"); sites.Each(nil) },
-		"SitePlan":    func() { _, _ = plan.Allowed(), plan.Least(-1) },
+		"StoredSites": func() {
+			sites.Of("x")
+			for range sites.Sites() {
+				t.Error("the zero StoredSites has a site")
+			}
+		},
+		"SitePlan": func() { _, _ = plan.Allowed(), plan.Least(-1) },
 		"Filter": func() {
 			filter.Scope().Admit(frontier.URL{})
 			filter.Refusal(&e, nil)

@@ -179,14 +179,14 @@ func ask(dir string) (said map[string]string, err error) {
 			err = e
 		}
 	}
-	check(db.Sites(func(st frontier.SiteState) error {
+	for st, serr := range db.Sites() {
+		check(serr)
 		said["site "+string(st.Site)] = fmt.Sprintf("%+v", st)
-		return nil
-	}))
-	check(db.Common(func(c frontier.CommonClock) error {
+	}
+	for c, cerr := range db.Common() {
+		check(cerr)
 		said["clock "+c.Name] = fmt.Sprint(c.Due)
-		return nil
-	}))
+	}
 	for i := range 25 {
 		raw := fmt.Sprintf("http://h%d.example/%d", i%3, i)
 		if i == 24 {

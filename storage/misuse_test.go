@@ -55,10 +55,10 @@ var dbMethods = map[string]func(db *DB) error{
 	"License":  func(db *DB) error { _, err := db.License(frontier.URL{}); return err },
 	"Get":      func(db *DB) error { _, err := db.Get("x", new(int)); return err },
 	"Get, nil": func(db *DB) error { _, err := db.Get("never put", nil); return err },
-	"Each":     func(db *DB) error { return db.Each("", func(string) error { return nil }) },
+	"Keys":     func(db *DB) error { return pairErrors(db.Keys("")) },
 	"State":    func(db *DB) error { _, err := db.State("no site"); return err },
-	"Sites":    func(db *DB) error { return db.Sites(func(frontier.SiteState) error { return nil }) },
-	"Common":   func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
+	"Sites":    func(db *DB) error { return pairErrors(db.Sites()) },
+	"Common":   func(db *DB) error { return pairErrors(db.Common()) },
 	"Entry":    func(db *DB) error { _, _, err := db.Entry(frontier.URL{}); return err },
 	"Fate":     func(db *DB) error { _, _, err := db.Fate(frontier.URL{}); return err },
 	"Snapshot": func(db *DB) error { _, err := db.Snapshot(""); return err },
@@ -152,9 +152,9 @@ func TestAReaderAfterClose(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"Get":     second(r.Get("x", new(int))),
-		"Each":    r.Each("", func(string) error { return nil }),
+		"Keys":    pairErrors(r.Keys("")),
 		"State":   second(r.State("http://a.example")),
-		"Sites":   r.Sites(func(frontier.SiteState) error { return nil }),
+		"Sites":   pairErrors(r.Sites()),
 		"Written": second(r.Written()),
 		"Aside":   second(r.Aside()),
 	} {

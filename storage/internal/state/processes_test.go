@@ -127,7 +127,7 @@ func TestAClosedCrawlSaysSo(t *testing.T) {
 	_, _, fateErr := db.Fate(u)
 	for what, err := range map[string]error{
 		"Close": db.Close(), "Submit": db.Submit(frontier.Completion{}), "Read": readErr, "Fate": fateErr,
-		"Sites": db.Sites(func(frontier.SiteState) error { return nil }),
+		"Sites": pairErrors(db.Sites()),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s after Close: %v, want ErrClosed", what, err)

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"errors"
+	"iter"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -72,4 +74,13 @@ func filled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// pairErrors reads all pairs, and returns their errors.
+func pairErrors[T any](all iter.Seq2[T, error]) error {
+	var errs []error
+	for _, err := range all {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
