@@ -89,15 +89,14 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	}
 	k.end(dir)
 	lines, changed := map[string]int{}, map[string]int{}
-	_, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
+	for p, err := range storage.ReadPages(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		lines[p.URL]++
 		if p.Change == string(crawler.ChangeModified) {
 			changed[p.URL]++
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	r, err := storage.OpenReader(dir)
 	if err != nil {

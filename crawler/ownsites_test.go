@@ -113,7 +113,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 		if s, err := crawler.ReadStatus(dir); err != nil || fmt.Sprint(s.Left) != "map[budget:2]" {
 			t.Errorf("status: %v, %v", s.Left, err)
 		}
-		if r, err := report.Dir(dir, report.Options{Temp: t.TempDir()}); err != nil || len(r.Left.Rows) != 2 || r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 2max-host-pages 4" && r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 4max-host-pages 2" {
+		if r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()}); err != nil || len(r.Left.Rows) != 2 || r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 2max-host-pages 4" && r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 4max-host-pages 2" {
 			t.Errorf("report: %+v, %v", r.Left, err)
 		}
 		published(provenance.Clean)

@@ -102,8 +102,10 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 // pagesOf returns how many pages a crawl has.
 func pagesOf(t *testing.T, dir string) (n int) {
 	t.Helper()
-	if _, err := ReadPages(dir, func(*PageRecord) error { n++; return nil }); err != nil {
-		t.Fatal(err)
+	for _, err := range ReadPages(t.Context(), dir) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
 	}
 	return n
 }

@@ -169,21 +169,27 @@ func ExampleRecords_Fate() {
 func ExampleReadPages() {
 	dir, remove := smallCrawl()
 	defer remove()
-	other, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
-		fmt.Println(p.URL, p.Status, p.WARC != "")
-		return nil
-	})
-	fmt.Println(other, "unreadable lines", err)
-	_, err = storage.ReadLinks(dir, func(l *storage.LinkRecord) error {
+	ctx := context.Background()
+	for p, err := range storage.ReadPages(ctx, dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			fmt.Println(damaged) // a line that is not a record: the loop goes on
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println(p.URL, p.Status, p.WARC != "")
+		}
+	}
+	for l, err := range storage.ReadLinks(ctx, dir) {
+		if err != nil {
+			log.Fatal(err) // also a damaged line
+		}
 		fmt.Println(l.From, "->", l.To)
-		return nil
-	})
-	fmt.Println(err)
+	}
 	// Output:
 	// https://example.org/ 200 true
-	// 0 unreadable lines <nil>
 	// https://example.org/ -> https://example.org/a
-	// <nil>
 }
 
 // The last answer to a URL, with its body. A body that a record repeats is read from the earlier

@@ -3,6 +3,7 @@ package storage
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 // remakeIndex makes index.part and index.cdxj again from the WARC files. Records that cannot be
 // read are left out; Verify reports these records.
 func (s *outputs) remakeIndex(known state.Marks) error {
-	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
+	x := &indexer{ctx: context.Background(), dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
 	if err := NotBegun(dir); err != nil {
 		return done, err
 	}
-	x := &indexer{dir: dir, problem: problem}
+	x := &indexer{ctx: context.Background(), dir: dir, problem: problem}
 	path := filepath.Join(dir, StateFile)
 	var outline *state.Outline
 	if _, err := os.Stat(path); err == nil {
@@ -195,6 +196,7 @@ func (x *indexer) unchanged(made madeIndex) bool {
 // An indexer makes index.part and index.cdxj again from the WARC files. It copies the lines
 // about missing WARC files from the existing index.
 type indexer struct {
+	ctx     context.Context
 	dir     string
 	disk    disk.Disk
 	marks   state.Marks      // committed lengths of unfinished WARC files
@@ -267,16 +269,24 @@ func (x *indexer) file(f warcFile, length int64) error {
 		return err
 	}
 	defer file.Close()
-	return cdxj.Index(io.LimitReader(file, length), f.name, func(e *cdxj.Entry) error {
-		line, err := e.Append(nil)
+	for e, err := range cdxj.Index(x.ctx, io.LimitReader(file, length), f.name) {
+		var bad *warc.Error
+		if errors.As(err, &bad) {
+			x.problem(fmt.Errorf("%s: %w", f.path, bad))
+			continue
+		}
+		var line []byte
+		if err == nil {
+			line, err = e.Append(nil)
+		}
+		if err == nil {
+			err = x.add(line)
+		}
 		if err != nil {
 			return err
 		}
-		return x.add(line)
-	}, func(bad *warc.Error) error {
-		x.problem(fmt.Errorf("%s: %w", f.path, bad))
-		return nil
-	})
+	}
+	return nil
 }
 
 func (x *indexer) add(line []byte) error {

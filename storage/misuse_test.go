@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -185,8 +186,8 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 		"NewRepair":  func(dir string) error { _, err := NewRepair(dir, RepairOptions{}); return err },
 		"Purge.Plan": func(dir string) error { _, err := (&Purge{}).Plan(dir); return err },
 		"Purge.Run":  func(dir string) error { _, err := (&Purge{}).Run(dir); return err },
-		"ReadPages":  func(dir string) error { _, err := ReadPages(dir, func(*PageRecord) error { return nil }); return err },
-		"ReadLinks":  func(dir string) error { _, err := ReadLinks(dir, func(*LinkRecord) error { return nil }); return err },
+		"ReadPages":  func(dir string) error { return pairErrors(ReadPages(context.Background(), dir)) },
+		"ReadLinks":  func(dir string) error { return pairErrors(ReadLinks(context.Background(), dir)) },
 		"others": func(dir string) error {
 			_, _, _, _ = Behind(dir), Previous(dir), Remains(dir), second(ArchiveFiles(dir))
 			_, _ = Holder(dir)

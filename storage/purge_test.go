@@ -143,17 +143,17 @@ func purgeOf(d disk.Disk) *Purge {
 func holds(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	if _, err := ReadPages(dir, func(p *PageRecord) error {
+	for p, err := range ReadPages(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		all[p.URL] = append(all[p.URL], fmt.Sprintf("page %+v", p))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
-	if _, err := ReadLinks(dir, func(l *LinkRecord) error {
+	for l, err := range ReadLinks(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		all[l.From] = append(all[l.From], fmt.Sprintf("link %+v", l))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
 	files, err := warcFiles(dir)
 	if err != nil {

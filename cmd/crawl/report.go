@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -52,7 +53,7 @@ Docs: docs/reference/report.md.`,
 			if len(args) != 1 {
 				return exit.Usagef("crawl report takes one argument, the directory of a crawl")
 			}
-			return p.report(&f, args[0])
+			return p.report(cmd.Context(), &f, args[0])
 		},
 	}
 	flags := cmd.Flags()
@@ -63,7 +64,7 @@ Docs: docs/reference/report.md.`,
 	return cmd
 }
 
-func (p *program) report(f *reportFlags, dir string) error {
+func (p *program) report(ctx context.Context, f *reportFlags, dir string) error {
 	switch {
 	case f.json && f.out != "" && f.out != "-":
 		return exit.Usagef("--json prints to standard output: --out is for the page")
@@ -81,7 +82,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 	}
 	var r *report.Report
 	var err error
-	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since}) })
+	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(ctx, dir, report.Options{Temp: f.temp, Since: f.since}) })
 	if err != nil {
 		return err
 	}
