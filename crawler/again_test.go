@@ -259,7 +259,7 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 			}
 		}
 		w.AssertPolite()
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 	})

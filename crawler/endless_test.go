@@ -57,7 +57,7 @@ func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf))
 // whole checks that all files of a crawl are consistent.
 func (e *endless) whole() {
 	e.t.Helper()
-	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
+	if _, err := storage.Verify(context.Background(), e.dir, func(err error) { e.t.Error(err) }); err != nil {
 		e.t.Error(err)
 	}
 	report, err := audit.Dir(e.dir, audit.Options{})

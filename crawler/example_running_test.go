@@ -264,13 +264,13 @@ func ExamplePurge() {
 		log.Fatal(err)
 	}
 	p := crawler.Purge{Dir: dir, Places: list}
-	interrupted, _, err := p.Finish() // if an earlier purge was killed
+	interrupted, _, err := p.Finish(context.Background()) // if an earlier purge was killed
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := p.Plan()
+	plan, err := p.Plan(context.Background())
 	fmt.Println(interrupted == nil, plan.Pages, err)
-	done, err := p.Run()
+	done, err := p.Run(context.Background())
 	fmt.Println(done.Entries, err)
 	// Output:
 	// true 3 <nil>
@@ -284,7 +284,7 @@ func ExampleArchiveWriter() {
 	if err := os.Truncate(filepath.Join(dir, storage.PagesFile), 0); err != nil {
 		log.Fatal(err)
 	}
-	r, err := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
 	if err != nil {
 		log.Fatal(err)
 	}

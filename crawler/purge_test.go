@@ -36,20 +36,20 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 		crawl(t, w, change, "http://a.example/")
 		list := optOutList(t, "out.example # asked by mail")
 		purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { t.Error(err) }}
-		planned, err := purge.Plan()
+		planned, err := purge.Plan(t.Context())
 		if err != nil || planned.Records == 0 || planned.Pages == 0 || planned.Links == 0 || planned.Captures == 0 || planned.By["out.example"] != planned.Taken {
 			t.Fatalf("%+v, %v", planned, err)
 		}
 		time.Sleep(24 * time.Hour)
 		now := time.Now().UTC().Truncate(time.Second)
-		done, err := purge.Run()
+		done, err := purge.Run(t.Context())
 		if err != nil || done.Taken != planned.Taken || done.Entries < 3 {
 			t.Fatalf("%+v, planned %+v, %v", done, planned, err)
 		}
-		if broken, _, err := purge.Finish(); broken != nil || err != nil {
+		if broken, _, err := purge.Finish(t.Context()); broken != nil || err != nil {
 			t.Error(broken, err)
 		}
-		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || v.Bodiless != 1 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -133,7 +133,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		}
 		purge := &crawler.Purge{Dir: dir, Places: optOutList(t, "a.example")}
 		var broken *storage.PurgeError
-		if _, err := purge.Run(); !errors.As(err, &broken) {
+		if _, err := purge.Run(t.Context()); !errors.As(err, &broken) {
 			t.Fatal(err)
 		}
 		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://a.example/"}, Dir: dir})
@@ -143,7 +143,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		if err := c.Run(t.Context(), nil); !errors.As(err, &broken) {
 			t.Errorf("a run: %v", err)
 		}
-		finished, done, err := purge.Finish()
+		finished, done, err := purge.Finish(t.Context())
 		if err != nil || finished == nil || !finished.Time.Equal(now) || done.Entries != 1 {
 			t.Fatalf("%+v, %+v, %v", finished, done, err)
 		}

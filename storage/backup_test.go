@@ -72,7 +72,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 				fetch()
 			}
 			if finished {
-				repair, err := NewRepair(backup, RepairOptions{})
+				repair, err := NewRepair(t.Context(), backup, RepairOptions{})
 				if err != nil || len(repair.Lost)+len(repair.Left)+repair.Again > 0 {
 					t.Fatalf("%+v, %v", repair, err)
 				}

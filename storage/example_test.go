@@ -197,7 +197,7 @@ func ExampleReadPages() {
 func ExampleOpenPast() {
 	dir, remove := smallCrawl()
 	defer remove()
-	if _, err := storage.MakeIndex(dir, nil); err != nil { // if it is damaged or missing
+	if _, err := storage.MakeIndex(context.Background(), dir, nil); err != nil { // if it is damaged or missing
 		log.Fatal(err)
 	}
 	past, err := storage.OpenPast(dir)
@@ -264,9 +264,9 @@ func ExampleNewRepair() {
 	if err := os.WriteFile(filepath.Join(dir, storage.PagesFile), []byte("damaged\n"), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	found, err := storage.Verify(dir, func(error) {})
+	found, err := storage.Verify(context.Background(), dir, func(error) {})
 	fmt.Println(found.Problems > 0, err)
-	r, err := storage.NewRepair(dir, storage.RepairOptions{}) // FinishRepair finishes one that was killed
+	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{}) // FinishRepair finishes one that was killed
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func ExampleNewRepair() {
 	if err := r.Commit(); err != nil { // or Discard, which changes nothing
 		log.Fatal(err)
 	}
-	found, err = storage.Check{Problem: func(err error) { fmt.Println(err) }}.Verify(dir)
+	found, err = storage.Check{Problem: func(err error) { fmt.Println(err) }}.Verify(context.Background(), dir)
 	fmt.Println(found.Problems, err)
 	// Output:
 	// true <nil>
@@ -295,9 +295,9 @@ func ExamplePurge() {
 			return ""
 		},
 	}
-	plan, err := p.Plan(dir)
+	plan, err := p.Plan(context.Background(), dir)
 	fmt.Println(plan.Records, plan.Pages, plan.None(), err)
-	done, err := p.Run(dir)
+	done, err := p.Run(context.Background(), dir)
 	fmt.Println(done.Entries, err)
 	unfinished, err := storage.UnfinishedPurge(dir) // after a kill, Run is called again with its Places
 	fmt.Println(unfinished, err)

@@ -225,7 +225,7 @@ func ask(dir string) (said map[string]string, err error) {
 func TestAFlippedBitIsNoticed(t *testing.T) {
 	dir := everything(t)
 	var problems []error
-	if _, err := Verify(dir, func(err error) { problems = append(problems, err) }); err != nil || len(problems) > 0 {
+	if _, err := Verify(t.Context(), dir, func(err error) { problems = append(problems, err) }); err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
 	state, err := os.ReadFile(filepath.Join(dir, StateFile))
@@ -263,7 +263,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		}
 		write(b)
 		found := false
-		if _, err := Verify(filepath.Dir(path), func(error) { found = true }); err == nil && !found {
+		if _, err := Verify(t.Context(), filepath.Dir(path), func(error) { found = true }); err == nil && !found {
 			t.Errorf("bucket %s, key %x: Verify does not notice a flipped bit in its %s", row.bucket, row.key, what)
 		}
 		if what == "value" {

@@ -181,11 +181,11 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 	for name, f := range map[string]func(dir string) error{
 		"OpenReader": func(dir string) error { _, err := OpenReader(dir); return err },
 		"OpenPast":   func(dir string) error { _, err := OpenPast(dir); return err },
-		"Verify":     func(dir string) error { _, err := Verify(dir, nil); return err },
-		"MakeIndex":  func(dir string) error { _, err := MakeIndex(dir, nil); return err },
-		"NewRepair":  func(dir string) error { _, err := NewRepair(dir, RepairOptions{}); return err },
-		"Purge.Plan": func(dir string) error { _, err := (&Purge{}).Plan(dir); return err },
-		"Purge.Run":  func(dir string) error { _, err := (&Purge{}).Run(dir); return err },
+		"Verify":     func(dir string) error { _, err := Verify(t.Context(), dir, nil); return err },
+		"MakeIndex":  func(dir string) error { _, err := MakeIndex(t.Context(), dir, nil); return err },
+		"NewRepair":  func(dir string) error { _, err := NewRepair(t.Context(), dir, RepairOptions{}); return err },
+		"Purge.Plan": func(dir string) error { _, err := (&Purge{}).Plan(t.Context(), dir); return err },
+		"Purge.Run":  func(dir string) error { _, err := (&Purge{}).Run(t.Context(), dir); return err },
 		"ReadPages":  func(dir string) error { return pairErrors(ReadPages(context.Background(), dir)) },
 		"ReadLinks":  func(dir string) error { return pairErrors(ReadLinks(context.Background(), dir)) },
 		"others": func(dir string) error {

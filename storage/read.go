@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -12,18 +11,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
-
-// errNoContext is the error of a nil context.
-var errNoContext = errors.New("storage: the context is nil: context.Background() is one that never ends")
-
-// ended returns the error of ctx if it has ended, or errNoContext if it is nil. Calls that read a
-// whole crawl call ended once for each record or line.
-func ended(ctx context.Context) error {
-	if ctx == nil {
-		return errNoContext
-	}
-	return ctx.Err()
-}
 
 // ReadPages iterates over the records in pages.jsonl of the crawl in dir, which may be running,
 // in the order of the file. The records come without the bodies of the pages, and belong to the

@@ -340,7 +340,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 		if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); err != nil {
 			t.Fatal(err)
 		}
-		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || int64(v.Bodiless) != s.Missing.Purged || int64(v.Away) != s.Missing.Away {
 			t.Errorf("verify counts %d and %d, %v", v.Bodiless, v.Away, err)
 		}
@@ -356,7 +356,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 		}
 		return ""
 	}}
-	if done, err := purge.Run(dir); err != nil || done.Bodiless["a.example"] != 1 || done.Bodiless["b.example"] != 2 || len(done.Bodiless) != 2 {
+	if done, err := purge.Run(t.Context(), dir); err != nil || done.Bodiless["a.example"] != 1 || done.Bodiless["b.example"] != 2 || len(done.Bodiless) != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if got := missing(); got != (export.Missing{Purged: 3}) {

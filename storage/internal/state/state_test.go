@@ -7,6 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"go.etcd.io/bbolt"
 )
 
 // none is an Outputs without files.
@@ -49,7 +50,7 @@ func checked(t testing.TB, dir string) Checked {
 	done, err := Check{
 		Problem: func(err error) { t.Errorf("Check: %v", err) },
 		Fate:    func(frontier.URL, frontier.Fate) {}, Payload: func(Payload) {},
-	}.Read(dir)
+	}.Read(t.Context(), dir)
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}
@@ -83,4 +84,12 @@ func pairErrors[T any](all iter.Seq2[T, error]) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// each calls f with the rows of b, a bucket without nested buckets.
+func each(b *bbolt.Bucket, f func(key, value []byte)) {
+	c := b.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		f(key, value)
+	}
 }
