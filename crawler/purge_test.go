@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -154,4 +155,25 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	})
+}
+
+// A nil context is an *OptionError, and nothing is purged. A context that has ended is an error,
+// too.
+func TestAPurgeNeedsAContext(t *testing.T) {
+	purge := &crawler.Purge{Dir: t.TempDir(), Places: new(crawler.OptOutList)}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range map[string]func(context.Context) error{
+		"Plan":   func(ctx context.Context) error { _, err := purge.Plan(ctx); return err },
+		"Run":    func(ctx context.Context) error { _, err := purge.Run(ctx); return err },
+		"Finish": func(ctx context.Context) error { _, _, err := purge.Finish(ctx); return err },
+	} {
+		var option *crawler.OptionError
+		if err := call(nil); !errors.As(err, &option) || option.Field != "ctx" {
+			t.Errorf("%s of a nil context: %v", name, err)
+		}
+		if err := call(ended); name != "Finish" && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s of a context that has ended: %v", name, err)
+		}
+	}
 }

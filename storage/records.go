@@ -51,7 +51,7 @@ func (r *Records) Unclean() bool { return r.from.Begun().Unclean }
 func (r *Records) LastCommit() time.Time { return r.from.Begun().Committed }
 
 // Sites iterates over the states of all sites that the crawl knows, in no particular order. It
-// holds about a thousand states in memory. If the crawl runs during the iteration, each state is
+// holds some hundred states in memory. If the crawl runs during the iteration, each state is
 // as it was when Sites read it.
 func (r *Records) Sites() iter.Seq2[frontier.SiteState, error] { return r.from.Sites() }
 
@@ -59,7 +59,7 @@ func (r *Records) Sites() iter.Seq2[frontier.SiteState, error] { return r.from.S
 func (r *Records) State(site frontier.Site) (frontier.SiteState, error) { return r.from.State(site) }
 
 // Common iterates over the clocks that several sites share, in no particular order. It holds
-// about a thousand clocks in memory. If the crawl runs during the iteration, clocks that are
+// some hundred clocks in memory. If the crawl runs during the iteration, clocks that are
 // added meanwhile may be left out.
 func (r *Records) Common() iter.Seq2[frontier.CommonClock, error] { return r.from.Common() }
 
@@ -137,6 +137,6 @@ func (r *Records) Get(key string, value any) (ok bool, err error) { return r.fro
 
 // Keys iterates over the keys that begin with prefix and under which DB.Put has stored a value,
 // if that value is committed, in byte order. It yields the part of each key after prefix. It
-// holds about a thousand keys in memory. If the crawl runs during the iteration, keys that are
+// holds some hundred keys in memory. If the crawl runs during the iteration, keys that are
 // added meanwhile may be left out.
 func (r *Records) Keys(prefix string) iter.Seq2[string, error] { return r.from.Keys(prefix) }

@@ -14,9 +14,9 @@ import (
 )
 
 // sitesAtOnce is how many sites, clocks or keys are read in one transaction.
-const sitesAtOnce = 1024
+const sitesAtOnce = 256
 
-// Sites implements frontier.Backlog. It reads about a thousand sites at a time, and holds no
+// Sites implements frontier.Backlog. It reads some hundred sites at a time, and holds no
 // lock while the body of the loop runs.
 func (db *DB) Sites() iter.Seq2[frontier.SiteState, error] {
 	return func(yield func(frontier.SiteState, error) bool) {
@@ -41,14 +41,18 @@ func (db *DB) Sites() iter.Seq2[frontier.SiteState, error] {
 // order of their numbers. A site that is added between two transactions gets the highest number,
 // so it is read later.
 type siteReader struct {
-	last  []byte // the key of the last record that was read; nil: none yet
-	named uint64 // the sum of nameSum over the records that were read
+	some  []frontier.SiteState // memory for the result of next
+	last  []byte               // the key of the last record that was read; nil: none yet
+	named uint64               // the sum of nameSum over the records that were read
 }
 
-// next returns the next sites. more is true if further sites may follow.
+// next returns the next sites, which are valid until the next call. more is true if further sites
+// may follow.
 func (r *siteReader) next(db *DB) (some []frontier.SiteState, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
+	some = r.some[:0]
+	defer func() { r.some = some }()
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		v := db.newView(tx)
 		if r.last == nil {
@@ -163,7 +167,7 @@ func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
 	return st, err
 }
 
-// Common implements frontier.Backlog. It reads about a thousand clocks at a time, and holds no
+// Common implements frontier.Backlog. It reads some hundred clocks at a time, and holds no
 // lock while the body of the loop runs.
 func (db *DB) Common() iter.Seq2[frontier.CommonClock, error] {
 	return func(yield func(frontier.CommonClock, error) bool) {

@@ -28,7 +28,7 @@ func (db *DB) Put(key string, value any) error {
 }
 
 // Keys iterates over the keys of committed Puts that begin with prefix, in byte order. It yields
-// the part of each key after prefix. It reads about a thousand keys at a time, and holds no lock
+// the part of each key after prefix. It reads some hundred keys at a time, and holds no lock
 // while the body of the loop runs.
 func (db *DB) Keys(prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
