@@ -106,8 +106,8 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 }
 
 // Plan returns what Run would remove, and changes nothing. It returns the error of ctx when ctx
-// ends, an *InUseError if a process runs the crawl, a *PurgeError if a purge was interrupted, a *NotBegunError, a
-// *DamagedError, a *VersionError, or an error of the file system.
+// ends, an *InUseError if a process runs the crawl, a *PurgeError if a purge was interrupted, a
+// *NotBegunError, a *DamagedError, a *VersionError, or an error of the file system.
 func (p *Purge) Plan(ctx context.Context, dir string) (done Purged, err error) {
 	if err := errors.Join(ended(ctx), notPurging(dir), NotBegun(dir)); err != nil {
 		return done, err
@@ -130,8 +130,8 @@ func (p *Purge) Plan(ctx context.Context, dir string) (done Purged, err error) {
 // fails with the same errors as Plan. After an error of the file system it may be called again.
 //
 // If ctx ends while Run looks for the captures, Run removes its temporary file, changes nothing
-// and returns the error of ctx. After that, while it removes captures, it goes on to the end also
-// if ctx ends.
+// and returns the error of ctx. After that, while it removes captures, it goes on to the end
+// also if ctx ends.
 //
 // If the crawl itself was killed, Run first does what the next run would do: it merges the
 // journal of the state file, and truncates the outputs.

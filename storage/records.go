@@ -13,9 +13,9 @@ import (
 // state as of the last commit. Records change nothing. The methods are safe for concurrent use,
 // and return ErrClosed after the DB or the Reader is closed.
 //
-// The methods that iterate read a part of the state at a time, and hold no lock and no file open
-// while the body of the loop runs: it may call other methods, also Close. If the state cannot be
-// read, the last pair has the error, and a zero value. What a pair has belongs to the caller.
+// The methods that iterate read a part of the state at a time. They hold no lock while the body
+// of the loop runs, so the body may call other methods, also Close. If the state cannot be read,
+// the last pair has the error, and a zero value. The values belong to the caller.
 type Records struct {
 	dir  string
 	from records

@@ -120,9 +120,10 @@ func FinishRepair(dir string) (aside string, err error) {
 // NewRepair checks the crawl in dir and makes a mended copy of it. It needs room for a copy
 // of the crawl without its undamaged WARC files. The caller must call Commit or Discard.
 //
-// It returns the error of ctx when ctx ends, a *DamagedError if the state file cannot be repaired, an *InUseError, a
-// *NotBegunError, a *VersionError, a *PurgeError, a *RepairError, an error that wraps
-// ErrNoCrawl, or an error of the file system. After an error nothing was changed.
+// It returns the error of ctx when ctx ends, a *DamagedError if the state file cannot be
+// repaired, an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a *RepairError,
+// an error that wraps ErrNoCrawl, or an error of the file system. After an error nothing was
+// changed.
 func NewRepair(ctx context.Context, dir string, opts RepairOptions) (r *Repair, err error) {
 	if err := errors.Join(ended(ctx), notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
 		return nil, err

@@ -54,9 +54,9 @@ type Check struct {
 // damage and each contradiction that it finds: it compares the files with their checksums in
 // the state, and what each file says of a URL or an answer with what the other files say. If
 // the crawl was killed, Verify ignores what the next run will truncate. It needs 16 bytes of
-// memory for each URL of the largest site. When ctx ends, Verify removes its temporary files and
-// returns the error of ctx; a check of the tree of state.db is finished first. If a purge was interrupted, Verify checks only the
-// state file, and calls Problem with a *PurgeError.
+// memory for each URL of the largest site. When ctx ends, Verify removes its temporary files
+// and returns the error of ctx; a check of the tree of state.db is finished first. If a purge
+// was interrupted, Verify checks only the state file, and calls Problem with a *PurgeError.
 //
 // Verify fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing
 // of the state file can be read, an error of the file system, or an error that matches

@@ -43,10 +43,10 @@ type order interface {
 }
 
 // Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
-// open the crawl. Dir stops when ctx ends. If the crawl is running already, the report is made from the log alone. Lines
-// of the log that cannot be read are counted, but are not an error. The error is a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an error that wraps
-// storage.ErrNoCrawl, or an error of the file system.
+// open the crawl. Dir stops when ctx ends. If the crawl is running already, the report is made
+// from the log alone. Lines of the log that cannot be read are counted, but are not an error.
+// The error is a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an
+// error that wraps storage.ErrNoCrawl, or an error of the file system.
 func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)

@@ -38,13 +38,13 @@ type Checked struct {
 // crawl.
 var ErrEmpty = errors.New("no bucket was made")
 
-// Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
-// memory for each URL of the largest site. It stops when ctx ends, except while bbolt checks the
-// tree of pages.
+// Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of memory
+// for each URL of the largest site. It stops when ctx ends, except while bbolt checks the tree
+// of pages.
 //
-// It returns the error of ctx, an *InUseError, a *VersionError, a *DamagedError if nothing in the file can be
-// read, or an error of the file system. Some kinds of damage make bbolt panic in a goroutine
-// of its own, which ends the process.
+// It returns the error of ctx, an *InUseError, a *VersionError, a *DamagedError if nothing in
+// the file can be read, or an error of the file system. Some kinds of damage make bbolt panic
+// in a goroutine of its own, which ends the process.
 func (c Check) Read(ctx context.Context, dir string) (done Checked, err error) {
 	r := &checker{Check: c, ctx: ctx, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
