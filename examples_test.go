@@ -47,7 +47,7 @@ func TestEachExportedFunctionIsUsedByAnExample(t *testing.T) {
 }
 
 // mostWithoutExample is the number of names in withoutExample. Never raise it.
-const mostWithoutExample = 37
+const mostWithoutExample = 36
 
 // withoutExample are functions and methods of package storage, and two others, that only package
 // crawler and the command need: their tests are their examples.
@@ -57,7 +57,7 @@ var withoutExample = strings.Fields(`
 	storage.PastOf storage.PurgedAnswer storage.PurgedFate storage.ReadBodies storage.Remains storage.RepeatedAnswer storage.SyncDir
 	storage.DB.Capture storage.DB.Log storage.DB.LostLog storage.DB.PutTag storage.DB.Requeue storage.DB.Retag
 	storage.Past.Answer storage.Past.Original storage.Reader.Aside storage.Reader.LogMark storage.Reader.Written
-	storage.Records.Ahead storage.Records.Common storage.Records.Dir storage.Records.Each storage.Records.Known
+	storage.Records.Ahead storage.Records.Common storage.Records.Dir storage.Records.Known
 	storage.Records.LastCommit storage.Records.Snapshots storage.Repair.Discard storage.Repair.PutAside storage.Repair.Replace
 	storage/warc.Record.Read`)
 

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"iter"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -121,7 +122,7 @@ func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filte
 }
 
 // Scope returns the scope of the filter. The caller must add the roots of the crawl to it: see
-// EachRoot.
+// Roots.
 func (f *Filter) Scope() Scope { return f.opts.Scope }
 
 // Refusal returns why the URL of e does not enter the crawl. The parameter on is the URL of the
@@ -157,13 +158,19 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 	return r, nil
 }
 
-// EachRoot calls f with each root of the scope that a crawl has stored. Such a root is a URL at
-// which redirects of a seed have ended.
-func EachRoot(from Values, f func(frontier.URL)) error {
-	return from.Each(keyRoot, func(raw string) error {
-		if root, err := frontier.ParseURL(raw); err == nil {
-			f(root)
+// Roots iterates over the roots of the scope that a crawl has stored. Such a root is a URL at
+// which redirects of a seed have ended. A stored text that is not a URL is left out. If the
+// directory cannot be read, the last pair has the error. The body of the loop may use from.
+func Roots(from Values) iter.Seq2[frontier.URL, error] {
+	return func(yield func(frontier.URL, error) bool) {
+		for raw, err := range from.Keys(keyRoot) {
+			root, bad := frontier.ParseURL(raw)
+			if err == nil && bad != nil {
+				continue
+			}
+			if !yield(root, err) || err != nil {
+				return
+			}
 		}
-		return nil
-	})
+	}
 }

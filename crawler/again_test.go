@@ -77,8 +77,13 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 					return
 				}
 				lines := 0
-				if _, err := storage.ReadPages(e.dir, func(*storage.PageRecord) error { lines++; return nil }); err != nil || lines != 28 {
-					t.Errorf("%d lines in pages.jsonl (%v), want one for each visit", lines, err)
+				for _, err := range storage.ReadPages(t.Context(), e.dir) {
+					if lines++; err != nil {
+						t.Error(err)
+					}
+				}
+				if lines != 28 {
+					t.Errorf("%d lines in pages.jsonl, want one for each visit", lines)
 				}
 			})
 		})
@@ -254,7 +259,7 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 			}
 		}
 		w.AssertPolite()
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 	})

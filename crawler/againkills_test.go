@@ -73,7 +73,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	k := newKiller(t, "endless", new(restlessWeb), "PERMESSO_ENDLESS_KILLS", "6")
 	for range k.kills {
 		k.kill(dir, 150)
-		if _, err := storage.Verify(dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
 		s, err := crawler.ReadStatus(dir)
@@ -89,15 +89,14 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	}
 	k.end(dir)
 	lines, changed := map[string]int{}, map[string]int{}
-	_, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
+	for p, err := range storage.ReadPages(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		lines[p.URL]++
 		if p.Change == string(crawler.ChangeModified) {
 			changed[p.URL]++
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	r, err := storage.OpenReader(dir)
 	if err != nil {
@@ -128,7 +127,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	if most := k.kills * endlessSites; again > most { // visits that were running at a kill
 		t.Errorf("%d visits are written and not known, want %d at most", again, most)
 	}
-	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	if report, err := audit.Dir(dir, audit.Options{}); err != nil || !report.Clean() {

@@ -183,7 +183,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 			t.Errorf("page %+v\nindex %+v", p, e)
 		}
 	}
-	if v, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil || v.Records < 3*len(lines) {
+	if v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil || v.Records < 3*len(lines) {
 		t.Errorf("%+v, %v", v, err)
 	}
 
@@ -253,7 +253,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 		if len(captures(t, d)) < 6 {
 			t.Errorf("%s holds %v", d, captures(t, d))
 		}
-		if _, err := storage.Verify(d, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), d, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestNoAnswerEndsTheCrawl(t *testing.T) {
 	if lines := strings.Count(string(raw), "\n"); err != nil || lines != 5 {
 		t.Errorf("%d lines in the index, %v", lines, err)
 	}
-	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 }

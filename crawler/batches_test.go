@@ -275,7 +275,7 @@ func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c 
 	if sum := c.Summary(); stop <= 0 && how != nil && sum.End != crawler.EndStopped {
 		t.Errorf("the crawl ended: %v", sum)
 	}
-	if _, err := storage.Verify(dir, func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
 	return taken, left

@@ -49,7 +49,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 		if row := tableOf(t, dir)["/cut"]; row == nil || row.Truncated != "disconnect" || row.Fate != export.Fetched || row.WARCFile == "" || row.Links == nil || *row.Links != 1 {
 			t.Errorf("the row of the page: %+v", row)
 		}
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})

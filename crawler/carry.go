@@ -65,22 +65,30 @@ var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 // request yet or have failed lately. Of the clocks that several sites share, they are those
 // that forbid requests now. An error is one of the previous crawl.
 func (c *carrier) clocks(before *storage.Reader) error {
-	err := before.Sites(func(st frontier.SiteState) error {
+	for st, err := range before.Sites() {
+		if err != nil {
+			return err
+		}
 		k := st.Clocks
 		if k.Ended.IsZero() || !k.Due.After(c.now) && k.Strikes == 0 && k.Failures == 0 && !k.Ended.After(c.now) {
-			return nil
+			continue
 		}
-		return c.submit(frontier.Completion{Site: st.Site, Clocks: k})
-	})
-	if err != nil {
-		return err
+		if err := c.submit(frontier.Completion{Site: st.Site, Clocks: k}); err != nil {
+			return err
+		}
 	}
-	return before.Common(func(k frontier.CommonClock) error {
-		if !k.Due.After(c.now) {
-			return nil
+	for k, err := range before.Common() {
+		if err != nil {
+			return err
 		}
-		return c.submit(frontier.Completion{Common: []frontier.CommonClock{k}})
-	})
+		if !k.Due.After(c.now) {
+			continue
+		}
+		if err := c.submit(frontier.Completion{Common: []frontier.CommonClock{k}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *carrier) submit(done frontier.Completion) error {

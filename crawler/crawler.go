@@ -499,18 +499,17 @@ func (c *Crawler) widen() (requeued int, err error) {
 		}
 	}
 	var panicked error
-	err = c.db.Each(keyRoot, func(raw string) error {
+	for raw, err := range c.db.Keys(keyRoot) {
+		if err != nil {
+			return 0, err
+		}
 		u, err := frontier.ParseURL(raw)
 		if err != nil {
-			return &storage.DamagedError{Path: filepath.Join(c.db.Dir(), storage.StateFile), Err: err}
+			return 0, &storage.DamagedError{Path: filepath.Join(c.db.Dir(), storage.StateFile), Err: err}
 		}
-		if panicked == nil {
-			panicked = safely("Scope", func() { c.opts.Scope.Admit(u) })
+		if err := safely("Scope", func() { c.opts.Scope.Admit(u) }); err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	if err := errors.Join(panicked, err); err != nil {
-		return 0, err
 	}
 	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
 		if panicked == nil {

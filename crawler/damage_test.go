@@ -232,7 +232,7 @@ func damagedCrawls(t *testing.T) (all []damagedCrawl) {
 		for name, raw := range c.files {
 			write(t, filepath.Join(dir, name), raw)
 		}
-		if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: nothing happened, and %v", c.name, err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: nothing happened, and %v", c.name, err) }); err != nil {
 			t.Fatal(c.name, err)
 		}
 		all = append(all, damagedCrawl{c, dir})
@@ -255,7 +255,7 @@ func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 		write(t, filepath.Join(dir, name), is)
 	}
 	var found []error
-	if _, err := storage.Verify(dir, func(err error) { found = append(found, err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { found = append(found, err) }); err != nil {
 		found = append(found, err)
 	}
 	why := harmless(c.name, name, what)
@@ -309,10 +309,10 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 				}
 			}
 			if i == 2 { // or by an explicit call, before a run continues
-				if _, err := storage.MakeIndex(dir, func(err error) { t.Error(d.name, err) }); err != nil {
+				if _, err := storage.MakeIndex(t.Context(), dir, func(err error) { t.Error(d.name, err) }); err != nil {
 					t.Fatal(d.name, err)
 				}
-				if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
+				if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
 					t.Error(d.name, err)
 				}
 			}
@@ -326,7 +326,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(d.name, err)
 			}
-			if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
 				t.Error(d.name, err)
 			}
 		}

@@ -148,7 +148,8 @@ func TestDirectoriesThatAreLost(t *testing.T) {
 						}
 						c.Status()
 						if r, err := c.Records(); err == nil {
-							r.Sites(func(frontier.SiteState) error { return nil })
+							for range r.Sites() {
+							}
 						}
 						return nil
 					})

@@ -17,7 +17,6 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/storage"
@@ -58,7 +57,7 @@ func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf))
 // whole checks that all files of a crawl are consistent.
 func (e *endless) whole() {
 	e.t.Helper()
-	if _, err := storage.Verify(e.dir, func(err error) { e.t.Error(err) }); err != nil {
+	if _, err := storage.Verify(context.Background(), e.dir, func(err error) { e.t.Error(err) }); err != nil {
 		e.t.Error(err)
 	}
 	report, err := audit.Dir(e.dir, audit.Options{})
@@ -90,11 +89,11 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	err = r.Sites(func(st frontier.SiteState) error {
+	for st, wrong := range r.Sites() {
+		err = errors.Join(err, wrong)
 		n.BudgetPages += st.Spent.Pages
 		n.Bytes += st.Spent.Bytes
-		return nil
-	})
+	}
 	for site, wrong := range r.Names() {
 		err = errors.Join(err, wrong)
 		for k, wrong := range r.Entries(site) {

@@ -199,8 +199,11 @@ func ExampleNewFilter() {
 		log.Fatal("no run has begun ", err)
 	}
 	filter := crawler.NewFilter(stored, nil, time.Now())
-	if err := crawler.EachRoot(r, filter.Scope().Admit); err != nil {
-		log.Fatal(err)
+	for root, err := range crawler.Roots(r) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		filter.Scope().Admit(root)
 	}
 	u, err := frontier.ParseURL("https://elsewhere.example/")
 	if err != nil {
@@ -228,12 +231,12 @@ func ExampleReadStoredSites() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = sites.Each(func(site frontier.Site, s crawler.SiteSettings) error { // none here
-		fmt.Println(site, s.Own, s.Reason)
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
+	for site, err := range sites.Sites() { // none here
+		if err != nil {
+			log.Fatal(err)
+		}
+		s, err := sites.Of(site)
+		fmt.Println(site, s.Own, s.Reason, err)
 	}
 	s, err := sites.Of("https://example.org")
 	fmt.Println(s.Max.Pages, err)
@@ -255,13 +258,13 @@ func ExamplePurge() {
 		log.Fatal(err)
 	}
 	p := crawler.Purge{Dir: dir, Places: list}
-	interrupted, _, err := p.Finish() // if an earlier purge was killed
+	interrupted, _, err := p.Finish(context.Background()) // if an earlier purge was killed
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := p.Plan()
+	plan, err := p.Plan(context.Background())
 	fmt.Println(interrupted == nil, plan.Pages, err)
-	done, err := p.Run()
+	done, err := p.Run(context.Background())
 	fmt.Println(done.Entries, err)
 	// Output:
 	// true 3 <nil>
@@ -275,7 +278,7 @@ func ExampleArchiveWriter() {
 	if err := os.Truncate(filepath.Join(dir, storage.PagesFile), 0); err != nil {
 		log.Fatal(err)
 	}
-	r, err := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -145,13 +145,16 @@ func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) 
 		t.Errorf("kept are, with %d sitemaps\n%.300v, want\n%.300v", sitemaps, got, want)
 	}
 	written := map[string]string{}
-	if _, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
+	for p, err := range storage.ReadPages(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if u, _ := frontier.ParseURL(p.URL); u.Target() != "/s.txt" {
 			written[u.Target()] = p.Tag
 		}
-		return nil
-	}); err != nil || !maps.Equal(written, want) {
-		t.Errorf("pages.jsonl has, with %v\n%v, want\n%v", err, written, want)
+	}
+	if !maps.Equal(written, want) {
+		t.Errorf("pages.jsonl has\n%v, want\n%v", written, want)
 	}
 }
 

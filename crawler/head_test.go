@@ -103,7 +103,7 @@ func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 			t.Errorf("a rescan asks %v", got[len(want):])
 		}
 	})
-	if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
 	logged := logLines(t, dir)
@@ -280,7 +280,7 @@ func TestMethodsSurviveAKill(t *testing.T) {
 		w.AssertPolite()
 	})
 	for _, d := range []string{dir, killed} {
-		if _, err := storage.Verify(d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}

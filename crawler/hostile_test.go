@@ -39,7 +39,7 @@ func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 			watchdog(t, &moved)
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) { hostileRuns(t, dir, seed, &moved) })
-			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 		})

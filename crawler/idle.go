@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -58,7 +57,10 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	}
 	s.End = EndDone
 	left := 0
-	err := r.Sites(func(st frontier.SiteState) error {
+	for st, err := range r.Sites() {
+		if err != nil {
+			return s, false
+		}
 		left += st.Left()
 		s.Frontier.Done += st.Known
 		s.Frontier.Spent.Pages += st.Spent.Pages
@@ -67,10 +69,9 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 		if !st.Clocks.Ended.IsZero() {
 			s.Sites++
 		}
-		return nil
-	})
+	}
 	s.Frontier.Sites = s.Sites
-	if err != nil || left > 0 {
+	if left > 0 {
 		return s, false
 	}
 	for _, e := range c.seeds {

@@ -94,12 +94,11 @@ func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, 
 // unfinished returns the sites that have URLs to fetch, or to fetch again.
 func (c *Crawler) unfinished() []frontier.SiteStatus {
 	var sites []frontier.SiteStatus
-	c.frontier.Each(func(st frontier.SiteStatus) bool {
+	for st := range c.frontier.Sites() {
 		if st.Left() > 0 {
 			sites = append(sites, st)
 		}
-		return true
-	})
+	}
 	return sites
 }
 

@@ -40,7 +40,7 @@ func licensed(w *crawltest.Web, origin string, rules string, licenses ...string)
 // polite.
 func wantProven(t *testing.T, dir string) {
 	t.Helper()
-	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	r, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {

@@ -95,15 +95,14 @@ func (c *Crawler) logGivenUp() error {
 		return nil
 	}
 	var errs []error
-	c.frontier.Each(func(st frontier.SiteStatus) bool {
+	for st := range c.frontier.Sites() {
 		if st.Given.Code != frontier.Undecided {
 			errs = append(errs, c.db.Log().Write(&crawllog.Line{
 				Time: st.Given.Time, Status: fateStatus(st.Given), Size: -1, URL: string(st.Site) + "/",
 				Annotations: []string{"error:" + st.Given.Detail, "queued:" + strconv.Itoa(st.Queued)},
 			}))
 		}
-		return true
-	})
+	}
 	return errors.Join(errs...)
 }
 

@@ -61,7 +61,7 @@ func TestAHeaderDecidesHowMuchIsRead(t *testing.T) {
 		if n := calls.Load(); n != 5 {
 			t.Errorf("%d calls, want one for each answer with status 200", n)
 		}
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 		w.AssertDelay("http://a.example", time.Second)

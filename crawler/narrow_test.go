@@ -112,7 +112,7 @@ func TestURLsPutAsideComeBack(t *testing.T) {
 				!strings.Contains(text, "changed:"+narrow.setting+":") || !strings.Contains(text, fmt.Sprint("requeued:", shelf-narrow.kept)) {
 				t.Errorf("crawl.log says %q", said)
 			}
-			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestNarrowAndWideRunsAtRandom(t *testing.T) {
 				}
 			}
 			w.AssertPolite()
-			if _, err := storage.Verify(dir, func(err error) { t.Error(seed, err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(seed, err) }); err != nil {
 				t.Error(err)
 			}
 		})

@@ -553,7 +553,7 @@ func TestOddAnswers(t *testing.T) {
 				t.Errorf("%s, %s: %s, want %s (%v)", c.question.name, c.fault.name, got, c.want(), c.asked)
 			}
 		}
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})

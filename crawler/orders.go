@@ -157,11 +157,10 @@ func (c *Crawler) keepOrders() error {
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
 // oldest first.
 func readOrders(dir string, v Values) (all []Order, err error) {
-	var names []string
-	if err := v.Each(keyOrder, func(name string) error { names = append(names, name); return nil }); err != nil {
-		return nil, err
-	}
-	for _, name := range names {
+	for name, err := range v.Keys(keyOrder) {
+		if err != nil {
+			return nil, err
+		}
 		var o Order
 		if _, err := v.Get(keyOrder+name, &o); err != nil {
 			return nil, err

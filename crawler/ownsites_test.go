@@ -91,8 +91,14 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 			}
 		}
 		var own []string
-		if err := a.OwnSites(func(site frontier.Site, s crawler.SiteSettings) error { own = append(own, string(site)); return nil }); err != nil || fmt.Sprint(own) != fmt.Sprint([]string{forbidden, slow, small, wide}) {
-			t.Errorf("sites with settings of their own: %v, %v", own, err)
+		for site, err := range a.OwnSites() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			own = append(own, string(site))
+		}
+		if fmt.Sprint(own) != fmt.Sprint([]string{forbidden, slow, small, wide}) {
+			t.Errorf("sites with settings of their own: %v", own)
 		}
 		if !robotsOf(a, forbidden+"/1") {
 			t.Error("the account of a site whose robots.txt is forbidden ignores its setting")
@@ -107,7 +113,7 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 		if s, err := crawler.ReadStatus(dir); err != nil || fmt.Sprint(s.Left) != "map[budget:2]" {
 			t.Errorf("status: %v, %v", s.Left, err)
 		}
-		if r, err := report.Dir(dir, report.Options{Temp: t.TempDir()}); err != nil || len(r.Left.Rows) != 2 || r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 2max-host-pages 4" && r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 4max-host-pages 2" {
+		if r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()}); err != nil || len(r.Left.Rows) != 2 || r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 2max-host-pages 4" && r.Left.Rows[0].Reason+r.Left.Rows[1].Reason != "max-host-pages 4max-host-pages 2" {
 			t.Errorf("report: %+v, %v", r.Left, err)
 		}
 		published(provenance.Clean)

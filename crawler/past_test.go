@@ -148,7 +148,7 @@ func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := storage.Verify(s.dir(3), func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), s.dir(3), func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 		if p := s.last["/"]; !p.notModified || p.body != filler {
@@ -457,10 +457,10 @@ func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 		s.crawl()
 		s.crawl()
 		purge := &crawler.Purge{Dir: s.dir(1), Places: optOutList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
-		if done, err := purge.Run(); err != nil || done.Records == 0 {
+		if done, err := purge.Run(t.Context()); err != nil || done.Records == 0 {
 			t.Fatal(done, err)
 		}
-		if v, err := storage.Verify(s.dir(2), func(err error) { t.Error(err) }); err != nil || v.Bodiless != 1 {
+		if v, err := storage.Verify(t.Context(), s.dir(2), func(err error) { t.Error(err) }); err != nil || v.Bodiless != 1 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		shelf.forget()

@@ -89,7 +89,7 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 	second := filepath.Join(root, "second.crawl")
 	for range k.kills {
 		k.kill(second, 8)
-		if _, err := storage.Verify(second, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), second, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 			t.Errorf("robots.txt of %s was requested %d times", host, n)
 		}
 	}
-	if _, err := storage.Verify(second, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), second, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	if report, err := audit.Dir(second, audit.Options{}); err != nil || !report.Clean() {

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -18,17 +19,32 @@ type Purge struct {
 	Problem func(error) // called for each part of a file that cannot be read, and so may still have records that should be removed; may be nil
 }
 
-// Plan returns what Run would remove, and changes nothing. It fails as storage.Purge does.
-func (p *Purge) Plan() (storage.Purged, error) { return p.of(time.Now()).Plan(p.Dir) }
+// Plan returns what Run would remove, and changes nothing. It stops when ctx ends, and fails as
+// storage.Purge does. For a nil ctx it returns an *OptionError, as Run and Finish do.
+func (p *Purge) Plan(ctx context.Context) (storage.Purged, error) {
+	if ctx == nil {
+		return storage.Purged{}, errNoContext
+	}
+	return p.of(time.Now()).Plan(ctx, p.Dir)
+}
 
 // Run removes the records. After a kill in the middle of it the crawl cannot be resumed: until
-// Finish was called, Crawler.Run returns a *storage.PurgeError.
-func (p *Purge) Run() (storage.Purged, error) { return p.of(time.Now()).Run(p.Dir) }
+// Finish was called, Crawler.Run returns a *storage.PurgeError. If ctx ends before Run removes
+// the first record, nothing is changed; after that Run goes on to the end.
+func (p *Purge) Run(ctx context.Context) (storage.Purged, error) {
+	if ctx == nil {
+		return storage.Purged{}, errNoContext
+	}
+	return p.of(time.Now()).Run(ctx, p.Dir)
+}
 
-// Finish finishes an interrupted purge of the crawl. It uses the hosts and URLs that the
+// Finish finishes an interrupted purge of the crawl, unless ctx has ended before. It uses the hosts and URLs that the
 // interrupted purge has recorded, not those in p.Places. finished describes the interrupted
 // purge; nil if there was none.
-func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err error) {
+func (p *Purge) Finish(ctx context.Context) (finished *storage.PurgeError, done storage.Purged, err error) {
+	if ctx == nil {
+		return nil, done, errNoContext
+	}
 	finished, err = storage.UnfinishedPurge(p.Dir)
 	if err != nil || finished == nil {
 		return nil, done, err
@@ -37,7 +53,7 @@ func (p *Purge) Finish() (finished *storage.PurgeError, done storage.Purged, err
 	if again.Places, err = ReadOptOutList(strings.NewReader(strings.Join(finished.Places, "\n")), "purge"); err != nil {
 		return nil, done, &storage.DamagedError{Path: p.Dir, Err: err}
 	}
-	done, err = again.of(finished.Time).Run(p.Dir)
+	done, err = again.of(finished.Time).Run(ctx, p.Dir)
 	var gone *storage.PurgeError
 	if errors.As(err, &gone) { // another process has finished that purge, and interrupted a new one
 		return nil, done, gone

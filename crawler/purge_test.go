@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -36,20 +37,20 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 		crawl(t, w, change, "http://a.example/")
 		list := optOutList(t, "out.example # asked by mail")
 		purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { t.Error(err) }}
-		planned, err := purge.Plan()
+		planned, err := purge.Plan(t.Context())
 		if err != nil || planned.Records == 0 || planned.Pages == 0 || planned.Links == 0 || planned.Captures == 0 || planned.By["out.example"] != planned.Taken {
 			t.Fatalf("%+v, %v", planned, err)
 		}
 		time.Sleep(24 * time.Hour)
 		now := time.Now().UTC().Truncate(time.Second)
-		done, err := purge.Run()
+		done, err := purge.Run(t.Context())
 		if err != nil || done.Taken != planned.Taken || done.Entries < 3 {
 			t.Fatalf("%+v, planned %+v, %v", done, planned, err)
 		}
-		if broken, _, err := purge.Finish(); broken != nil || err != nil {
+		if broken, _, err := purge.Finish(t.Context()); broken != nil || err != nil {
 			t.Error(broken, err)
 		}
-		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || v.Bodiless != 1 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -133,7 +134,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		}
 		purge := &crawler.Purge{Dir: dir, Places: optOutList(t, "a.example")}
 		var broken *storage.PurgeError
-		if _, err := purge.Run(); !errors.As(err, &broken) {
+		if _, err := purge.Run(t.Context()); !errors.As(err, &broken) {
 			t.Fatal(err)
 		}
 		c, err := crawler.New(crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://a.example/"}, Dir: dir})
@@ -143,7 +144,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		if err := c.Run(t.Context(), nil); !errors.As(err, &broken) {
 			t.Errorf("a run: %v", err)
 		}
-		finished, done, err := purge.Finish()
+		finished, done, err := purge.Finish(t.Context())
 		if err != nil || finished == nil || !finished.Time.Equal(now) || done.Entries != 1 {
 			t.Fatalf("%+v, %+v, %v", finished, done, err)
 		}
@@ -154,4 +155,25 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	})
+}
+
+// A nil context is an *OptionError, and nothing is purged. A context that has ended is an error,
+// too.
+func TestAPurgeNeedsAContext(t *testing.T) {
+	purge := &crawler.Purge{Dir: t.TempDir(), Places: new(crawler.OptOutList)}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, call := range map[string]func(context.Context) error{
+		"Plan":   func(ctx context.Context) error { _, err := purge.Plan(ctx); return err },
+		"Run":    func(ctx context.Context) error { _, err := purge.Run(ctx); return err },
+		"Finish": func(ctx context.Context) error { _, _, err := purge.Finish(ctx); return err },
+	} {
+		var option *crawler.OptionError
+		if err := call(nil); !errors.As(err, &option) || option.Field != "ctx" {
+			t.Errorf("%s of a nil context: %v", name, err)
+		}
+		if err := call(ended); name != "Finish" && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s of a context that has ended: %v", name, err)
+		}
+	}
 }

@@ -72,7 +72,7 @@ func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 					skipped = append(skipped, fmt.Sprint(s.URL, " ", s.Code, ": ", s.Detail))
 				}
 			}, "http://a.example/")
-			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			w.AssertFetched("http://a.example/robots.txt", "http://a.example/", "http://a.example/q")
@@ -123,7 +123,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 					o.Dir, o.Purpose = dir, purpose
 					o.Output = []crawler.Output{crawler.OutputWARC, crawler.OutputBodies, crawler.OutputLinks}
 				}, "http://a.example/")
-				if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+				if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 					t.Fatal(err)
 				}
 				w.AssertFetched("http://a.example/p")
@@ -251,7 +251,7 @@ func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 		if !slices.Contains(changes, "purpose: none -> archive") {
 			t.Errorf("%q", changes)
 		}
-		if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -287,7 +287,7 @@ func TestRefusedAnswersBeforeARetryAreNotKept(t *testing.T) {
 			if all["/"] == nil || all["/robots.txt"] == nil {
 				t.Errorf("%s: %v", purpose, all)
 			}
-			if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -61,25 +61,28 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 		return err
 	}
 	past := storage.PastOf(dir)
-	invalid := int64(0)
-	other, err := storage.ReadBodies(dir, func(rec *storage.PageRecord) error {
-		if err := ctx.Err(); err != nil {
+	invalid := 0
+	for rec, err := range storage.ReadBodies(ctx, dir) {
+		var damaged *storage.DamagedError
+		if err != nil && !errors.As(err, &damaged) {
 			return err
 		}
-		u, err := frontier.ParseURL(rec.URL)
+		var u frontier.URL
+		if err == nil {
+			u, err = frontier.ParseURL(rec.URL)
+		}
 		if err != nil {
 			invalid++
-			return nil
+			continue
 		}
 		if page, err := storedPage(past, u, rec, who.Token); !yield(page, err) {
 			return errLeft
 		}
-		return nil
-	})
-	if n := other + invalid; err == nil && n > 0 {
-		err = fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), n)
 	}
-	return err
+	if invalid > 0 {
+		return fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), invalid)
+	}
+	return nil
 }
 
 // storedPage returns the page of a line of pages.jsonl, whose URL is u. If its body cannot be

@@ -59,8 +59,8 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	defer os.RemoveAll(dir)
 	before := readDir(t, dir)
 	problems := 0
-	_, err := storage.Verify(dir, func(error) { problems++ })
-	r, rerr := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	_, err := storage.Verify(t.Context(), dir, func(error) { problems++ })
+	r, rerr := storage.NewRepair(t.Context(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
 	if rerr != nil {
 		if !maps.EqualFunc(readDir(t, dir), before, bytes.Equal) {
 			t.Errorf("%s: %s: %s: refused, and changed", c.name, name, what)
@@ -105,7 +105,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 		}
 	}
 	var still []string
-	if _, err := storage.Verify(dir, func(err error) { still = append(still, err.Error()) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { still = append(still, err.Error()) }); err != nil {
 		still = append(still, err.Error())
 	}
 	if len(still) != len(left) {
@@ -126,7 +126,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	default:
 		became.became = "whole"
 	}
-	if again, err := storage.NewRepair(dir, storage.RepairOptions{}); err == nil {
+	if again, err := storage.NewRepair(t.Context(), dir, storage.RepairOptions{}); err == nil {
 		if len(left) == 0 && !again.Sound {
 			t.Errorf("%s: %s: %s: a second repair finds something: %q %q", c.name, name, what, again.Mended, again.Lost)
 		}

@@ -221,7 +221,7 @@ func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 				}
 				w.AssertPolite()
 			})
-			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 		})

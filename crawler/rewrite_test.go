@@ -95,7 +95,7 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				r, err := storage.NewRepair(dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+				r, err := storage.NewRepair(t.Context(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -332,7 +332,7 @@ func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 			t.Fatalf("crawl.log has\n%s\nwant\n%s", strings.Join(kept, "\n"), want)
 		}
 	}
-	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 }

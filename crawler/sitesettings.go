@@ -1,7 +1,7 @@
 package crawler
 
 import (
-	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -138,12 +138,10 @@ func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
 
 // keepsSites reports whether a crawl stores settings of any site.
 func keepsSites(from Values) (bool, error) {
-	found := errors.New("found")
-	err := from.Each(keySite, func(string) error { return found })
-	if errors.Is(err, found) {
-		return true, nil
+	for _, err := range from.Keys(keySite) {
+		return err == nil, err
 	}
-	return false, err
+	return false, nil
 }
 
 // StoredSites reads the settings that a crawl has stored for single sites.
@@ -176,17 +174,26 @@ func (s *StoredSites) Of(site frontier.Site) (SiteSettings, error) {
 	return s.usual.With(kept.Own, kept.Reason)
 }
 
-// Each calls f with each site that has settings of its own, in byte order. If f returns an
-// error, Each stops and returns that error.
-func (s *StoredSites) Each(f func(frontier.Site, SiteSettings) error) error {
-	if s.from == nil {
-		return nil
-	}
-	return s.from.Each(keySite, func(site string) error {
-		one, err := s.Of(frontier.Site(site))
-		if err != nil || len(one.Own) == 0 && one.Reason == "" {
-			return err
+// Sites iterates over the sites that have settings of their own, in byte order; Of returns the
+// settings of each. If the directory cannot be read, the last pair has the error.
+func (s *StoredSites) Sites() iter.Seq2[frontier.Site, error] {
+	return func(yield func(frontier.Site, error) bool) {
+		if s.from == nil {
+			return
 		}
-		return f(frontier.Site(site), one)
-	})
+		for name, err := range s.from.Keys(keySite) {
+			site, one := frontier.Site(name), SiteSettings{}
+			if err == nil {
+				one, err = s.Of(site)
+			}
+			switch {
+			case err != nil:
+				yield("", err)
+				return
+			case len(one.Own) == 0 && one.Reason == "":
+			case !yield(site, nil):
+				return
+			}
+		}
+	}
 }

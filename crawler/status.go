@@ -149,14 +149,13 @@ func (c *Crawler) Status() Status {
 	s.Memory = memory()
 	s.Sites.Known = front.Sites
 	s.Left = map[frontier.Code]int{}
-	c.frontier.Each(func(st frontier.SiteStatus) bool {
+	for st := range c.frontier.Sites() {
 		s.Sites.add(st, s.Time)
 		s.Crawl.NextAgain = earlier(s.Crawl.NextAgain, st.NextAgain)
 		if st.Queued > 0 {
 			s.Left[c.held(st).Code] += st.Queued
 		}
-		return true
-	})
+	}
 	if site, since, ok := c.visits.oldest(); ok {
 		s.Sites.Asking = &StatusSite{Site: site, Seconds: s.Time.Sub(since).Seconds()}
 	}

@@ -69,7 +69,10 @@ func readStatus(dir string) (s Status, err error) {
 	if left.own, err = ReadStoredSites(r, o); err != nil {
 		return Status{}, err
 	}
-	err = r.Sites(func(st frontier.SiteState) error {
+	for st, err := range r.Sites() {
+		if err != nil {
+			return Status{}, err
+		}
 		n := &s.Crawl
 		n.BudgetPages += st.Spent.Pages
 		n.Bytes += st.Spent.Bytes
@@ -82,16 +85,15 @@ func readStatus(dir string) (s Status, err error) {
 		}
 		one, err := left.site(st)
 		if err != nil {
-			return err
+			return Status{}, err
 		}
 		s.Sites.add(one, s.Time)
 		if one.Queued > 0 {
 			s.Left[left.why(one)] += one.Queued
 		}
-		return nil
-	})
+	}
 	s.Crawl.Done = s.Crawl.Known - s.Crawl.Queued - s.Crawl.Again
-	return s, err
+	return s, nil
 }
 
 // lastStatus returns the status that the last run has stored. If it has stored none, the result

@@ -61,7 +61,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Verify(dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	want := "resource /0 plain, response /1 plain, response /2 bytes of the wire, response /3 bytes of the wire, response /4 , "

@@ -66,7 +66,7 @@ func TestStressAtTheSmallestBounds(t *testing.T) {
 			watchdog(t, &moved)
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) { stress(t, dir, uint64(i), s, &moved) })
-			if _, err := storage.Verify(dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 			if _, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {

@@ -93,8 +93,8 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 		"Tags":                   crawler.Tags(nil).Handle(t.Context(), new(crawler.Page)),
 		"ReadStatus":             second(crawler.ReadStatus("")),
 		"ReadStatus, no crawl":   second(crawler.ReadStatus(filepath.Join(t.TempDir(), "none"))),
-		"Purge.Plan":             second((&crawler.Purge{Dir: filepath.Join(t.TempDir(), "none"), Places: &list}).Plan()),
-		"Purge.Run":              second((&crawler.Purge{Dir: filepath.Join(t.TempDir(), "none"), Places: &list}).Run()),
+		"Purge.Plan":             second((&crawler.Purge{Dir: filepath.Join(t.TempDir(), "none"), Places: &list}).Plan(t.Context())),
+		"Purge.Run":              second((&crawler.Purge{Dir: filepath.Join(t.TempDir(), "none"), Places: &list}).Run(t.Context())),
 		"FollowLink":             new(crawler.Page).FollowLink(extract.Link{}, "x"),
 		"Follow":                 new(crawler.Page).Follow("x"),
 		"FollowTag":              new(crawler.Page).FollowTag("/x", "x"),
@@ -124,8 +124,13 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 				t.Error("the zero OptOutList is not empty")
 			}
 		},
-		"StoredSites": func() { sites.Of("x"); sites.Each(nil) },
-		"SitePlan":    func() { _, _ = plan.Allowed(), plan.Least(-1) },
+		"StoredSites": func() {
+			sites.Of("x")
+			for range sites.Sites() {
+				t.Error("the zero StoredSites has a site")
+			}
+		},
+		"SitePlan": func() { _, _ = plan.Allowed(), plan.Least(-1) },
 		"Filter": func() {
 			filter.Scope().Admit(frontier.URL{})
 			filter.Refusal(&e, nil)

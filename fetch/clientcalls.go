@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"strconv"
 	"sync"
@@ -214,19 +215,19 @@ func (c *calls) sweep(long time.Time) {
 }
 
 // Sites implements frontier.Backlog.
-func (c *calls) Sites(f func(frontier.SiteState) error) error {
+func (c *calls) Sites() iter.Seq2[frontier.SiteState, error] {
 	if c.disk == nil {
-		return nil
+		return func(func(frontier.SiteState, error) bool) {}
 	}
-	return c.disk.sites(f)
+	return c.disk.sites()
 }
 
 // Common implements frontier.Backlog.
-func (c *calls) Common(f func(frontier.CommonClock) error) error {
+func (c *calls) Common() iter.Seq2[frontier.CommonClock, error] {
 	if c.disk == nil {
-		return nil
+		return func(func(frontier.CommonClock, error) bool) {}
 	}
-	return c.disk.common(f)
+	return c.disk.common()
 }
 
 // State implements frontier.Backlog.

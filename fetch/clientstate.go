@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"time"
@@ -161,27 +162,40 @@ func (s *clientState) write(f func(tx *bbolt.Tx) error) error {
 	return unpanicked(func() error { return s.bolt.Batch(f) })
 }
 
-// each calls f with each value of a bucket.
-func each[T any](s *clientState, bucket []byte, f func(key string, value T) error) error {
-	return unpanicked(func() error {
-		return s.bolt.View(func(tx *bbolt.Tx) error {
-			return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
-				var v T
-				if _, err := getJSON(tx, bucket, key, &v); err != nil {
-					return err
-				}
-				return f(string(key), v)
+// each iterates over the values of a bucket, converted by f. The body of the loop runs inside a
+// transaction: it must not use s.
+func each[V, T any](s *clientState, bucket []byte, f func(key string, value V) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		left := errors.New("the loop was left")
+		err := unpanicked(func() error {
+			return s.bolt.View(func(tx *bbolt.Tx) error {
+				return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
+					var v V
+					if _, err := getJSON(tx, bucket, key, &v); err != nil {
+						return err
+					}
+					if !yield(f(string(key), v), nil) {
+						return left
+					}
+					return nil
+				})
 			})
 		})
+		if err != nil && !errors.Is(err, left) {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+func (s *clientState) sites() iter.Seq2[frontier.SiteState, error] {
+	return each(s, bucketSites, func(_ string, st frontier.SiteState) frontier.SiteState { return st })
+}
+
+func (s *clientState) common() iter.Seq2[frontier.CommonClock, error] {
+	return each(s, bucketCommon, func(name string, due time.Time) frontier.CommonClock {
+		return frontier.CommonClock{Name: name, Due: due}
 	})
-}
-
-func (s *clientState) sites(f func(frontier.SiteState) error) error {
-	return each(s, bucketSites, func(_ string, st frontier.SiteState) error { return f(st) })
-}
-
-func (s *clientState) common(f func(frontier.CommonClock) error) error {
-	return each(s, bucketCommon, func(name string, due time.Time) error { return f(frontier.CommonClock{Name: name, Due: due}) })
 }
 
 // state returns the state of a site, with zero clocks if the site is not known.

@@ -92,12 +92,11 @@ func TestAKeptPauseIsNeverNegative(t *testing.T) {
 		now := time.Now()
 		for due, want := range map[time.Time]time.Duration{{}: 0, now.Add(-time.Hour): 0, now: 0, now.Add(1): 1} {
 			f := opened(t, knowing(t, Clocks{Ended: now, Due: due}), Options{})
-			f.Each(func(st SiteStatus) bool {
+			for st := range f.Sites() {
 				if st.Pause != want {
 					t.Errorf("due %v: a pause of %v, want %v", due, st.Pause, want)
 				}
-				return true
-			})
+			}
 		}
 	})
 }

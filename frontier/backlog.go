@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"iter"
 	"sync"
 	"time"
 )
@@ -14,17 +15,18 @@ import (
 // and find out later which of them are new. It then counts this Submit in Growth.Settled only
 // after it has found this out.
 type Backlog interface {
-	// Sites calls f for every site that the backlog knows. If f returns an error, Sites stops
-	// and returns this error. Sites is called once, before the other methods.
-	Sites(f func(SiteState) error) error
+	// Sites iterates over the states of all sites that the backlog knows. A pair with an error
+	// ends the iteration. Sites is called once, before the other methods, and none of them is
+	// called before the iteration has ended.
+	Sites() iter.Seq2[SiteState, error]
 
-	// Common calls f for every clock that several sites share. If f returns an error, Common
-	// stops and returns this error. Common is called once, after Sites and before the other
-	// methods.
-	Common(f func(CommonClock) error) error
+	// Common iterates over the clocks that several sites share. A pair with an error ends the
+	// iteration. Common is called once, after Sites and before the other methods, and none of
+	// them is called before the iteration has ended.
+	Common() iter.Seq2[CommonClock, error]
 
-	// State returns the state of one site, the same that Sites passes to its parameter f. For
-	// an unknown site all fields except the name are zero.
+	// State returns the state of one site, the same that Sites yields. For an unknown site all
+	// fields except the name are zero.
 	State(Site) (SiteState, error)
 
 	// Read fills entries with the next entries of site and returns their number. First come the

@@ -21,7 +21,7 @@
 //     makes the request of a [Turn] and its [Outcome]. The program examples/ownfetcher does all of
 //     this. Package crawler is such a crawler.
 //   - To change a run, call [Frontier.Allow], [Frontier.Slow], [Frontier.Exclude] and
-//     [Frontier.Stop]. To watch it, call [Frontier.Stats], [Frontier.Status] and [Frontier.Each].
+//     [Frontier.Stop]. To watch it, call [Frontier.Stats], [Frontier.Status] and [Frontier.Sites].
 //   - To share pauses with other crawls, set [Options.Shared] to [NewSharedClocks] or to a
 //     machine.Table.
 //   - To work with URLs alone, call [ParseURL], [URL.Resolve] and [URL.Key].

@@ -143,7 +143,9 @@ func ExampleFrontier_Stats() {
 		fmt.Println(s.Site, s.Left(), s.Excluded)
 	}
 	sites := 0
-	f.Each(func(frontier.SiteStatus) bool { sites++; return true })
+	for range f.Sites() {
+		sites++
+	}
 	_, waits := f.Longest(time.Now())
 	fmt.Println(sites, waits)
 	f.Stop()

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -27,12 +28,27 @@ func (b *faulty) err(method string) error {
 	return nil
 }
 
-func (b *faulty) Sites(f func(SiteState) error) error {
-	return errors.Join(b.memory.Sites(f), b.err("Sites"))
+func (b *faulty) Sites() iter.Seq2[SiteState, error] {
+	return failing(b.memory.Sites(), b.err("Sites"))
 }
 
-func (b *faulty) Common(f func(CommonClock) error) error {
-	return errors.Join(b.memory.Common(f), b.err("Common"))
+func (b *faulty) Common() iter.Seq2[CommonClock, error] {
+	return failing(b.memory.Common(), b.err("Common"))
+}
+
+// failing yields all pairs, and then the error, if it is not nil.
+func failing[T any](all iter.Seq2[T, error], fails error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range all {
+			if !yield(v, err) {
+				return
+			}
+		}
+		if fails != nil {
+			var none T
+			yield(none, fails)
+		}
+	}
 }
 
 func (b *faulty) State(s Site) (SiteState, error) {

@@ -284,7 +284,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 }
 
 // Settle waits until the backlog has settled everything that was submitted to it, so that the
-// results of Stats and Each are exact, or until ctx ends. It must not be called while a call of
+// results of Stats and Sites are exact, or until ctx ends. It must not be called while a call of
 // Next is waiting.
 func (f *Frontier) Settle(ctx context.Context) {
 	f.mu.Lock()

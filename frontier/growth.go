@@ -10,7 +10,10 @@ import (
 // recall returns a completion that saves the new end. If the new end was not saved, each of
 // several short runs would shift it again, and the pause would never end.
 func (f *Frontier) recall() (moved []Completion, err error) {
-	err = f.backlog.Sites(func(st SiteState) error {
+	for st, err := range f.backlog.Sites() {
+		if err != nil {
+			return moved, err
+		}
 		f.spent.add(st.Spent)
 		f.done += st.Known - st.Left()
 		if !st.Clocks.Ended.IsZero() {
@@ -26,14 +29,16 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		if again {
 			moved = append(moved, Completion{Site: st.Site, Clocks: met, Spent: st.Spent})
 		}
-		return nil
-	})
-	return moved, err
+	}
+	return moved, nil
 }
 
 // restore reads from the backlog the clocks that several sites share.
 func (f *Frontier) restore() error {
-	return f.backlog.Common(func(c CommonClock) error {
+	for c, err := range f.backlog.Common() {
+		if err != nil {
+			return err
+		}
 		kind, name, _ := strings.Cut(c.Name, " ")
 		switch Clock(kind) {
 		case IPClock:
@@ -41,8 +46,8 @@ func (f *Frontier) restore() error {
 		case DomainClock:
 			f.commons[byDomain].restore(name, live(c.Due, f.opened), f.opened)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // absorbGrown absorbs a growth of the backlog, if there is no leader (see keeper) that does so.

@@ -52,28 +52,35 @@ const maxTouched = 1024
 // NewMemory returns an empty backlog.
 func NewMemory() Memory { return &memory{} }
 
-// Sites implements Backlog.
-func (m *memory) Sites(f func(SiteState) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.sites {
-		if err := f(s.summary()); err != nil {
-			return err
+// Sites implements Backlog. It holds no lock while the body of the loop runs.
+func (m *memory) Sites() iter.Seq2[SiteState, error] {
+	return func(yield func(SiteState, error) bool) {
+		m.mu.Lock()
+		all := make([]SiteState, 0, len(m.sites))
+		for _, s := range m.sites {
+			all = append(all, s.summary())
+		}
+		m.mu.Unlock()
+		for _, st := range all {
+			if !yield(st, nil) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
-// Common implements Backlog.
-func (m *memory) Common(f func(CommonClock) error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for name, due := range m.common {
-		if err := f(CommonClock{name, due}); err != nil {
-			return err
+// Common implements Backlog. It holds no lock while the body of the loop runs.
+func (m *memory) Common() iter.Seq2[CommonClock, error] {
+	return func(yield func(CommonClock, error) bool) {
+		m.mu.Lock()
+		all := maps.Clone(m.common)
+		m.mu.Unlock()
+		for name, due := range all {
+			if !yield(CommonClock{name, due}, nil) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // State implements Backlog.

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -278,15 +277,20 @@ func TestMemoryKeepsCommonClocks(t *testing.T) {
 		}
 	}
 	got := map[string]time.Time{}
-	err := m.Common(func(c CommonClock) error { got[c.Name] = c.Due; return nil })
-	if err != nil || len(got) != 2 || got["ip 16.0.0.1"] != begin.Add(2) || got["domain a.example"] != begin {
-		t.Errorf("%v, %v", got, err)
+	for c, err := range m.Common() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[c.Name] = c.Due
+	}
+	if len(got) != 2 || got["ip 16.0.0.1"] != begin.Add(2) || got["domain a.example"] != begin {
+		t.Errorf("%v", got)
 	}
 }
 
-// Sites, Common and Queued stop when the caller stops.
-func TestMemoryIsReadToTheFirstError(t *testing.T) {
-	m, enough := new(memory), errors.New("enough")
+// The body of a loop over Sites, Common or Queued may leave it, and may call other methods.
+func TestLoopsOverMemoryAreLeft(t *testing.T) {
+	m := new(memory)
 	var links []Entry
 	for _, raw := range []string{"http://a.example/1", "http://a.example/2", "http://b.example/"} {
 		links = append(links, Entry{URL: mustParse(t, raw)})
@@ -296,12 +300,20 @@ func TestMemoryIsReadToTheFirstError(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	if err := m.Sites(func(SiteState) error { calls++; return enough }); err != enough || calls != 1 {
-		t.Errorf("Sites: %v after %d calls", err, calls)
+	for st, err := range m.Sites() {
+		if again, wrong := m.State(st.Site); err != nil || wrong != nil || again != st {
+			t.Errorf("%+v, %v; again %+v, %v", st, err, again, wrong)
+		}
+		if calls++; calls == 1 {
+			break
+		}
 	}
-	calls = 0
-	if err := m.Common(func(CommonClock) error { calls++; return enough }); err != enough || calls != 1 {
-		t.Errorf("Common: %v after %d calls", err, calls)
+	for c, err := range m.Common() {
+		if _, wrong := m.State("http://a.example"); err != nil || wrong != nil || c.Due != due {
+			t.Errorf("%+v, %v, %v", c, err, wrong)
+		}
+		calls++
+		break
 	}
 	for e, err := range m.Queued("http://a.example") {
 		if calls++; err != nil || e.ID != 1 {
@@ -309,8 +321,8 @@ func TestMemoryIsReadToTheFirstError(t *testing.T) {
 		}
 		break
 	}
-	if calls != 2 {
-		t.Errorf("%d calls", calls)
+	if calls != 3 {
+		t.Errorf("%d pairs", calls)
 	}
 }
 

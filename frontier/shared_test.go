@@ -280,7 +280,9 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 			}
 		}
 		f.Settle(t.Context())
-		f.Each(func(frontier.SiteStatus) bool { held++; return true })
+		for range f.Sites() {
+			held++
+		}
 		if held > 0 || f.Stats().Sites != len(urls) {
 			t.Errorf("%d sites are held, %d are known", held, f.Stats().Sites)
 		}
@@ -318,7 +320,9 @@ func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 		f := open(t, frontier.NewMemory(), frontier.Options{}, urls...)
 		crawl(t, f, publicAddr, false, 0)
 		f.Settle(t.Context())
-		f.Each(func(st frontier.SiteStatus) bool { t.Errorf("still held: %+v", st); return true })
+		for st := range f.Sites() {
+			t.Errorf("still held: %+v", st)
+		}
 	})
 }
 

@@ -25,7 +25,8 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 			asked[s]++
 			mu.Unlock()
 			f.Stats()
-			f.Each(func(SiteStatus) bool { return true })
+			for range f.Sites() {
+			}
 			if err := f.Allow(func(*Limits) {}); err != nil {
 				t.Error(err)
 			}

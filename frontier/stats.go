@@ -1,6 +1,9 @@
 package frontier
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Politeness says how the requests of a frontier kept their pauses.
 type Politeness struct {
@@ -78,35 +81,37 @@ func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 // somePage is the number of sites that are read before the lock is released for a moment.
 const somePage = 256
 
-// Each calls fn for every site in memory, in no particular order, until fn returns false. The
-// crawl continues during the calls. So if fn is slow, the status that it gets may be old, and
-// sites that are added or removed during the calls may be missed.
-func (f *Frontier) Each(fn func(SiteStatus) bool) {
-	var page [somePage]SiteStatus
-	n := 0
-	told := func() bool {
-		for _, st := range page[:n] {
-			if !fn(st) {
-				return false
+// Sites iterates over the sites in memory, in no particular order. The crawl continues during
+// the iteration, and the body of the loop may call methods of f. So if the body is slow, a
+// status may be old, and sites that are added or removed meanwhile may be missed.
+func (f *Frontier) Sites() iter.Seq[SiteStatus] {
+	return func(yield func(SiteStatus) bool) {
+		var page [somePage]SiteStatus
+		n := 0
+		told := func() bool {
+			for _, st := range page[:n] {
+				if !yield(st) {
+					return false
+				}
 			}
-		}
-		n = 0
-		return true
-	}
-	f.mu.Lock()
-	for _, s := range f.sites { // the map f.sites may change while the lock is released
-		page[n] = f.status(s)
-		if n++; n < len(page) {
-			continue
-		}
-		f.mu.Unlock()
-		if !told() {
-			return
+			n = 0
+			return true
 		}
 		f.mu.Lock()
+		for _, s := range f.sites { // the map f.sites may change while the lock is released
+			page[n] = f.status(s)
+			if n++; n < len(page) {
+				continue
+			}
+			f.mu.Unlock()
+			if !told() {
+				return
+			}
+			f.mu.Lock()
+		}
+		f.mu.Unlock()
+		told()
 	}
-	f.mu.Unlock()
-	told()
 }
 
 // Status returns the status of a site. ok is false if the site is not in memory, because

@@ -8,31 +8,37 @@ import (
 	"time"
 )
 
-// The frontier continues during Each.
-func TestEachLetsTheCrawlGoOn(t *testing.T) {
+// The frontier continues while its sites are read.
+func TestSitesLetTheCrawlGoOn(t *testing.T) {
 	var urls []string
 	for i := range 3 * somePage {
 		urls = append(urls, fmt.Sprintf("http://h%d.example/", i))
 	}
 	f := opened(t, new(memory), Options{}, urls...)
 	told := map[Site]int{}
-	f.Each(func(st SiteStatus) bool {
+	for st := range f.Sites() {
 		if told[st.Site]++; len(told)%100 == 0 {
 			if err := f.Add(Entry{URL: mustParse(t, fmt.Sprintf("http://new%d.example/", len(told)))}); err != nil {
 				t.Error(err)
 			}
 		}
-		return f.Stats().Entries > 0
-	})
+		if f.Stats().Entries == 0 {
+			t.Fatal("nothing is queued")
+		}
+	}
 	for _, raw := range urls {
 		if n := told[mustParse(t, raw).Site()]; n != 1 {
-			t.Errorf("Each returned %s %d times", raw, n)
+			t.Errorf("Sites yielded %s %d times", raw, n)
 		}
 	}
 	n := 0
-	f.Each(func(SiteStatus) bool { n++; return n < 2*somePage })
-	if n != 2*somePage {
-		t.Errorf("Each returned %d sites after an end at %d", n, 2*somePage)
+	for range f.Sites() {
+		if n++; n == 2*somePage {
+			break
+		}
+	}
+	if n != 2*somePage || f.Stats().Sites < n {
+		t.Errorf("Sites yielded %d sites before the end at %d", n, 2*somePage)
 	}
 }
 
@@ -255,7 +261,9 @@ func TestWhatIsHeldOfKeptSites(t *testing.T) {
 		}
 		f := opened(t, b, Options{})
 		held := map[Site]bool{}
-		f.Each(func(st SiteStatus) bool { held[st.Site] = true; return true })
+		for st := range f.Sites() {
+			held[st.Site] = true
+		}
 		if len(held) != 2 || !held["http://resting.example"] || !held["http://queued.example"] {
 			t.Errorf("held are %v", held)
 		}

@@ -86,9 +86,9 @@ func (r *tracer) fate(f Fate) string {
 
 func (r *tracer) site(name Site) (said string) {
 	r.f.absorbGrown()
-	r.f.Each(func(st SiteStatus) bool {
+	for st := range r.f.Sites() {
 		if st.Site != name {
-			return true
+			continue
 		}
 		said = fmt.Sprintf("%s: %s, due %s by %q, pause %v", name, queuedOf(st.Queued, st.Again), r.at(st.Due), st.By, st.Pause)
 		if st.Given.Code != Undecided {
@@ -106,8 +106,8 @@ func (r *tracer) site(name Site) (said string) {
 		if st.Excluded != "" {
 			said += ", excluded: " + st.Excluded
 		}
-		return false
-	})
+		break
+	}
 	if said == "" {
 		return ""
 	}
@@ -136,22 +136,20 @@ func (r *tracer) crawl() string {
 func (r *tracer) kept() string {
 	r.f.Settle(r.t.Context())
 	var lines []string
-	err := r.backlog.Sites(func(st SiteState) error {
+	for st, err := range r.backlog.Sites() {
+		if err != nil {
+			r.t.Fatal(err)
+		}
 		c := st.Clocks
 		lines = append(lines, fmt.Sprintf("%s: %s, due %s by %q, ended %s, ttfb %v, last %v, gap %v by %q, %d strikes, %d refusals, %d failures, %d good, public %v, retry-after %s, spent %+v, %s\n",
 			st.Site, queuedOf(st.Queued, st.Again), r.at(c.Due), c.By, r.at(c.Ended), c.TTFB, c.LastTTFB, c.Gap, c.GapBy, c.Strikes, c.Refusals, c.Failures, c.Good,
 			c.Public, r.at(c.RetryAfter), st.Spent, r.fate(st.Fate)))
-		return nil
-	})
-	if err != nil {
-		r.t.Fatal(err)
 	}
-	err = r.backlog.Common(func(c CommonClock) error {
+	for c, err := range r.backlog.Common() {
+		if err != nil {
+			r.t.Fatal(err)
+		}
 		lines = append(lines, fmt.Sprintf("%s: free %s\n", c.Name, r.at(c.Due)))
-		return nil
-	})
-	if err != nil {
-		r.t.Fatal(err)
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

@@ -214,7 +214,9 @@ func TestEachMethodAfterTheEnd(t *testing.T) {
 					}
 					f.Settle(context.Background())
 					f.Settle(ended)
-					f.Each(func(frontier.SiteStatus) bool { return false })
+					for range f.Sites() {
+						break
+					}
 					f.Longest(time.Time{})
 					f.Longest(year(9999))
 					if _, ok := f.Status("no site"); ok {

@@ -216,7 +216,7 @@ func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 			if st.Entries != queued || st.Again != again || st.Done != done {
 				t.Errorf("%s: %d queued, %d again, %d done; want %d, %d and %d", when, st.Entries, st.Again, st.Done, queued, again, done)
 			}
-			for site := range f.Each {
+			for site := range f.Sites() {
 				if site.Queued != queued || site.Again != again || site.Left() != queued+again {
 					t.Errorf("%s: %+v", when, site)
 				}
@@ -284,7 +284,7 @@ func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 		next := func(want time.Duration) {
 			t.Helper()
 			f.Settle(t.Context())
-			for st := range f.Each {
+			for st := range f.Sites() {
 				if at := st.NextAgain; want < 0 && !at.IsZero() || want >= 0 && !at.Equal(begin.Add(want)) {
 					t.Errorf("the next one is due %v, want after %v", at.Sub(begin), want)
 				}

@@ -72,7 +72,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 				fetch()
 			}
 			if finished {
-				repair, err := NewRepair(backup, RepairOptions{})
+				repair, err := NewRepair(t.Context(), backup, RepairOptions{})
 				if err != nil || len(repair.Lost)+len(repair.Left)+repair.Again > 0 {
 					t.Fatalf("%+v, %v", repair, err)
 				}
@@ -102,8 +102,10 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 // pagesOf returns how many pages a crawl has.
 func pagesOf(t *testing.T, dir string) (n int) {
 	t.Helper()
-	if _, err := ReadPages(dir, func(*PageRecord) error { n++; return nil }); err != nil {
-		t.Fatal(err)
+	for _, err := range ReadPages(t.Context(), dir) {
+		if n++; err != nil {
+			t.Fatal(err)
+		}
 	}
 	return n
 }

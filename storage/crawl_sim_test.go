@@ -395,12 +395,12 @@ func (r *referee) acknowledged(dir string, opts Options) {
 	}
 	clear(r.not)
 	clear(r.rests)
-	if err := db.Sites(func(st frontier.SiteState) error {
+	for st, err := range db.Sites() {
+		if err != nil {
+			r.t.Fatal(err)
+		}
 		r.not[st.Site] = st.Clocks.Due
 		r.rests[st.Site] = &rests{st.Clocks.Strikes, st.Clocks.Good}
-		return nil
-	}); err != nil {
-		r.t.Fatal(err)
 	}
 }
 

@@ -82,8 +82,8 @@ func TestAnotherLayoutIsNoDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, openErr := Open(dir, Options{})
-		_, verifyErr := Check{}.Verify(dir)
-		_, indexErr := MakeIndex(dir, nil)
+		_, verifyErr := Check{}.Verify(t.Context(), dir)
+		_, indexErr := MakeIndex(t.Context(), dir, nil)
 		for what, err := range map[string]error{"Open": openErr, "Verify": verifyErr, "MakeIndex": indexErr} {
 			var version *VersionError
 			var damaged *DamagedError
@@ -115,7 +115,7 @@ func TestAnIndexThatFailsLeavesNothing(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, IndexFile+newSuffix, "x"), 0o755), os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := MakeIndex(dir, nil); err == nil {
+	if _, err := MakeIndex(t.Context(), dir, nil); err == nil {
 		t.Error("no error")
 	}
 	if _, err := os.Stat(filepath.Join(dir, indexPart+newSuffix)); err == nil {

@@ -169,21 +169,27 @@ func ExampleRecords_Fate() {
 func ExampleReadPages() {
 	dir, remove := smallCrawl()
 	defer remove()
-	other, err := storage.ReadPages(dir, func(p *storage.PageRecord) error {
-		fmt.Println(p.URL, p.Status, p.WARC != "")
-		return nil
-	})
-	fmt.Println(other, "unreadable lines", err)
-	_, err = storage.ReadLinks(dir, func(l *storage.LinkRecord) error {
+	ctx := context.Background()
+	for p, err := range storage.ReadPages(ctx, dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.As(err, &damaged):
+			fmt.Println(damaged) // a line that is not a record: the loop goes on
+		case err != nil:
+			log.Fatal(err)
+		default:
+			fmt.Println(p.URL, p.Status, p.WARC != "")
+		}
+	}
+	for l, err := range storage.ReadLinks(ctx, dir) {
+		if err != nil {
+			log.Fatal(err) // also a damaged line
+		}
 		fmt.Println(l.From, "->", l.To)
-		return nil
-	})
-	fmt.Println(err)
+	}
 	// Output:
 	// https://example.org/ 200 true
-	// 0 unreadable lines <nil>
 	// https://example.org/ -> https://example.org/a
-	// <nil>
 }
 
 // The last answer to a URL, with its body. A body that a record repeats is read from the earlier
@@ -191,7 +197,7 @@ func ExampleReadPages() {
 func ExampleOpenPast() {
 	dir, remove := smallCrawl()
 	defer remove()
-	if _, err := storage.MakeIndex(dir, nil); err != nil { // if it is damaged or missing
+	if _, err := storage.MakeIndex(context.Background(), dir, nil); err != nil { // if it is damaged or missing
 		log.Fatal(err)
 	}
 	past, err := storage.OpenPast(dir)
@@ -258,9 +264,9 @@ func ExampleNewRepair() {
 	if err := os.WriteFile(filepath.Join(dir, storage.PagesFile), []byte("damaged\n"), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	found, err := storage.Verify(dir, func(error) {})
+	found, err := storage.Verify(context.Background(), dir, func(error) {})
 	fmt.Println(found.Problems > 0, err)
-	r, err := storage.NewRepair(dir, storage.RepairOptions{}) // FinishRepair finishes one that was killed
+	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{}) // FinishRepair finishes one that was killed
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -268,7 +274,7 @@ func ExampleNewRepair() {
 	if err := r.Commit(); err != nil { // or Discard, which changes nothing
 		log.Fatal(err)
 	}
-	found, err = storage.Check{Problem: func(err error) { fmt.Println(err) }}.Verify(dir)
+	found, err = storage.Check{Problem: func(err error) { fmt.Println(err) }}.Verify(context.Background(), dir)
 	fmt.Println(found.Problems, err)
 	// Output:
 	// true <nil>
@@ -289,9 +295,9 @@ func ExamplePurge() {
 			return ""
 		},
 	}
-	plan, err := p.Plan(dir)
+	plan, err := p.Plan(context.Background(), dir)
 	fmt.Println(plan.Records, plan.Pages, plan.None(), err)
-	done, err := p.Run(dir)
+	done, err := p.Run(context.Background(), dir)
 	fmt.Println(done.Entries, err)
 	unfinished, err := storage.UnfinishedPurge(dir) // after a kill, Run is called again with its Places
 	fmt.Println(unfinished, err)

@@ -82,10 +82,10 @@ func TestFilesAreClosed(t *testing.T) {
 			_, err := Open(dir, Options{Gather: -1, Archive: &Archive{}, disk: failing})
 			return err
 		}, true},
-		"a check":                 {func() error { _, err := Verify(whole, nil); return err }, false},
-		"a check of what is not":  {func() error { _, err := Verify(filepath.Dir(file), nil); return err }, true},
-		"an index":                {func() error { _, err := MakeIndex(whole, nil); return err }, false},
-		"an index of no crawl":    {func() error { _, err := MakeIndex(filepath.Dir(file), nil); return err }, true},
+		"a check":                 {func() error { _, err := Verify(t.Context(), whole, nil); return err }, false},
+		"a check of what is not":  {func() error { _, err := Verify(t.Context(), filepath.Dir(file), nil); return err }, true},
+		"an index":                {func() error { _, err := MakeIndex(t.Context(), whole, nil); return err }, false},
+		"an index of no crawl":    {func() error { _, err := MakeIndex(t.Context(), filepath.Dir(file), nil); return err }, true},
 		"a reader":                {func() error { r, err := OpenReader(whole); return errors.Join(err, r.Close()) }, false},
 		"a reader of no crawl":    {func() error { _, err := OpenReader(filepath.Dir(file)); return err }, true},
 		"an output that is short": {func() error { _, err := openOutput(file, state.Mark{Length: 4}, disk.Disk{}); return err }, true},
@@ -129,7 +129,7 @@ func TestAnIndexOnAFullDisk(t *testing.T) {
 		if err := errors.Join(os.Symlink(full, path), os.Remove(filepath.Join(dir, IndexFile))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := MakeIndex(dir, nil); !errors.Is(err, syscall.ENOSPC) || !DiskFull(err) {
+		if _, err := MakeIndex(t.Context(), dir, nil); !errors.Is(err, syscall.ENOSPC) || !DiskFull(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := passing(t, dir); len(left) > 0 {

@@ -179,14 +179,14 @@ func ask(dir string) (said map[string]string, err error) {
 			err = e
 		}
 	}
-	check(db.Sites(func(st frontier.SiteState) error {
+	for st, serr := range db.Sites() {
+		check(serr)
 		said["site "+string(st.Site)] = fmt.Sprintf("%+v", st)
-		return nil
-	}))
-	check(db.Common(func(c frontier.CommonClock) error {
+	}
+	for c, cerr := range db.Common() {
+		check(cerr)
 		said["clock "+c.Name] = fmt.Sprint(c.Due)
-		return nil
-	}))
+	}
 	for i := range 25 {
 		raw := fmt.Sprintf("http://h%d.example/%d", i%3, i)
 		if i == 24 {
@@ -225,7 +225,7 @@ func ask(dir string) (said map[string]string, err error) {
 func TestAFlippedBitIsNoticed(t *testing.T) {
 	dir := everything(t)
 	var problems []error
-	if _, err := Verify(dir, func(err error) { problems = append(problems, err) }); err != nil || len(problems) > 0 {
+	if _, err := Verify(t.Context(), dir, func(err error) { problems = append(problems, err) }); err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
 	state, err := os.ReadFile(filepath.Join(dir, StateFile))
@@ -263,7 +263,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		}
 		write(b)
 		found := false
-		if _, err := Verify(filepath.Dir(path), func(error) { found = true }); err == nil && !found {
+		if _, err := Verify(t.Context(), filepath.Dir(path), func(error) { found = true }); err == nil && !found {
 			t.Errorf("bucket %s, key %x: Verify does not notice a flipped bit in its %s", row.bucket, row.key, what)
 		}
 		if what == "value" {

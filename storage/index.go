@@ -3,6 +3,7 @@ package storage
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -101,13 +102,13 @@ func (s *outputs) sortIndex(part state.Mark) (sorted state.Mark, err error) {
 	if !marked.Same(part) {
 		return sorted, errIndexLost
 	}
-	return writeSorted(s.dir, sorter, s.disk)
+	return writeSorted(context.Background(), s.dir, sorter, s.disk)
 }
 
 // remakeIndex makes index.part and index.cdxj again from the WARC files. Records that cannot be
 // read are left out; Verify reports these records.
 func (s *outputs) remakeIndex(known state.Marks) error {
-	x := &indexer{dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
+	x := &indexer{ctx: context.Background(), dir: s.dir, disk: s.disk, marks: known, problem: func(error) {}}
 	made, err := x.make()
 	if err != nil {
 		return err
@@ -126,18 +127,19 @@ type Indexed struct {
 // file, it also makes index.part again, to which a later run appends. The lines of the existing
 // index about WARC files that are not in the directory are copied. If a record cannot be read,
 // MakeIndex leaves it out and calls problem, if problem is not nil. The memory needed does not
-// depend on the size of the archive.
+// depend on the size of the archive. If ctx ends before both files are made, MakeIndex removes
+// its new files, changes nothing and returns the error of ctx.
 //
-// The error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
+// Otherwise the error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a
 // *PurgeError, or an error of the file system.
-func MakeIndex(dir string, problem func(error)) (done Indexed, err error) {
+func MakeIndex(ctx context.Context, dir string, problem func(error)) (done Indexed, err error) {
 	if problem == nil {
 		problem = func(error) {}
 	}
-	if err := NotBegun(dir); err != nil {
+	if err := errors.Join(ended(ctx), NotBegun(dir)); err != nil {
 		return done, err
 	}
-	x := &indexer{dir: dir, problem: problem}
+	x := &indexer{ctx: ctx, dir: dir, problem: problem}
 	path := filepath.Join(dir, StateFile)
 	var outline *state.Outline
 	if _, err := os.Stat(path); err == nil {
@@ -195,6 +197,7 @@ func (x *indexer) unchanged(made madeIndex) bool {
 // An indexer makes index.part and index.cdxj again from the WARC files. It copies the lines
 // about missing WARC files from the existing index.
 type indexer struct {
+	ctx     context.Context
 	dir     string
 	disk    disk.Disk
 	marks   state.Marks      // committed lengths of unfinished WARC files
@@ -236,7 +239,7 @@ func (x *indexer) make() (made madeIndex, err error) {
 		return made, err
 	}
 	made.part, made.lines = marked.mark(), x.sorter.Len()
-	made.sorted, err = writeSorted(x.dir, x.sorter, x.disk)
+	made.sorted, err = writeSorted(x.ctx, x.dir, x.sorter, x.disk)
 	return made, err
 }
 
@@ -267,19 +270,30 @@ func (x *indexer) file(f warcFile, length int64) error {
 		return err
 	}
 	defer file.Close()
-	return cdxj.Index(io.LimitReader(file, length), f.name, func(e *cdxj.Entry) error {
-		line, err := e.Append(nil)
+	for e, err := range cdxj.Index(x.ctx, io.LimitReader(file, length), f.name) {
+		var bad *warc.Error
+		if errors.As(err, &bad) {
+			x.problem(fmt.Errorf("%s: %w", f.path, bad))
+			continue
+		}
+		var line []byte
+		if err == nil {
+			line, err = e.Append(nil)
+		}
+		if err == nil {
+			err = x.add(line)
+		}
 		if err != nil {
 			return err
 		}
-		return x.add(line)
-	}, func(bad *warc.Error) error {
-		x.problem(fmt.Errorf("%s: %w", f.path, bad))
-		return nil
-	})
+	}
+	return nil
 }
 
 func (x *indexer) add(line []byte) error {
+	if err := ended(x.ctx); err != nil {
+		return err
+	}
 	if _, err := x.part.Write(line); err != nil {
 		return err
 	}
@@ -324,6 +338,9 @@ func (x *indexer) known(name string, to *cdxj.Sorter) error {
 		if err == io.EOF {
 			return nil
 		}
+		if over := ended(x.ctx); over != nil {
+			return over
+		}
 		if err != nil && err != lines.ErrLong {
 			return err
 		}
@@ -364,12 +381,12 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 }
 
 // writeSorted writes all lines to the new version of IndexFile (see createNew), and syncs it.
-func writeSorted(dir string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
+func writeSorted(ctx context.Context, dir string, lines *cdxj.Sorter, d disk.Disk) (state.Mark, error) {
 	f, err := createNew(dir, IndexFile)
 	if err != nil {
 		return state.Mark{}, err
 	}
-	out := &marking{w: f, sha: digest.New()}
+	out := &marking{w: &stopping{ctx: ctx, w: f}, sha: digest.New()}
 	_, err = lines.WriteTo(out)
 	return out.mark(), errors.Join(err, d.Sync(f), f.Close())
 }

@@ -100,7 +100,7 @@ func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 			"a run with an archive": func(dir string) { reopened(t, dir, Options{Gather: -1, Archive: &Archive{}}) },
 			"a run without one":     func(dir string) { reopened(t, dir, Options{Gather: -1}) },
 			"by hand": func(dir string) {
-				done, err := MakeIndex(dir, func(err error) { t.Errorf("%s: %v", name, err) })
+				done, err := MakeIndex(t.Context(), dir, func(err error) { t.Errorf("%s: %v", name, err) })
 				if err != nil || done.Lines != 3 || len(done.Moved) > 0 {
 					t.Errorf("%s: %+v, %v", name, done, err)
 				}
@@ -169,7 +169,7 @@ func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	if err := errors.Join(os.Remove(filepath.Join(dir, StateFile)), os.Remove(filepath.Join(dir, IndexFile))); err != nil {
 		t.Fatal(err)
 	}
-	done, err := MakeIndex(dir, nil)
+	done, err := MakeIndex(t.Context(), dir, nil)
 	if err != nil || done.Lines != 3 || len(done.Moved) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -248,7 +248,7 @@ func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 		"gone":     {func(state.Marks, *state.IndexMarks) {}, []string{IndexFile}, []string{IndexFile + " is missing"}},
 	} {
 		dir := indexed(t)
-		done, err := state.Check{Problem: func(err error) { t.Error(err) }, Fate: func(frontier.URL, frontier.Fate) {}, Payload: func(state.Payload) {}}.Read(dir)
+		done, err := state.Check{Problem: func(err error) { t.Error(err) }, Fate: func(frontier.URL, frontier.Fate) {}, Payload: func(state.Payload) {}}.Read(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 			}
 		}
 		var got []string
-		if _, err := Verify(dir, func(err error) {
+		if _, err := Verify(t.Context(), dir, func(err error) {
 			var index *IndexError
 			if !errors.As(err, &index) {
 				t.Errorf("%s: not of the index alone: %v", name, err)
@@ -319,7 +319,7 @@ func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 			if err := c.spoil(filepath.Join(dir, c.name)); err != nil {
 				t.Skip("no loop can be made here: ", err)
 			}
-			_, err := MakeIndex(dir, func(error) {})
+			_, err := MakeIndex(t.Context(), dir, func(error) {})
 			if err == nil || !strings.Contains(err.Error(), c.name) {
 				t.Errorf("%s has changed, alone %v: %v", c.name, alone, err)
 			}
@@ -344,14 +344,14 @@ func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 
 func TestAnIndexIsMadeOfACrawlThatIsThere(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := MakeIndex(dir, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there is no archive in "+dir) {
+	if _, err := MakeIndex(t.Context(), dir, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "there is no archive in "+dir) {
 		t.Errorf("an empty directory: %v", err)
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := MakeIndex(file, nil); err == nil || errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "there is no archive") {
+	if _, err := MakeIndex(t.Context(), file, nil); err == nil || errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "there is no archive") {
 		t.Errorf("no directory: %v", err)
 	}
 	db, err := Open(filepath.Join(dir, "held"), Options{Archive: &Archive{}})
@@ -359,7 +359,7 @@ func TestAnIndexIsMadeOfACrawlThatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held *InUseError
-	if _, err := MakeIndex(db.Dir(), nil); !errors.As(err, &held) {
+	if _, err := MakeIndex(t.Context(), db.Dir(), nil); !errors.As(err, &held) {
 		t.Errorf("a crawl that runs: %v", err)
 	}
 	if err := db.Close(); err != nil {
@@ -390,14 +390,14 @@ func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	done, err := MakeIndex(dir, func(err error) { told = append(told, err.Error()) })
+	done, err := MakeIndex(t.Context(), dir, func(err error) { told = append(told, err.Error()) })
 	if err != nil || done.Lines != 2 || len(done.Moved) > 0 || len(told) != 1 || !strings.HasPrefix(told[0], files[0]+": ") {
 		t.Errorf("%+v, %v, reported %q", done, err, told)
 	}
 	if got := entriesOf(t, dir); len(got) != 2 {
 		t.Errorf("%d lines", len(got))
 	}
-	if done, err := MakeIndex(dir, nil); err != nil || done.Lines != 2 {
+	if done, err := MakeIndex(t.Context(), dir, nil); err != nil || done.Lines != 2 {
 		t.Errorf("and this is not reported: %+v, %v", done, err)
 	}
 }
@@ -453,7 +453,7 @@ func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done, err := MakeIndex(dir, func(err error) { t.Error(err) })
+	done, err := MakeIndex(t.Context(), dir, func(err error) { t.Error(err) })
 	if err != nil || done.Lines != 5 || !slices.Equal(done.Moved, []string{"long.warc.gz", "moved.warc.gz"}) {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -490,7 +490,7 @@ func TestAnIndexIsOfWhatWasCommitted(t *testing.T) {
 	if v := verified(t, dir); v.Records != 2 || !v.Unclean {
 		t.Errorf("%+v", v)
 	}
-	done, err := MakeIndex(dir, func(err error) { t.Error(err) })
+	done, err := MakeIndex(t.Context(), dir, func(err error) { t.Error(err) })
 	if err != nil || done.Lines != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}

@@ -54,7 +54,7 @@ func TestVerifyReadsOverHoles(t *testing.T) {
 	}
 	holed(t, filepath.Join(killed, LogFile)) // after a kill, the log is read to its end
 	var problems []string
-	if _, err := Verify(killed, func(err error) { problems = append(problems, err.Error()) }); err != nil {
+	if _, err := Verify(t.Context(), killed, func(err error) { problems = append(problems, err.Error()) }); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, LogFile+":2: "+lines.ErrLong.Error()) }) {
@@ -83,7 +83,7 @@ func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	done, err := MakeIndex(dir, func(err error) { t.Error(err) })
+	done, err := MakeIndex(t.Context(), dir, func(err error) { t.Error(err) })
 	if err != nil || done.Lines != 2 || len(done.Moved) != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}

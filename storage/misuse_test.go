@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -55,10 +56,10 @@ var dbMethods = map[string]func(db *DB) error{
 	"License":  func(db *DB) error { _, err := db.License(frontier.URL{}); return err },
 	"Get":      func(db *DB) error { _, err := db.Get("x", new(int)); return err },
 	"Get, nil": func(db *DB) error { _, err := db.Get("never put", nil); return err },
-	"Each":     func(db *DB) error { return db.Each("", func(string) error { return nil }) },
+	"Keys":     func(db *DB) error { return pairErrors(db.Keys("")) },
 	"State":    func(db *DB) error { _, err := db.State("no site"); return err },
-	"Sites":    func(db *DB) error { return db.Sites(func(frontier.SiteState) error { return nil }) },
-	"Common":   func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
+	"Sites":    func(db *DB) error { return pairErrors(db.Sites()) },
+	"Common":   func(db *DB) error { return pairErrors(db.Common()) },
 	"Entry":    func(db *DB) error { _, _, err := db.Entry(frontier.URL{}); return err },
 	"Fate":     func(db *DB) error { _, _, err := db.Fate(frontier.URL{}); return err },
 	"Snapshot": func(db *DB) error { _, err := db.Snapshot(""); return err },
@@ -152,9 +153,9 @@ func TestAReaderAfterClose(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"Get":     second(r.Get("x", new(int))),
-		"Each":    r.Each("", func(string) error { return nil }),
+		"Keys":    pairErrors(r.Keys("")),
 		"State":   second(r.State("http://a.example")),
-		"Sites":   r.Sites(func(frontier.SiteState) error { return nil }),
+		"Sites":   pairErrors(r.Sites()),
 		"Written": second(r.Written()),
 		"Aside":   second(r.Aside()),
 	} {
@@ -180,13 +181,13 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 	for name, f := range map[string]func(dir string) error{
 		"OpenReader": func(dir string) error { _, err := OpenReader(dir); return err },
 		"OpenPast":   func(dir string) error { _, err := OpenPast(dir); return err },
-		"Verify":     func(dir string) error { _, err := Verify(dir, nil); return err },
-		"MakeIndex":  func(dir string) error { _, err := MakeIndex(dir, nil); return err },
-		"NewRepair":  func(dir string) error { _, err := NewRepair(dir, RepairOptions{}); return err },
-		"Purge.Plan": func(dir string) error { _, err := (&Purge{}).Plan(dir); return err },
-		"Purge.Run":  func(dir string) error { _, err := (&Purge{}).Run(dir); return err },
-		"ReadPages":  func(dir string) error { _, err := ReadPages(dir, func(*PageRecord) error { return nil }); return err },
-		"ReadLinks":  func(dir string) error { _, err := ReadLinks(dir, func(*LinkRecord) error { return nil }); return err },
+		"Verify":     func(dir string) error { _, err := Verify(t.Context(), dir, nil); return err },
+		"MakeIndex":  func(dir string) error { _, err := MakeIndex(t.Context(), dir, nil); return err },
+		"NewRepair":  func(dir string) error { _, err := NewRepair(t.Context(), dir, RepairOptions{}); return err },
+		"Purge.Plan": func(dir string) error { _, err := (&Purge{}).Plan(t.Context(), dir); return err },
+		"Purge.Run":  func(dir string) error { _, err := (&Purge{}).Run(t.Context(), dir); return err },
+		"ReadPages":  func(dir string) error { return pairErrors(ReadPages(context.Background(), dir)) },
+		"ReadLinks":  func(dir string) error { return pairErrors(ReadLinks(context.Background(), dir)) },
 		"others": func(dir string) error {
 			_, _, _, _ = Behind(dir), Previous(dir), Remains(dir), second(ArchiveFiles(dir))
 			_, _ = Holder(dir)

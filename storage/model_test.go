@@ -235,17 +235,20 @@ func (s *script) kill() {
 	s.model.Forget()
 	s.out, s.held = nil, nil
 	states := map[frontier.Site]frontier.SiteState{}
-	if err := s.model.Sites(func(st frontier.SiteState) error { states[st.Site] = st; return nil }); err != nil {
-		s.t.Fatal(err)
+	for st, err := range s.model.Sites() {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		states[st.Site] = st
 	}
-	if err := s.db.Sites(func(st frontier.SiteState) error {
+	for st, err := range s.db.Sites() {
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		if !same(st, states[st.Site]) {
 			s.t.Errorf("after a kill:\ngot  %+v\nwant %+v", st, states[st.Site])
 		}
 		delete(states, st.Site)
-		return nil
-	}); err != nil {
-		s.t.Fatal(err)
 	}
 	if len(states) > 0 {
 		s.t.Fatalf("after a kill %d sites are missing", len(states))
@@ -323,8 +326,11 @@ func TestKillBetweenAnyTwoCommits(t *testing.T) {
 		f.Close()
 		again := open(t, copied)
 		queued := 0
-		if err := again.Sites(func(st frontier.SiteState) error { queued += st.Queued; return nil }); err != nil {
-			t.Fatal(err)
+		for st, err := range again.Sites() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			queued += st.Queued
 		}
 		raw, err := os.ReadFile(filepath.Join(copied, PagesFile))
 		if err != nil {

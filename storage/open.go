@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -163,17 +164,17 @@ type Values interface {
 	// Get reads into value what DB.Put has stored under key. If nothing is stored under key,
 	// ok is false.
 	Get(key string, value any) (ok bool, err error)
-	// Each calls f for every key that begins with prefix and under which DB.Put has stored a
-	// value. The parameter rest of f is the part of the key after prefix. If f returns an
-	// error, Each stops and returns this error.
-	Each(prefix string, f func(rest string) error) error
+	// Keys iterates over the keys that begin with prefix and under which DB.Put has stored a
+	// value. It yields the part of each key after prefix. If the keys cannot be read, the last
+	// pair has the error, and "". The body of the loop may call Get.
+	Keys(prefix string) iter.Seq2[string, error]
 }
 
 // noValues implements Values for a crawl that has not begun, which has no values.
 type noValues struct{}
 
-func (noValues) Get(string, any) (bool, error)              { return false, nil }
-func (noValues) Each(string, func(rest string) error) error { return nil }
+func (noValues) Get(string, any) (bool, error)        { return false, nil }
+func (noValues) Keys(string) iter.Seq2[string, error] { return func(func(string, error) bool) {} }
 
 func (o *Options) admit(was Values) error {
 	if o.Admit == nil {

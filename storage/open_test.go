@@ -25,7 +25,7 @@ func TestAStateFileThatWasNeverWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		var damaged *DamagedError
-		if _, err := (Check{}).Verify(dir); err == nil || errors.As(err, &damaged) {
+		if _, err := (Check{}).Verify(t.Context(), dir); err == nil || errors.As(err, &damaged) {
 			t.Errorf("%d bytes: Verify says %v", size, err)
 		}
 		if err := open(t, dir).Close(); err != nil {
@@ -76,13 +76,13 @@ func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		var damaged *DamagedError
-		if _, err := Verify(dir, func(err error) { t.Errorf("%d bytes: %v", size, err) }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, want) {
+		if _, err := Verify(t.Context(), dir, func(err error) { t.Errorf("%d bytes: %v", size, err) }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, want) {
 			t.Errorf("a state of %d bytes: %v, want a *DamagedError of %s", size, err, want)
 		}
 		if err := os.Remove(filepath.Join(dir, PagesFile)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Verify(dir, nil); !errors.Is(err, ErrNoCrawl) || !strings.Contains(err.Error(), dir) {
+		if _, err := Verify(t.Context(), dir, nil); !errors.Is(err, ErrNoCrawl) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("a state of %d bytes alone: %v", size, err)
 		}
 	}

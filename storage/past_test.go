@@ -215,7 +215,7 @@ func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 		if h := captured(t, dirs[2], same).Header; h.Get("X") != "2" {
 			t.Errorf("%s: %v", name, h)
 		}
-		v, err := Verify(dirs[2], func(err error) { t.Errorf("%s: %v", name, err) })
+		v, err := Verify(t.Context(), dirs[2], func(err error) { t.Errorf("%s: %v", name, err) })
 		if err != nil || v.Records != 3 {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
@@ -226,7 +226,7 @@ func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 			t.Errorf("%s: a body that is gone: %v", name, err)
 		}
 		missed := 0
-		if _, err := Verify(dirs[2], func(error) { missed++ }); err != nil || missed != 2 {
+		if _, err := Verify(t.Context(), dirs[2], func(error) { missed++ }); err != nil || missed != 2 {
 			t.Errorf("%s: %d problems, want 2; %v", name, missed, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -104,11 +105,11 @@ func (p *Purge) problem(done *Purged, format string, args ...any) {
 	}
 }
 
-// Plan returns what Run would remove, and changes nothing. It returns an *InUseError if a
-// process runs the crawl, a *PurgeError if a purge was interrupted, a *NotBegunError, a
-// *DamagedError, a *VersionError, or an error of the file system.
-func (p *Purge) Plan(dir string) (done Purged, err error) {
-	if err := errors.Join(notPurging(dir), NotBegun(dir)); err != nil {
+// Plan returns what Run would remove, and changes nothing. It returns the error of ctx when ctx
+// ends, an *InUseError if a process runs the crawl, a *PurgeError if a purge was interrupted, a
+// *NotBegunError, a *DamagedError, a *VersionError, or an error of the file system.
+func (p *Purge) Plan(ctx context.Context, dir string) (done Purged, err error) {
+	if err := errors.Join(ended(ctx), notPurging(dir), NotBegun(dir)); err != nil {
 		return done, err
 	}
 	r, err := state.OpenReader(dir)
@@ -120,7 +121,7 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 	if err != nil {
 		return done, err
 	}
-	f := finder{Purge: p, dir: dir, marks: marks, done: &done}
+	f := finder{Purge: p, ctx: ctx, dir: dir, marks: marks, done: &done}
 	return done, f.find()
 }
 
@@ -128,10 +129,14 @@ func (p *Purge) Plan(dir string) (done Purged, err error) {
 // until Run is called again, with the Places of UnfinishedPurge, and finishes the purge. Run
 // fails with the same errors as Plan. After an error of the file system it may be called again.
 //
+// If ctx ends while Run looks for the captures, Run removes its temporary file, changes nothing
+// and returns the error of ctx. After that, while it removes captures, it goes on to the end
+// also if ctx ends.
+//
 // If the crawl itself was killed, Run first does what the next run would do: it merges the
 // journal of the state file, and truncates the outputs.
-func (p *Purge) Run(dir string) (done Purged, err error) {
-	if err := NotBegun(dir); err != nil {
+func (p *Purge) Run(ctx context.Context, dir string) (done Purged, err error) {
+	if err := errors.Join(ended(ctx), NotBegun(dir)); err != nil {
 		return done, err
 	}
 	if broken, err := UnfinishedPurge(dir); err != nil {
@@ -157,7 +162,7 @@ func (p *Purge) Run(dir string) (done Purged, err error) {
 	switch {
 	case err != nil:
 	case broken == nil:
-		if err = p.note(dir, files, &done); err == nil {
+		if err = p.note(ctx, dir, files, &done); err == nil {
 			broken, err = UnfinishedPurge(dir)
 		}
 	case !slices.Equal(broken.Places, p.Places):
@@ -196,12 +201,12 @@ func (p *Purge) settle(dir string) error {
 }
 
 // note writes a purgeFile, which lists what will be removed.
-func (p *Purge) note(dir string, files state.Files, done *Purged) error {
+func (p *Purge) note(ctx context.Context, dir string, files state.Files, done *Purged) error {
 	w, err := newPurgeWriter(dir, p.disk, purgeHead{p.Time, p.Places})
 	if err != nil {
 		return err
 	}
-	f := finder{Purge: p, dir: dir, marks: files, done: done, record: func(r *purgeRecord) error { return w.enc.Encode(r) }}
+	f := finder{Purge: p, ctx: ctx, dir: dir, marks: files, done: done, record: func(r *purgeRecord) error { return w.enc.Encode(r) }}
 	if err := f.find(); err != nil {
 		return errors.Join(err, w.abandon())
 	}

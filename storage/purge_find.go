@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 // A finder looks for the records and lines that a Purge removes.
 type finder struct {
 	*Purge
+	ctx     context.Context
 	dir     string
 	marks   state.Files
 	done    *Purged
@@ -112,6 +114,9 @@ func (f *finder) records(w warcFile) error {
 	marked := &marking{r: io.LimitReader(file, length)}
 	in := warc.NewReader(marked)
 	for {
+		if err := ended(f.ctx); err != nil {
+			return err
+		}
 		r, err := in.Next()
 		if err == io.EOF {
 			break
@@ -193,7 +198,7 @@ func (f *finder) lines(name string) error {
 	if name == IndexFile {
 		want = f.marks.Index.Index
 	}
-	marked := &marking{r: file}
+	marked := &marking{r: &stopping{ctx: f.ctx, r: file}}
 	filter := lineFilter{name: name, why: f.Why, unreadable: func(n int64, err error) {
 		f.problem(f.done, "%s:%d: %w: the line stays as it is", path, n, err)
 	}}

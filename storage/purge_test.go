@@ -143,17 +143,17 @@ func purgeOf(d disk.Disk) *Purge {
 func holds(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
-	if _, err := ReadPages(dir, func(p *PageRecord) error {
+	for p, err := range ReadPages(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		all[p.URL] = append(all[p.URL], fmt.Sprintf("page %+v", p))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
-	if _, err := ReadLinks(dir, func(l *LinkRecord) error {
+	for l, err := range ReadLinks(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		all[l.From] = append(all[l.From], fmt.Sprintf("link %+v", l))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
 	}
 	files, err := warcFiles(dir)
 	if err != nil {
@@ -284,11 +284,11 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 			before, ids := holds(t, c.dir), recordIDs(t, c.dir)
 			p := purgeOf(disk.Disk{})
 			p.Problem = func(err error) { t.Error(err) }
-			planned, err := p.Plan(c.dir)
+			planned, err := p.Plan(t.Context(), c.dir)
 			if err != nil || planned.None() || planned.By["opt-out.txt:1: out.example"] != planned.Taken {
 				t.Fatal(planned, err)
 			}
-			done, err := p.Run(c.dir)
+			done, err := p.Run(t.Context(), c.dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -303,7 +303,7 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 			if v := verified(t, c.dir); int64(v.Purged) != done.Records {
 				t.Errorf("%d of %d records", v.Purged, done.Records)
 			}
-			if again, err := p.Run(c.dir); err != nil || !again.None() {
+			if again, err := p.Run(t.Context(), c.dir); err != nil || !again.None() {
 				t.Errorf("a second one: %+v, %v", again, err)
 			}
 			opts := Options{Gather: -1, Links: true, Archive: &Archive{}}
@@ -382,7 +382,7 @@ func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Entries != len(urls) {
+	if done, err := purgeOf(disk.Disk{}).Run(t.Context(), dir); err != nil || done.Entries != len(urls) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	verified(t, dir)
@@ -423,14 +423,14 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	if put("http://out.example/") || !put("http://a.example/") {
 		t.Fatal("the second one is no revisit")
 	}
-	planned, err := purgeOf(disk.Disk{}).Plan(dir)
+	planned, err := purgeOf(disk.Disk{}).Plan(t.Context(), dir)
 	if want := map[string]int64{"a.example": 1}; err != nil || !maps.Equal(planned.Bodiless, want) {
 		t.Errorf("without their body would be %v, %v", planned.Bodiless, err)
 	}
-	if done, err := purgeOf(disk.Disk{}).Run(dir); err != nil || done.Records != 3 || !maps.Equal(done.Bodiless, planned.Bodiless) {
+	if done, err := purgeOf(disk.Disk{}).Run(t.Context(), dir); err != nil || done.Records != 3 || !maps.Equal(done.Bodiless, planned.Bodiless) {
 		t.Fatal(done, err)
 	}
-	if planned, err := purgeOf(disk.Disk{}).Plan(dir); err != nil || len(planned.Bodiless) > 0 {
+	if planned, err := purgeOf(disk.Disk{}).Plan(t.Context(), dir); err != nil || len(planned.Bodiless) > 0 {
 		t.Errorf("after the purge: %v, %v", planned.Bodiless, err)
 	}
 	if v := verified(t, dir); v.Bodiless != 1 || v.Purged != 3 {
@@ -468,7 +468,7 @@ func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 	}
 	// The state is locked meanwhile: Capture waits in virtual time.
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := p.Run(c.dir); err != nil || seen == 0 || gone == 0 {
+		if _, err := p.Run(t.Context(), c.dir); err != nil || seen == 0 || gone == 0 {
 			t.Error(seen, gone, err)
 		}
 	})
@@ -486,7 +486,7 @@ func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done, err := purgeOf(disk.Disk{}).Run(c.dir)
+	done, err := purgeOf(disk.Disk{}).Run(t.Context(), c.dir)
 	moved := int64(0)
 	for _, n := range done.Moved {
 		moved += n
@@ -494,7 +494,7 @@ func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 	if err != nil || moved == 0 || moved != done.Captures || done.Records != 0 || done.Pages == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if v, err := (Check{Moved: true, Problem: func(err error) { t.Error(err) }}).Verify(c.dir); err != nil || len(v.Moved) < 2 {
+	if v, err := (Check{Moved: true, Problem: func(err error) { t.Error(err) }}).Verify(t.Context(), c.dir); err != nil || len(v.Moved) < 2 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

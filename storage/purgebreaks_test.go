@@ -20,7 +20,7 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 		t.Fatal(err)
 	}
 	var told []error
-	if _, err := Verify(dir, func(err error) { told = append(told, err) }); err != nil {
+	if _, err := Verify(t.Context(), dir, func(err error) { told = append(told, err) }); err != nil {
 		t.Fatal(err)
 	}
 	var is *PurgeError
@@ -32,10 +32,10 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 		if db, err := Open(dir, Options{}); !errors.As(err, &is) {
 			t.Fatal(db, err)
 		}
-		if _, err := MakeIndex(dir, nil); !errors.As(err, &is) {
+		if _, err := MakeIndex(t.Context(), dir, nil); !errors.As(err, &is) {
 			t.Fatal(err)
 		}
-		if _, err := p.Plan(dir); !errors.As(err, &is) {
+		if _, err := p.Plan(t.Context(), dir); !errors.As(err, &is) {
 			t.Fatal(err)
 		}
 		if _, err := OpenReader(dir); !errors.As(err, &is) {
@@ -43,14 +43,14 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 		}
 		other := *p
 		other.Places = nil
-		if _, err := other.Run(dir); !errors.As(err, &is) {
+		if _, err := other.Run(t.Context(), dir); !errors.As(err, &is) {
 			t.Fatal(err)
 		}
 		if p.Places = broken.Places; !broken.Time.Equal(p.Time) {
 			t.Errorf("it began at %v", broken.Time)
 		}
 	}
-	if _, err := p.Run(dir); err != nil {
+	if _, err := p.Run(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	verified(t, dir)
@@ -87,7 +87,7 @@ func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
 			copies = append(copies, crash(t, c.dir), d.cut(c.dir))
 		}
 	}
-	done, err := p.Run(c.dir)
+	done, err := p.Run(t.Context(), c.dir)
 	if err != nil || done.Records == 0 {
 		t.Fatal(done, err)
 	}
@@ -151,7 +151,7 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 			c := mixedCrawl(t, 1, 12, disk.Disk{}, false)
 			damage(t, c.dir)
 			problems := func() (n int) {
-				if _, err := Verify(c.dir, func(error) { n++ }); err != nil {
+				if _, err := Verify(t.Context(), c.dir, func(error) { n++ }); err != nil {
 					t.Fatal(err)
 				}
 				return n
@@ -162,7 +162,7 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 			told := 0
 			p := purgeOf(disk.Disk{})
 			p.Problem = func(error) { told++ }
-			done, err := p.Run(c.dir)
+			done, err := p.Run(t.Context(), c.dir)
 			if err != nil || done.Problems != told || (told == 0) != (name == LinksFile) {
 				t.Errorf("%+v, %d problems were reported, %v", done, told, err)
 			}
@@ -193,10 +193,10 @@ func TestNothingIsPurgedUnderARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var inUse *InUseError
-	if _, err := purgeOf(disk.Disk{}).Plan(c.dir); !errors.As(err, &inUse) {
+	if _, err := purgeOf(disk.Disk{}).Plan(t.Context(), c.dir); !errors.As(err, &inUse) {
 		t.Errorf("Plan: %v", err)
 	}
-	if _, err := purgeOf(disk.Disk{}).Run(c.dir); !errors.As(err, &inUse) {
+	if _, err := purgeOf(disk.Disk{}).Run(t.Context(), c.dir); !errors.As(err, &inUse) {
 		t.Errorf("Run: %v", err)
 	}
 	if err := db.Close(); err != nil {

@@ -1,75 +1,111 @@
 package storage
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
-// ReadPages calls f with each record in pages.jsonl of the crawl in dir, which may be running.
-// The record is passed without the page's body, and is valid until f returns. other is the
-// number of lines that are not records: damaged lines, and an incomplete last line. If f
-// returns an error, ReadPages stops and returns this error. If the crawl writes no pages, the
-// error is fs.ErrNotExist.
-func ReadPages(dir string, f func(*PageRecord) error) (other int64, err error) {
-	return readPages(dir, lines.NewPageReader, f)
-}
-
-func readPages(dir string, reader func(io.Reader) *lines.Reader, f func(*PageRecord) error) (other int64, err error) {
-	return readLines(filepath.Join(dir, PagesFile), reader, func(line []byte) (bool, error) {
-		var p PageRecord
-		if json.Unmarshal(line, &p) != nil || p.URL == "" {
-			return false, nil
-		}
-		return true, f(&p)
-	})
+// ReadPages iterates over the records in pages.jsonl of the crawl in dir, which may be running,
+// in the order of the file. The records come without the bodies of the pages, and belong to the
+// caller.
+//
+// A line that is not a record comes as a pair without a record, and with a *DamagedError that
+// says which line it is. The iteration then goes on with the next line. An incomplete last line
+// of a crawl that is running or was killed is such a line; its error also wraps
+// io.ErrUnexpectedEOF.
+//
+// After any other error the iteration ends: fs.ErrNotExist if the crawl writes no pages, the
+// error of ctx, which is checked before each line, or an error of the file system. The file is
+// closed when the loop ends, also if its body leaves the loop.
+func ReadPages(ctx context.Context, dir string) iter.Seq2[*PageRecord, error] {
+	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewPageReader, (*PageRecord).missing)
 }
 
 // ReadBodies is like ReadPages, but the records have the bodies of the pages if the crawl keeps
 // them in pages.jsonl. It needs memory for the longest line; a line of more than 128 MiB is
-// counted in other.
-func ReadBodies(dir string, f func(*PageRecord) error) (other int64, err error) {
-	return readPages(dir, lines.NewBodyReader, f)
+// damaged.
+func ReadBodies(ctx context.Context, dir string) iter.Seq2[*PageRecord, error] {
+	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewBodyReader, (*PageRecord).missing)
 }
 
 // ReadLinks is like ReadPages, for links.jsonl.
-func ReadLinks(dir string, f func(*LinkRecord) error) (other int64, err error) {
-	return readLines(filepath.Join(dir, LinksFile), lines.NewReader, func(line []byte) (bool, error) {
-		var l LinkRecord
-		if json.Unmarshal(line, &l) != nil || l.To == "" {
-			return false, nil
-		}
-		return true, f(&l)
-	})
+func ReadLinks(ctx context.Context, dir string) iter.Seq2[*LinkRecord, error] {
+	return readLines(ctx, filepath.Join(dir, LinksFile), lines.NewReader, (*LinkRecord).missing)
 }
 
-// readLines calls f with each line of a file. other is the number of lines for which f returns
-// ok false, or that are too long.
-func readLines(path string, reader func(io.Reader) *lines.Reader, f func(line []byte) (ok bool, err error)) (other int64, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, err
+// missing returns the name of a member that p must have and does not have, or "".
+func (p *PageRecord) missing() string {
+	if p.URL == "" {
+		return "url"
 	}
-	defer file.Close()
-	in := reader(file)
-	for {
-		line, err := in.Next()
-		if err == io.EOF {
-			return other, nil
+	return ""
+}
+
+// missing returns the name of a member that l must have and does not have, or "".
+func (l *LinkRecord) missing() string {
+	if l.To == "" {
+		return "to"
+	}
+	return ""
+}
+
+// readLines iterates over the lines of a file of JSON objects, as ReadPages says. missing returns
+// the name of a member that a record lacks, or "" if it lacks none.
+func readLines[T any](ctx context.Context, path string, reader func(io.Reader) *lines.Reader, missing func(*T) string) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		if err := ended(ctx); err != nil {
+			yield(nil, err)
+			return
 		}
-		ok := false
-		if err == nil {
-			ok, err = f(line)
+		file, err := os.Open(path)
+		if err != nil {
+			yield(nil, err)
+			return
 		}
-		if err != nil && !errors.Is(err, lines.ErrLong) {
-			return other, err
-		}
-		if !ok {
-			other++
+		defer file.Close()
+		in := reader(file)
+		for n := 1; ; n++ {
+			line, err := in.Next()
+			if err == io.EOF {
+				return
+			}
+			if over := ended(ctx); over != nil {
+				err = over
+			}
+			if err != nil && err != lines.ErrLong {
+				yield(nil, err)
+				return
+			}
+			record := new(T)
+			if err == nil {
+				err = parseLine(line, record, missing)
+			}
+			if err != nil {
+				if in.Torn() {
+					err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
+				}
+				record, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("line %d: %w", n, err)}
+			}
+			if !yield(record, err) {
+				return
+			}
 		}
 	}
+}
+
+func parseLine[T any](line []byte, record *T, missing func(*T) string) error {
+	if err := json.Unmarshal(line, record); err != nil {
+		return err
+	}
+	if name := missing(record); name != "" {
+		return fmt.Errorf("it has no %q", name)
+	}
+	return nil
 }

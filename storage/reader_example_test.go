@@ -10,7 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// List the entries that a crawl has not fetched yet, while it is not running.
+// List the entries that a crawl has not fetched yet, and the keys of the program's values, while
+// the crawl is not running.
 func ExampleOpenReader() {
 	temp, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -26,6 +27,9 @@ func ExampleOpenReader() {
 	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
 		log.Fatal(err)
 	}
+	if err := db.Put("note of Monday", "a value of the program"); err != nil {
+		log.Fatal(err)
+	}
 	if err := db.Close(); err != nil {
 		log.Fatal(err)
 	}
@@ -35,17 +39,21 @@ func ExampleOpenReader() {
 		log.Fatal(err)
 	}
 	defer r.Close()
-	err = r.Sites(func(st frontier.SiteState) error {
+	for st, err := range r.Sites() {
+		if err != nil {
+			log.Fatal(err)
+		}
 		for e, err := range r.Queued(st.Site) {
 			if err != nil {
-				return err
+				log.Fatal(err)
 			}
 			fmt.Println(e.URL)
 		}
-		return nil
-	})
-	if err != nil {
-		log.Fatal(err)
 	}
-	// Output: https://example.org/
+	for of, err := range r.Keys("note of ") {
+		fmt.Println(of, err)
+	}
+	// Output:
+	// https://example.org/
+	// Monday <nil>
 }

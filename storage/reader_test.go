@@ -20,10 +20,18 @@ func TestAReaderSaysWhatIsThere(t *testing.T) {
 	}
 	const site = frontier.Site("http://h0.example")
 	sites, clocks, queued, snapshots, keys := 0, 0, 0, 0, 0
-	err = errors.Join(
-		r.Sites(func(frontier.SiteState) error { sites++; return nil }),
-		r.Common(func(frontier.CommonClock) error { clocks++; return nil }),
-		r.Each("k", func(string) error { keys++; return nil }))
+	for _, is := range r.Sites() {
+		err = errors.Join(err, is)
+		sites++
+	}
+	for _, is := range r.Common() {
+		err = errors.Join(err, is)
+		clocks++
+	}
+	for _, is := range r.Keys("k") {
+		err = errors.Join(err, is)
+		keys++
+	}
 	for _, is := range r.Queued(site) {
 		err = errors.Join(err, is)
 		queued++

@@ -12,6 +12,10 @@ import (
 // Records reads URLs, sites and values from the state of a crawl. The Records of a DB read the
 // state as of the last commit. Records change nothing. The methods are safe for concurrent use,
 // and return ErrClosed after the DB or the Reader is closed.
+//
+// The methods that iterate read a part of the state at a time. They hold no lock while the body
+// of the loop runs, so the body may call other methods, also Close. If the state cannot be read,
+// the last pair has the error, and a zero value. The values belong to the caller.
 type Records struct {
 	dir  string
 	from records
@@ -20,9 +24,9 @@ type Records struct {
 // records has the methods that a state.DB and a state.Reader have in common.
 type records interface {
 	Begun() state.Begun
-	Sites(func(frontier.SiteState) error) error
+	Sites() iter.Seq2[frontier.SiteState, error]
 	State(frontier.Site) (frontier.SiteState, error)
-	Common(func(frontier.CommonClock) error) error
+	Common() iter.Seq2[frontier.CommonClock, error]
 	Fate(frontier.URL) (frontier.Fate, bool, error)
 	Entry(frontier.URL) (Kept, bool, error)
 	Entries(frontier.Site) iter.Seq2[Kept, error]
@@ -32,7 +36,7 @@ type records interface {
 	Snapshot(frontier.Site) (*robots.Snapshot, error)
 	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
 	Get(key string, value any) (bool, error)
-	Each(prefix string, f func(rest string) error) error
+	Keys(prefix string) iter.Seq2[string, error]
 }
 
 // Dir returns the directory of the crawl.
@@ -46,16 +50,18 @@ func (r *Records) Unclean() bool { return r.from.Begun().Unclean }
 // at that time. If the result is later than now, the clock was wrong.
 func (r *Records) LastCommit() time.Time { return r.from.Begun().Committed }
 
-// Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
-// returns this error. f must not call a method of the DB or the Reader.
-func (r *Records) Sites(f func(frontier.SiteState) error) error { return r.from.Sites(f) }
+// Sites iterates over the states of all sites that the crawl knows, in no particular order. It
+// holds some hundred states in memory. If the crawl runs during the iteration, each state is
+// as it was when Sites read it.
+func (r *Records) Sites() iter.Seq2[frontier.SiteState, error] { return r.from.Sites() }
 
 // State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Records) State(site frontier.Site) (frontier.SiteState, error) { return r.from.State(site) }
 
-// Common calls f for every clock that several sites share. If f returns an error, Common stops
-// and returns this error. f must not call a method of the DB or the Reader.
-func (r *Records) Common(f func(frontier.CommonClock) error) error { return r.from.Common(f) }
+// Common iterates over the clocks that several sites share, in no particular order. It holds
+// some hundred clocks in memory. If the crawl runs during the iteration, clocks that are
+// added meanwhile may be left out.
+func (r *Records) Common() iter.Seq2[frontier.CommonClock, error] { return r.from.Common() }
 
 // Fate returns how the crawl's entry for u ended. The fate is Undecided if the entry is
 // queued, and Waiting if it waits for another try. ok is false if u was never queued.
@@ -129,9 +135,8 @@ func (r *Records) Snapshots(site frontier.Site) iter.Seq2[*robots.Snapshot, erro
 // false. The Records of a DB also find a value that is not committed yet.
 func (r *Records) Get(key string, value any) (ok bool, err error) { return r.from.Get(key, value) }
 
-// Each calls f for every key that begins with prefix and under which DB.Put has stored a value,
-// if that value is committed. The parameter rest of f is the part of the key after prefix. If f
-// returns an error, Each stops and returns this error.
-func (r *Records) Each(prefix string, f func(rest string) error) error {
-	return r.from.Each(prefix, f)
-}
+// Keys iterates over the keys that begin with prefix and under which DB.Put has stored a value,
+// if that value is committed, in byte order. It yields the part of each key after prefix. It
+// holds some hundred keys in memory. If the crawl runs during the iteration, keys that are
+// added meanwhile may be left out.
+func (r *Records) Keys(prefix string) iter.Seq2[string, error] { return r.from.Keys(prefix) }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,7 @@ type Repair struct {
 	Changed  []string // files that differ from the old ones
 	Aside    string   // directory with the old files, set by Commit
 
+	ctx   context.Context // of NewRepair
 	dir   string
 	stage string
 	opts  RepairOptions
@@ -118,17 +120,18 @@ func FinishRepair(dir string) (aside string, err error) {
 // NewRepair checks the crawl in dir and makes a mended copy of it. It needs room for a copy
 // of the crawl without its undamaged WARC files. The caller must call Commit or Discard.
 //
-// It returns a *DamagedError if the state file cannot be repaired, an *InUseError, a
-// *NotBegunError, a *VersionError, a *PurgeError, a *RepairError, an error that wraps
-// ErrNoCrawl, or an error of the file system. After an error nothing was changed.
-func NewRepair(dir string, opts RepairOptions) (r *Repair, err error) {
-	if err := errors.Join(notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
+// It returns the error of ctx when ctx ends, a *DamagedError if the state file cannot be
+// repaired, an *InUseError, a *NotBegunError, a *VersionError, a *PurgeError, a *RepairError,
+// an error that wraps ErrNoCrawl, or an error of the file system. After an error nothing was
+// changed.
+func NewRepair(ctx context.Context, dir string, opts RepairOptions) (r *Repair, err error) {
+	if err := errors.Join(ended(ctx), notRepairing(dir), notPurging(dir), NotBegun(dir)); err != nil {
 		return nil, err
 	}
 	if opts.Time.IsZero() {
 		opts.Time = time.Now().UTC()
 	}
-	r = &Repair{dir: dir, stage: filepath.Join(dir, repairStage), opts: opts}
+	r = &Repair{ctx: ctx, dir: dir, stage: filepath.Join(dir, repairStage), opts: opts}
 	if err := r.hold(); err != nil {
 		return nil, err
 	}
@@ -151,7 +154,7 @@ func (r *Repair) prepare() error {
 			r.Problems++
 		}
 	}}
-	switch v, err := check.Verify(r.dir); {
+	switch v, err := check.Verify(r.ctx, r.dir); {
 	case err == nil && r.Problems == 0:
 		r.Sound = true
 		return nil
@@ -357,7 +360,14 @@ func (r *Repair) copyTo(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
+	for err == nil { // in parts, which some file systems copy without reading
+		if err = ended(r.ctx); err == nil {
+			_, err = io.CopyN(to, from, 64<<20)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
@@ -397,7 +407,7 @@ func (r *Repair) differing() (names []string, err error) {
 		if err != nil || name == RunFile {
 			return err
 		}
-		same, err := sameFile(path, filepath.Join(r.dir, name))
+		same, err := r.sameFile(path, filepath.Join(r.dir, name))
 		if err == nil && !same {
 			names = append(names, filepath.ToSlash(name))
 		}
@@ -407,7 +417,7 @@ func (r *Repair) differing() (names []string, err error) {
 }
 
 // sameFile reports whether two files have the same bytes.
-func sameFile(a, b string) (bool, error) {
+func (r *Repair) sameFile(a, b string) (bool, error) {
 	is, err := os.Stat(a)
 	if err != nil {
 		return false, err
@@ -434,6 +444,9 @@ func sameFile(a, b string) (bool, error) {
 	defer g.Close()
 	var left, right [64 << 10]byte
 	for {
+		if err := ended(r.ctx); err != nil {
+			return false, err
+		}
 		n, err := io.ReadFull(f, left[:])
 		m, _ := io.ReadFull(g, right[:])
 		if !bytes.Equal(left[:n], right[:m]) {

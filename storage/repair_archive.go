@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -106,7 +107,7 @@ type gap struct {
 // which says that a record was lost, so that all other records keep their offsets.
 func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 	path := filepath.Join(r.stage, name)
-	is, size, gaps, err := readWARC(path, want.Length)
+	is, size, gaps, err := readWARC(r.ctx, path, want.Length)
 	if err != nil || is.Same(want) && len(gaps) == 0 {
 		if err == nil && size > want.Length && !strings.HasSuffix(name, openSuffix) {
 			if err = r.own(name); err == nil {
@@ -124,7 +125,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 		if len(gaps) == 1 {
 			low, high = gaps[0].at, gaps[0].end
 		}
-		found, ok, err := findFlip(path, want, low, high)
+		found, ok, err := findFlip(r.ctx, path, want, low, high)
 		if err != nil {
 			return want, err
 		}
@@ -132,7 +133,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 			if err := flip(path, found.at, found.bit); err != nil {
 				return want, err
 			}
-			if _, _, still, err := readWARC(path, want.Length); err != nil || len(still) == 0 {
+			if _, _, still, err := readWARC(r.ctx, path, want.Length); err != nil || len(still) == 0 {
 				r.mended("%s: one bit of byte %d had flipped: it is as it was written", filepath.ToSlash(name), found.at)
 				return want, err
 			}
@@ -142,11 +143,11 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 		}
 	}
 	if size > want.Length { // if bytes were inserted, the last bytes of the file are after want.Length
-		if is, _, gaps, err = readWARC(path, size); err != nil {
+		if is, _, gaps, err = readWARC(r.ctx, path, size); err != nil {
 			return want, err
 		}
 	}
-	if cut, err := cutOut(path, gaps, want); err != nil || cut {
+	if cut, err := r.cutOut(path, gaps, want); err != nil || cut {
 		if err == nil {
 			r.mended("%s: bytes between its records are taken out: it is as it was written", filepath.ToSlash(name))
 		}
@@ -175,7 +176,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 		return want, err
 	}
 	defer f.Close()
-	now := marking{r: f}
+	now := marking{r: r.reading(f)}
 	_, err = io.Copy(io.Discard, &now)
 	return now.Mark, err
 }
@@ -183,7 +184,7 @@ func (r *Repair) warc(name string, want state.Mark) (state.Mark, error) {
 // cutOut removes the gaps of a WARC file if the file without them is as it was written. The
 // gaps are then bytes that were inserted between its records. cut reports whether it removed
 // them.
-func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
+func (r *Repair) cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	if len(gaps) == 0 {
 		return false, nil
 	}
@@ -201,7 +202,7 @@ func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 		}
 		return io.LimitReader(io.MultiReader(append(parts, io.NewSectionReader(f, at, math.MaxInt64-at))...), want.Length)
 	}
-	left := marking{r: whole()}
+	left := marking{r: r.reading(whole())}
 	if _, err := io.Copy(io.Discard, &left); err != nil || !left.Same(want) {
 		return false, err
 	}
@@ -209,7 +210,7 @@ func cutOut(path string, gaps []gap, want state.Mark) (cut bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	_, err = io.Copy(out, whole())
+	_, err = io.Copy(out, r.reading(whole()))
 	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return false, err
 	}
@@ -242,7 +243,7 @@ const lostRecord = "damaged"
 
 // readWARC reads the first length bytes of a WARC file. It returns the mark of these bytes,
 // the size of the whole file, and the gaps within these bytes.
-func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap, err error) {
+func readWARC(ctx context.Context, path string, length int64) (is state.Mark, size int64, gaps []gap, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return is, 0, nil, err
@@ -256,6 +257,9 @@ func readWARC(path string, length int64) (is state.Mark, size int64, gaps []gap,
 	in := warc.NewReader(marked)
 	var at int64 // end of the last record that was read
 	for {
+		if err := ended(ctx); err != nil {
+			return is, 0, nil, err
+		}
 		rec, err := in.Next()
 		if err == io.EOF {
 			break

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"hash/crc32"
 	"io"
 	"os"
@@ -25,14 +26,14 @@ type aFlip struct {
 // until the difference is that of one bit. With CRC-32C the position is unique in files of less
 // than 256 MiB. A file with other damage has such a position by chance, with a probability of
 // 8*length/2^32. So the caller must give narrow bounds, or check the changed file.
-func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
+func findFlip(ctx context.Context, path string, want state.Mark, low, high int64) (found aFlip, ok bool, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return found, false, err
 	}
 	defer f.Close()
 	sum := crc32.New(castagnoli)
-	n, err := io.Copy(sum, io.LimitReader(f, want.Length))
+	n, err := io.Copy(sum, io.LimitReader(&stopping{ctx: ctx, r: f}, want.Length))
 	if err != nil || n != want.Length {
 		return found, false, err
 	}
@@ -45,6 +46,11 @@ func findFlip(path string, want state.Mark, low, high int64) (found aFlip, ok bo
 		before[castagnoli[i]>>24] = uint32(i)
 	}
 	for at := want.Length - 1; at >= low; at-- {
+		if at%(1<<20) == 0 {
+			if err := ended(ctx); err != nil {
+				return found, false, err
+			}
+		}
 		i := before[diff>>24]
 		if at < high && diff == castagnoli[i] && i&(i-1) == 0 {
 			if ok {

@@ -52,7 +52,7 @@ func (r *Repair) make() (err error) {
 			r.Left = append(r.Left, r.inCrawl(problem))
 		}
 	}, beside: r.dir}
-	if _, err := left.Verify(r.stage); err != nil {
+	if _, err := left.Verify(r.ctx, r.stage); err != nil {
 		return err
 	}
 	if len(r.Left) > 0 && r.unmarked > 0 { // files still refer to URLs that the state does not know, so the state seems to be older
@@ -151,7 +151,7 @@ func (r *Repair) restored() (bool, error) {
 			return false, err
 		}
 		before, whole := r.sumOf(StateFile), true
-		if _, err := MakeIndex(r.stage, func(error) { whole = false }); err != nil {
+		if _, err := MakeIndex(r.ctx, r.stage, func(error) { whole = false }); err != nil {
 			return false, err
 		}
 		if !whole || r.sumOf(StateFile) != before {
@@ -162,7 +162,7 @@ func (r *Repair) restored() (bool, error) {
 	_, err := Check{Moved: r.opts.Moved, Temp: r.opts.Temp, Problem: func(problem error) {
 		var away *MissingAnswerError
 		fits = fits && errors.As(problem, &away)
-	}, beside: r.dir}.Verify(r.stage)
+	}, beside: r.dir}.Verify(r.ctx, r.stage)
 	return fits && err == nil, err
 }
 
@@ -211,7 +211,7 @@ func (r *Repair) older(unclean bool) error {
 	if info, err := f.Stat(); err != nil || info.Size() <= want.Length {
 		return err
 	}
-	prefix := marking{r: io.LimitReader(f, want.Length)}
+	prefix := marking{r: io.LimitReader(r.reading(f), want.Length)}
 	if _, err := io.Copy(io.Discard, &prefix); err != nil || !prefix.Same(want) {
 		return err // the committed part of pages.jsonl is damaged, so it says nothing about the age of the state
 	}
@@ -220,7 +220,7 @@ func (r *Repair) older(unclean bool) error {
 	}
 	at, more := int64(0), int64(0)
 	known := map[string]bool{}
-	err = eachLineOf(f, func(line []byte, n int64, long bool) error {
+	err = eachLineOf(r.reading(f), func(line []byte, n int64, long bool) error {
 		var p PageRecord
 		after := at >= want.Length
 		at += n
@@ -251,6 +251,9 @@ func (r *Repair) olderError(is string, more int64) error {
 	return &DamagedError{Path: filepath.Join(r.dir, StateFile), Err: fmt.Errorf("it %s older than %s, which has %d pages more: bring back the %s of the same time, as repair would cut these pages off", is, PagesFile, more, StateFile)}
 }
 
+// reading returns a reader that fails after the context of r has ended.
+func (r *Repair) reading(f io.Reader) io.Reader { return &stopping{ctx: r.ctx, r: f} }
+
 // sumOf returns the checksum of a file of the stage.
 func (r *Repair) sumOf(name string) uint32 {
 	f, err := os.Open(filepath.Join(r.stage, name))
@@ -258,7 +261,7 @@ func (r *Repair) sumOf(name string) uint32 {
 		return 0
 	}
 	defer f.Close()
-	m := marking{r: f}
+	m := marking{r: r.reading(f)}
 	_, _ = io.Copy(io.Discard, &m) // if the file cannot be read, the result is another sum
 	return m.Sum
 }
@@ -311,7 +314,7 @@ func (r *Repair) lines(name string, check func(line []byte) error) error {
 		if bad.n > 0 {
 			low, high = bad.low, bad.high
 		}
-		found, ok, err := findFlip(path, want, low, high)
+		found, ok, err := findFlip(r.ctx, path, want, low, high)
 		if err != nil {
 			return err
 		}
@@ -403,7 +406,7 @@ func (r *Repair) lineMark(name string, want state.Mark, check func([]byte) error
 	if err != nil {
 		return is, 0, bad, err
 	}
-	counts := &marking{r: io.LimitReader(f, want.Length)}
+	counts := &marking{r: io.LimitReader(r.reading(f), want.Length)}
 	at := int64(0)
 	err = eachLineOf(counts, func(line []byte, n int64, long bool) error {
 		if long || check(line) != nil {
@@ -473,7 +476,7 @@ func (r *Repair) keepLines(name string, check func([]byte) error) (dropped int, 
 	defer out.Close()
 	to := &marking{w: out}
 	known := map[[16]byte]bool{}
-	err = eachLineOf(from, func(line []byte, _ int64, long bool) error {
+	err = eachLineOf(r.reading(from), func(line []byte, _ int64, long bool) error {
 		if long || check(line) != nil {
 			dropped++
 			return nil

@@ -28,6 +28,9 @@ type findings struct {
 // crawl: it truncates the files, merges the journal of the state, and rebuilds the index if
 // needed.
 func (r *Repair) settle() error {
+	if err := ended(r.ctx); err != nil {
+		return err
+	}
 	db, err := Open(r.stage, Options{asIs: true})
 	if err != nil {
 		return err
@@ -42,7 +45,7 @@ func (r *Repair) fit() error {
 	again := map[string]bool{}
 	for range 4 {
 		f := &findings{again: map[string]bool{}, unplaced: map[int64]bool{}, links: map[string]bool{}, payloads: map[string]bool{}}
-		if _, err := (Check{Moved: r.opts.Moved, Temp: r.opts.Temp, beside: r.dir, findings: f}).Verify(r.stage); err != nil {
+		if _, err := (Check{Moved: r.opts.Moved, Temp: r.opts.Temp, beside: r.dir, findings: f}).Verify(r.ctx, r.stage); err != nil {
 			return err
 		}
 		if len(f.again)+len(f.unplaced)+len(f.links)+len(f.answers) == 0 {
@@ -131,7 +134,7 @@ func (r *Repair) unplace(lost map[int64]bool) error {
 	to := &marking{w: out}
 	buf := bufio.NewWriter(to)
 	n := int64(0)
-	err = eachLineOf(from, func(line []byte, _ int64, _ bool) error {
+	err = eachLineOf(r.reading(from), func(line []byte, _ int64, _ bool) error {
 		if n++; lost[n] {
 			var p PageRecord
 			if err := json.Unmarshal(line, &p); err != nil {

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (r *Repair) rewritten(name string, want state.Mark) (made int, ok bool, err
 	w := &rewriter{write: write}
 	defer func() { err = errors.Join(err, w.discard()) }()
 	if name == PagesFile {
-		if w.lines, err = placedLines(path); err != nil {
+		if w.lines, err = r.placedLines(path); err != nil {
 			return 0, false, err
 		}
 		defer w.lines.close()
@@ -188,26 +189,26 @@ type placed struct {
 // name no place.
 type placedLine struct{ at, length, after int64 }
 
-func placedLines(path string) (*placed, error) {
+func (r *Repair) placedLines(path string) (*placed, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	p := &placed{file: f, lines: map[string]placedLine{}}
 	at, last := int64(0), captureKey("", 0) // the key of the lines before the first line that names a place
-	err = eachLineOf(f, func(line []byte, n int64, _ bool) error {
-		var r PageRecord
-		if err := json.Unmarshal(line, &r); err != nil {
+	err = eachLineOf(r.reading(f), func(line []byte, n int64, _ bool) error {
+		var page PageRecord
+		if err := json.Unmarshal(line, &page); err != nil {
 			return err
 		}
 		l := p.lines[last]
-		if r.WARC == "" {
+		if page.WARC == "" {
 			if l.length == 0 && l.after == 0 {
 				l.at = at
 			}
 			l.after += n
 		} else {
-			last = captureKey(r.WARC, r.Offset)
+			last = captureKey(page.WARC, page.Offset)
 			l = placedLine{at: at, length: n}
 		}
 		p.lines[last] = l
@@ -268,7 +269,7 @@ func (r *Repair) answers(w *rewriter) error {
 		if !ok {
 			m = r.marks.Growing[archiveKey(f.name)]
 		}
-		if err := answersOf(f, m.Length, found, find, w); err != nil {
+		if err := answersOf(r.ctx, f, m.Length, found, find, w); err != nil {
 			return err
 		}
 	}
@@ -277,7 +278,7 @@ func (r *Repair) answers(w *rewriter) error {
 
 // answersOf calls w for the answers in a WARC file that have a metadata record, which comes
 // after the answer.
-func answersOf(f warcFile, length int64, found map[string]place, find findOriginal, w *rewriter) error {
+func answersOf(ctx context.Context, f warcFile, length int64, found map[string]place, find findOriginal, w *rewriter) error {
 	file, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -287,6 +288,9 @@ func answersOf(f warcFile, length int64, found map[string]place, find findOrigin
 	var answer warc.Placed
 	var id, truncated string
 	for {
+		if err := ended(ctx); err != nil {
+			return err
+		}
 		rec, err := in.Next()
 		if err == io.EOF {
 			return nil

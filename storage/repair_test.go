@@ -27,11 +27,11 @@ func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 			if err := os.WriteFile(path, is, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			found, ok, err := findFlip(path, want.Mark, 0, int64(len(text)))
+			found, ok, err := findFlip(t.Context(), path, want.Mark, 0, int64(len(text)))
 			if err != nil || !ok || found != (aFlip{int64(at), 1 << bit}) {
 				t.Fatalf("byte %d, bit %d: %+v, %v, %v", at, bit, found, ok, err)
 			}
-			if _, ok, _ := findFlip(path, want.Mark, int64(at)+1, int64(len(text))); ok {
+			if _, ok, _ := findFlip(t.Context(), path, want.Mark, int64(at)+1, int64(len(text))); ok {
 				t.Fatalf("byte %d: found out of bounds", at)
 			}
 		}
@@ -41,7 +41,7 @@ func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 	if err := os.WriteFile(path, is, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if found, ok, err := findFlip(path, want.Mark, 0, int64(len(text))); ok || err != nil {
+	if found, ok, err := findFlip(t.Context(), path, want.Mark, 0, int64(len(text))); ok || err != nil {
 		t.Errorf("two bits: %+v, %v", found, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 			if err := os.WriteFile(files[0], is, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			r, err := NewRepair(c.dir, RepairOptions{})
+			r, err := NewRepair(t.Context(), c.dir, RepairOptions{})
 			if err != nil || len(r.Left) > 0 || (len(r.Lost) > 0) != spoilt {
 				t.Fatal(r, err)
 			}
@@ -107,16 +107,16 @@ func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 // repair finishes it: the files are the same as without the kill.
 func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 	dir := spoiltCrawl(t)
-	r, err := NewRepair(dir, RepairOptions{Beside: []string{LogFile + ".no"}})
+	r, err := NewRepair(t.Context(), dir, RepairOptions{Beside: []string{LogFile + ".no"}})
 	if err != nil || len(r.Changed) < 2 || len(r.Left) > 0 {
 		t.Fatal(r, err)
 	}
 	if copied := crash(t, dir); true { // until it is ready nothing has changed
 		var damaged bool
-		if _, err := Verify(copied, func(error) { damaged = true }); err != nil || !damaged {
+		if _, err := Verify(t.Context(), copied, func(error) { damaged = true }); err != nil || !damaged {
 			t.Error(damaged, err)
 		}
-		again, err := NewRepair(copied, RepairOptions{})
+		again, err := NewRepair(t.Context(), copied, RepairOptions{})
 		if err != nil || len(again.Changed) != len(r.Changed) {
 			t.Fatal(again, err)
 		}
@@ -171,7 +171,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 		if err := errors.Join(os.Mkdir(ready, 0o755), os.WriteFile(filepath.Join(ready, StateFile), nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}
-		sound, err := NewRepair(killed, RepairOptions{})
+		sound, err := NewRepair(t.Context(), killed, RepairOptions{})
 		if err != nil || !sound.Sound {
 			t.Fatal(sound, err)
 		}

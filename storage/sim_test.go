@@ -29,7 +29,7 @@ func small(r *rand.Rand) *state.Limits {
 // verified fails the test for each problem in dir.
 func verified(t testing.TB, dir string) Verified {
 	t.Helper()
-	v, err := Verify(dir, func(err error) { t.Errorf("Verify: %v", err) })
+	v, err := Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) })
 	if err != nil {
 		t.Fatalf("Verify: %v", err)
 	}

@@ -3,7 +3,6 @@ package storage
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"iter"
 	"time"
 
@@ -57,13 +56,11 @@ func (r *Records) retag(e *frontier.Entry, fetched time.Time) error {
 }
 
 // hasTags reports whether PutTag has stored a tag.
-func (r *Records) hasTags() (has bool, err error) {
-	enough := errors.New("one is enough")
-	err = r.from.Each(keyTag, func(string) error { has = true; return enough })
-	if errors.Is(err, enough) {
-		err = nil
+func (r *Records) hasTags() (bool, error) {
+	for _, err := range r.from.Keys(keyTag) {
+		return err == nil, err
 	}
-	return has, err
+	return false, nil
 }
 
 // retagKept sets the tag of k as DB.Retag does, or did when k was fetched.

@@ -478,14 +478,14 @@ func (w *twin) compare() {
 		}
 	}
 	clocks := map[string]time.Time{}
-	if err := w.db.Common(func(c frontier.CommonClock) error {
+	for c, err := range w.db.Common() {
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		if _, twice := clocks[c.Name]; twice {
 			w.t.Errorf("clock %q is there twice", c.Name)
 		}
 		clocks[c.Name] = c.Due
-		return nil
-	}); err != nil {
-		w.t.Fatal(err)
 	}
 	for name, due := range w.common {
 		if !clocks[name].Equal(due) {
@@ -571,15 +571,15 @@ func (w *twin) kill() {
 // hear takes in what a frontier learns when it opens the DB.
 func (w *twin) hear() {
 	seen := map[frontier.Site]bool{}
-	if err := w.db.Sites(func(st frontier.SiteState) error {
+	for st, err := range w.db.Sites() {
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		if seen[st.Site] {
 			w.t.Errorf("Sites: %s is there twice", st.Site)
 		}
 		seen[st.Site] = true
 		h := w.hint(st.Site)
 		h.more, h.retry = st.Ready, st.Waiting
-		return nil
-	}); err != nil {
-		w.t.Fatal(err)
 	}
 }

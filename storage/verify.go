@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,8 +30,8 @@ type Verified struct {
 }
 
 // Verify calls the Verify method of a Check whose Problem is the function problem.
-func Verify(dir string, problem func(error)) (Verified, error) {
-	return Check{Problem: problem}.Verify(dir)
+func Verify(ctx context.Context, dir string, problem func(error)) (Verified, error) {
+	return Check{Problem: problem}.Verify(ctx, dir)
 }
 
 // A Check configures a verification.
@@ -53,17 +54,18 @@ type Check struct {
 // damage and each contradiction that it finds: it compares the files with their checksums in
 // the state, and what each file says of a URL or an answer with what the other files say. If
 // the crawl was killed, Verify ignores what the next run will truncate. It needs 16 bytes of
-// memory for each URL of the largest site. If a purge was interrupted, Verify checks only the
-// state file, and calls Problem with a *PurgeError.
+// memory for each URL of the largest site. When ctx ends, Verify removes its temporary files
+// and returns the error of ctx; a check of the tree of state.db is finished first. If a purge
+// was interrupted, Verify checks only the state file, and calls Problem with a *PurgeError.
 //
 // Verify fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing
 // of the state file can be read, an error of the file system, or an error that matches
 // ErrNoCrawl, as a *NotBegunError does. Some kinds of damage to a state file make bbolt panic
 // in a goroutine of its own, which ends the process. So a caller that must continue after such
 // damage runs Verify in a child process.
-func (c Check) Verify(dir string) (Verified, error) {
-	v := &verifier{Check: c, dir: dir}
-	if err := notRepairing(dir); err != nil {
+func (c Check) Verify(ctx context.Context, dir string) (Verified, error) {
+	v := &verifier{Check: c, ctx: ctx, dir: dir}
+	if err := errors.Join(ended(ctx), notRepairing(dir)); err != nil {
 		return v.done, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, StateFile)); errors.Is(err, fs.ErrNotExist) && Remains(dir) == "" {
@@ -94,6 +96,7 @@ func noCrawl(dir, why string) error { return fmt.Errorf("%w in %s: %s", ErrNoCra
 
 type verifier struct {
 	Check
+	ctx     context.Context
 	dir     string
 	done    Verified
 	state   state.Checked // the contents of the state file
@@ -152,7 +155,7 @@ func (v *verifier) readState() error {
 		Problem: func(err error) { v.problem("%w", err) },
 		Fate:    v.knowFate,
 		Payload: func(p state.Payload) { v.know(referredKey(p.URL, p.Date), ofPayload, 0, p.URL) },
-	}.Read(v.dir)
+	}.Read(v.ctx, v.dir)
 	v.state = read
 	v.done.Sites, v.done.Entries, v.done.Snapshots, v.done.Unclean = read.Sites, read.Entries, read.Snapshots, read.Unclean
 	return err

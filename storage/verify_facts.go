@@ -188,6 +188,9 @@ type comparer struct {
 }
 
 func (c *comparer) add(line []byte) error {
+	if err := ended(c.v.ctx); err != nil {
+		return err
+	}
 	f := parseFact(bytes.TrimSuffix(line, []byte("\n")))
 	if len(c.all) > 0 && c.all[0].key != f.key {
 		c.group()

@@ -27,6 +27,9 @@ func (v *verifier) outputs() error {
 		v.links(),
 		v.lines(indexPart, v.state.Growing[indexPart], v.indexLine(ofPart, nil)),
 		v.log(), v.index())
+	if over := ended(v.ctx); over != nil {
+		return over
+	}
 	return errors.Join(err, v.archive())
 }
 
@@ -152,7 +155,12 @@ func (v *verifier) archive() error {
 		if !ok {
 			v.problem("%s: %s does not know this file", f.path, StateFile)
 		}
-		errs = append(errs, v.records(f, m))
+		if err := v.records(f, m); err != nil {
+			errs = append(errs, err)
+		}
+		if err := ended(v.ctx); err != nil {
+			return err
+		}
 	}
 	for _, known := range []state.Marks{v.state.Finished, v.state.Growing} {
 		for key := range known {
@@ -177,6 +185,9 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 	}
 	in := warc.NewReader(marked)
 	for {
+		if err := ended(v.ctx); err != nil {
+			return err
+		}
 		r, err := in.Next()
 		if err == io.EOF {
 			break
@@ -292,6 +303,9 @@ func (v *verifier) lines(name string, want state.Mark, check func(n int64, line 
 		reader = lines.NewPageReader(in)
 	}
 	for n := int64(1); ; n++ {
+		if err := ended(v.ctx); err != nil {
+			return err
+		}
 		line, err := reader.Next()
 		if err == io.EOF || later && reader.Torn() {
 			break // ignore an incomplete last line of the log

@@ -29,7 +29,7 @@ func TestFactsKeepTheirPlaces(t *testing.T) {
 func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 	for what, absent := range map[string]map[string]int{"an answer": {}, "a file that was moved": {"x.warc.gz": 1}} {
 		var problems []string
-		v := &verifier{Check: Check{Problem: func(err error) { problems = append(problems, err.Error()) }}, facts: newFacts(t.TempDir()), absent: absent}
+		v := &verifier{ctx: t.Context(), Check: Check{Problem: func(err error) { problems = append(problems, err.Error()) }}, facts: newFacts(t.TempDir()), absent: absent}
 		key := referredKey("http://a.example/none", time.Unix(1, 0))
 		if len(absent) == 0 {
 			v.know(key, ofRecord, 0, "x.warc.gz")
@@ -123,7 +123,7 @@ func TestFactsAreCompared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			v := &verifier{dir: "/c", facts: newFacts(t.TempDir()), crawled: true, indexed: true, present: map[string]bool{"x.warc.gz": true}, absent: map[string]int{}}
+			v := &verifier{ctx: t.Context(), dir: "/c", facts: newFacts(t.TempDir()), crawled: true, indexed: true, present: map[string]bool{"x.warc.gz": true}, absent: map[string]int{}}
 			defer v.facts.close()
 			v.state.Growing = state.Marks{PagesFile: {}, LinksFile: {}, indexPart: {Length: 1}}
 			v.Problem = func(err error) {
@@ -161,7 +161,7 @@ func TestFactsAreCompared(t *testing.T) {
 // error.
 func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "none")
-	v := &verifier{dir: "/c", facts: &facts{sorter: cdxj.NewSorter(temp, 1)}, crawled: true}
+	v := &verifier{ctx: t.Context(), dir: "/c", facts: &facts{sorter: cdxj.NewSorter(temp, 1)}, crawled: true}
 	v.Problem = func(err error) { t.Error(err) }
 	for n := range int64(3) {
 		v.know(urlKey("http://a.example/"), ofLog, n, "7")
@@ -210,7 +210,7 @@ func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
 			if err := errors.Join(os.RemoveAll(path), spoil(path)); err != nil {
 				t.Skip("no loop can be made here: ", err)
 			}
-			if _, err := Verify(dir, nil); err == nil || !strings.Contains(err.Error(), path) {
+			if _, err := Verify(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s is %s: %v", name, what, err)
 			}
 		}
@@ -244,7 +244,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		v, err := Verify(db.Dir(), func(err error) { got = append(got, err.Error()) })
+		v, err := Verify(t.Context(), db.Dir(), func(err error) { got = append(got, err.Error()) })
 		if err != nil || len(got) != c.want || v.LogLines != len(c.lines) || v.Problems != c.want {
 			t.Errorf("%s: %+v, %q, %v", name, v, got, err)
 		}
@@ -259,7 +259,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 // Each file becomes facts, with the numbers of its lines.
 func TestFilesBecomeFacts(t *testing.T) {
 	dir := t.TempDir()
-	v := &verifier{dir: dir, facts: newFacts(t.TempDir())}
+	v := &verifier{ctx: t.Context(), dir: dir, facts: newFacts(t.TempDir())}
 	defer v.facts.close()
 	var problems []string
 	v.Problem = func(err error) { problems = append(problems, strings.TrimPrefix(err.Error(), dir)) }
@@ -355,7 +355,7 @@ func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 			fetch(db, fmt.Sprint(n))
 		}
 		var got []string
-		if _, err := Verify(dir, func(err error) { got = append(got, err.Error()) }); err != nil || len(got) != c.want {
+		if _, err := Verify(t.Context(), dir, func(err error) { got = append(got, err.Error()) }); err != nil || len(got) != c.want {
 			t.Errorf("runs %v: %q, %v, want %d problems", c.runs, got, err, c.want)
 		}
 		for _, problem := range got {
@@ -391,7 +391,7 @@ func TestAPageIsThatOfItsAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		if _, err := Verify(db.Dir(), func(err error) { got = append(got, err.Error()) }); err != nil {
+		if _, err := Verify(t.Context(), db.Dir(), func(err error) { got = append(got, err.Error()) }); err != nil {
 			t.Error(err)
 		}
 		if c.good != (len(got) == 0) || len(got) > 1 || len(got) == 1 && !strings.HasSuffix(got[0], "is a different one") {
@@ -403,7 +403,7 @@ func TestAPageIsThatOfItsAnswer(t *testing.T) {
 // Separators that damage puts into a fact do not split it.
 func TestFactsArePlain(t *testing.T) {
 	var got []string
-	v := &verifier{dir: "/c", facts: newFacts(t.TempDir()), crawled: true}
+	v := &verifier{ctx: t.Context(), dir: "/c", facts: newFacts(t.TempDir()), crawled: true}
 	defer v.facts.close()
 	v.Problem = func(err error) { got = append(got, err.Error()) }
 	v.know(urlKey("\na"), ofLog, 1, "7\n8")
@@ -499,7 +499,7 @@ func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		if _, err := Verify(dir, func(err error) { got = append(got, err.Error()) }); err != nil {
+		if _, err := Verify(t.Context(), dir, func(err error) { got = append(got, err.Error()) }); err != nil {
 			t.Errorf("%s: %v", c.file, err)
 		}
 		for _, want := range c.want {

@@ -247,13 +247,15 @@ func resumed(dir string) (*planResumed, error) {
 	}
 	defer r.Close()
 	var was planResumed
-	err = r.Sites(func(s frontier.SiteState) error {
+	for s, err := range r.Sites() {
+		if err != nil {
+			return nil, err
+		}
 		was.Pages += s.Spent.Pages
 		was.Left += s.Queued
 		was.Again += s.Again
-		return nil
-	})
-	return &was, err
+	}
+	return &was, nil
 }
 
 // showPlan prints a plan for people.

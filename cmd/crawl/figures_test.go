@@ -418,7 +418,7 @@ func twoRuns(t *testing.T, summaries []string) {
 			runs.Failed += n
 		}
 	}
-	r, err := report.Dir("two.crawl", report.Options{})
+	r, err := report.Dir(t.Context(), "two.crawl", report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -506,7 +506,7 @@ func (f *figureTable) datasheet() {
 
 // tables notes the sums of the rows of a report: of all sites, and of all steps of time.
 func (f *figureTable) tables() {
-	r, err := report.Dir("odd.crawl", report.Options{})
+	r, err := report.Dir(f.t.Context(), "odd.crawl", report.Options{})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
@@ -28,24 +29,24 @@ A run makes the index by itself when it ends. No crawl may run in the directory.
 			if !crawldir.Exists(args[0]) {
 				return crawldir.Missing(args[0])
 			}
-			return p.index(args[0])
+			return p.index(cmd.Context(), args[0])
 		},
 	}
 }
 
-func (p *program) index(dir string) error {
+func (p *program) index(ctx context.Context, dir string) error {
 	damaged := 0
 	var done storage.Indexed
 	var err error
-	p.meanwhile(reading("index", dir), func() {
-		done, err = storage.MakeIndex(dir, func(problem error) {
+	p.patiently(ctx, reading("index", dir), func(ctx context.Context) {
+		done, err = storage.MakeIndex(ctx, dir, func(problem error) {
 			if damaged++; damaged <= say.MaxProblems {
 				p.note("%v", problem)
 			}
 		})
 	})
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	for _, name := range done.Moved {
 		if err := p.say("%s was moved away: its lines are those of the index before", name); err != nil {

@@ -251,7 +251,7 @@ func killAfter(t *testing.T, crawl *exec.Cmd, d time.Duration) {
 
 func verifyCrawl(t *testing.T, dir string) storage.Verified {
 	t.Helper()
-	v, err := storage.Verify(dir, func(err error) { t.Errorf("storage.Verify: %v", err) })
+	v, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("storage.Verify: %v", err) })
 	if err != nil && !errors.Is(err, storage.ErrNoCrawl) { // killed before it had begun
 		t.Errorf("storage.Verify: %v", err)
 	}

@@ -218,7 +218,7 @@ func unpack(t *testing.T, file string) {
 // assertWhole fails the test unless a crawl is undamaged.
 func assertWhole(t *testing.T, dir string) {
 	t.Helper()
-	if _, err := storage.Verify(dir, func(err error) { t.Errorf("%s: %v", dir, err) }); err != nil {
+	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", dir, err) }); err != nil {
 		t.Errorf("%s: %v", dir, err)
 	}
 }

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 )
@@ -34,6 +37,15 @@ func (p *program) meanwhile(far func(took time.Duration) string, f func()) {
 	f()
 	close(ended)
 	<-done
+}
+
+// interrupted returns the error of a command that an interrupt has ended before it changed
+// anything. Other errors are returned as they are.
+func interrupted(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return exit.With(exit.Forced, errors.New("interrupted: nothing was changed; the same command begins again"))
 }
 
 // reading returns the text that is printed while dir is read.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -197,7 +198,7 @@ Of one owner, without a question:
 			case !crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
 				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
 			}
-			return p.optOutPurge(args[0], args[1:], f)
+			return p.optOutPurge(cmd.Context(), args[0], args[1:], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -207,22 +208,22 @@ Of one owner, without a question:
 	return cmd
 }
 
-func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
+func (p *program) optOutPurge(ctx context.Context, dir string, places []string, f purgeFlags) error {
 	list, err := p.toPurge(places)
 	if err != nil {
 		return err
 	}
 	purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
 	if !f.dryRun {
-		if err := p.finishPurge(purge); err != nil {
+		if err := p.finishPurge(ctx, purge); err != nil {
 			return err
 		}
 	}
 	if f.dryRun || !f.yes {
 		var planned storage.Purged
-		p.meanwhile(reading("purge", dir), func() { planned, err = purge.Plan() })
+		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purge.Plan(ctx) })
 		if err != nil {
-			return err
+			return interrupted(err)
 		}
 		if f.dryRun || planned.None() {
 			return p.purged(dir, list, &planned, f)
@@ -232,9 +233,9 @@ func (p *program) optOutPurge(dir string, places []string, f purgeFlags) error {
 		}
 	}
 	var done storage.Purged
-	p.meanwhile(reading("purge", dir), func() { done, err = purge.Run() })
+	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purge.Run(ctx) })
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	return p.purged(dir, list, &done, f)
 }
@@ -282,8 +283,8 @@ func hostInURL(host string) string {
 }
 
 // finishPurge finishes a purge that was interrupted. It does not ask the user again.
-func (p *program) finishPurge(purge *crawler.Purge) error {
-	broken, done, err := purge.Finish()
+func (p *program) finishPurge(ctx context.Context, purge *crawler.Purge) error {
+	broken, done, err := purge.Finish(ctx)
 	if broken == nil || err != nil {
 		return err
 	}

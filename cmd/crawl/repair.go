@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 			case crawldir.Newest(args[0]) != "":
 				return crawldir.NoCrawl(args[0])
 			}
-			return p.repair(args[0], f)
+			return p.repair(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
@@ -64,7 +65,7 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 	return cmd
 }
 
-func (p *program) repair(dir string, f repairFlags) (err error) {
+func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err error) {
 	if !f.dryRun {
 		aside, err := storage.FinishRepair(dir)
 		if err != nil {
@@ -75,8 +76,8 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 		}
 	}
 	var r *storage.Repair
-	p.meanwhile(reading("repair", dir), func() {
-		r, err = storage.NewRepair(dir, storage.RepairOptions{
+	p.patiently(ctx, reading("repair", dir), func(ctx context.Context) {
+		r, err = storage.NewRepair(ctx, dir, storage.RepairOptions{
 			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
 			Beside: seal.Files(),
 		})
@@ -87,7 +88,7 @@ func (p *program) repair(dir string, f repairFlags) (err error) {
 		}
 	})
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	if len(r.Changed) == 0 || f.dryRun {
 		return errors.Join(r.Discard(), p.repaired(dir, r, f))

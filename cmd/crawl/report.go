@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ Docs: docs/reference/report.md.`,
 			if len(args) != 1 {
 				return exit.Usagef("crawl report takes one argument, the directory of a crawl")
 			}
-			return p.report(&f, args[0])
+			return p.report(cmd.Context(), &f, args[0])
 		},
 	}
 	flags := cmd.Flags()
@@ -66,7 +67,7 @@ Docs: docs/reference/report.md.`,
 	return cmd
 }
 
-func (p *program) report(f *reportFlags, dir string) error {
+func (p *program) report(ctx context.Context, f *reportFlags, dir string) error {
 	switch {
 	case f.json && f.out != "" && f.out != "-":
 		return exit.Usagef("--json prints to standard output: --out is for the page")
@@ -84,7 +85,7 @@ func (p *program) report(f *reportFlags, dir string) error {
 	}
 	var r *report.Report
 	var err error
-	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near}) })
+	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(ctx, dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near}) })
 	if errors.Is(err, report.ErrNoArchive) {
 		return exit.Usagef("--near-duplicates: %w: crawl with --output warc,jsonl", err)
 	}

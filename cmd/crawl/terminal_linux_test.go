@@ -360,7 +360,7 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		term, out := newTerminal(t, 80, typed), &bytes.Buffer{}
-		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(dir, []string{"out.test"}, purgeFlags{})
+		err = (&program{in: term.File, out: out, err: term.File}).optOutPurge(t.Context(), dir, []string{"out.test"}, purgeFlags{})
 		text := term.text()
 		if !strings.Contains(text, "Permanently remove 1 record of WARC files (") || !strings.HasSuffix(strings.TrimSpace(text), "a.crawl? [y/N]") {
 			t.Errorf("typed %q, asked %q", typed, text)

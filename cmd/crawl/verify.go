@@ -66,7 +66,7 @@ Some WARC files were moved to another disk:
 				return crawldir.NoCrawl(args[0])
 			}
 			if f.here {
-				return p.verify(args[0], f)
+				return p.verify(cmd.Context(), args[0], f)
 			}
 			return p.verifyApart(args[0], f, readingTime(args[0]))
 		},
@@ -169,7 +169,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (p *program) verify(dir string, f verifyFlags) error {
+func (p *program) verify(ctx context.Context, dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a reader that recurses through an endless tree of pages, which damage can make, reaches this soon
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
@@ -191,7 +191,7 @@ func (p *program) verify(dir string, f verifyFlags) error {
 		onlySeal = onlySeal && errors.As(problem, &seal)
 		errors.As(problem, &purge)
 	}
-	v, err := storage.Check{Moved: f.moved, Temp: f.temp, Problem: found}.Verify(dir)
+	v, err := storage.Check{Moved: f.moved, Temp: f.temp, Problem: found}.Verify(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -46,13 +46,12 @@ func New(from *storage.Records, now time.Time) (*Account, error) {
 	}
 	if o.Limit > 0 || o.MaxBytes > 0 {
 		var spent frontier.Spent
-		err := from.Sites(func(st frontier.SiteState) error {
+		for st, err := range from.Sites() {
+			if err != nil {
+				return nil, err
+			}
 			spent.Pages += st.Spent.Pages
 			spent.Bytes += st.Spent.Bytes
-			return nil
-		})
-		if err != nil {
-			return nil, err
 		}
 		bytes := o.MaxBytes > 0 && spent.Bytes >= o.MaxBytes
 		a.full = o.Limit > 0 && spent.Pages >= o.Limit || bytes
@@ -65,11 +64,8 @@ func New(from *storage.Records, now time.Time) (*Account, error) {
 // of its own, it returns those of the last run.
 func (a *Account) Site(site frontier.Site) (crawler.SiteSettings, error) { return a.own.Of(site) }
 
-// OwnSites calls f with each site that has settings of its own, in byte order, until f
-// returns an error, which OwnSites returns.
-func (a *Account) OwnSites(f func(frontier.Site, crawler.SiteSettings) error) error {
-	return a.own.Each(f)
-}
+// OwnSites iterates over the sites that have settings of their own, in byte order.
+func (a *Account) OwnSites() iter.Seq2[frontier.Site, error] { return a.own.Sites() }
 
 // Stored returns the options of the last run. ok is false if no run has begun.
 func (a *Account) Stored() (s crawler.Stored, ok bool) { return a.stored, a.asked }

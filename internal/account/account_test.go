@@ -1,6 +1,7 @@
 package account
 
 import (
+	"iter"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 // noValues are those of a crawl that has stored nothing.
 type noValues struct{}
 
-func (noValues) Get(string, any) (bool, error)         { return false, nil }
-func (noValues) Each(string, func(string) error) error { return nil }
+func (noValues) Get(string, any) (bool, error)        { return false, nil }
+func (noValues) Keys(string) iter.Seq2[string, error] { return func(func(string, error) bool) {} }
 
 // The code of an entry depends first on the entry itself, then on its site, then on the
 // crawl.

@@ -108,7 +108,13 @@ func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 // admitStored adds to the scope the URLs at which redirects of seeds ended, as the crawl has
 // stored them.
 func (a *Account) admitStored(scope crawler.Scope) error {
-	return crawler.EachRoot(a.from, scope.Admit)
+	for root, err := range crawler.Roots(a.from) {
+		if err != nil {
+			return err
+		}
+		scope.Admit(root)
+	}
+	return nil
 }
 
 // refuse sets x.Refusal, Code and Reason to r, except if r refuses nothing.

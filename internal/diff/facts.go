@@ -2,6 +2,8 @@ package diff
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -80,15 +82,32 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 			}
 		}
 	}
-	other, err := s.pages(func(p *storage.PageRecord) error {
+	return c.sortPages(s, func(u frontier.URL, f *fact) error { return add(u, written, f) })
+}
+
+// sortPages calls add for each line of pages.jsonl, and counts the lines that cannot be read. The
+// file may be missing.
+func (c *comparison) sortPages(s *snapshot, add func(frontier.URL, *fact) error) error {
+	for p, err := range storage.ReadPages(c.ctx, s.dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.As(err, &damaged):
+			c.OtherLines++
+			continue
+		case err != nil:
+			return err
+		}
 		u, err := frontier.ParseURL(p.URL)
 		if err != nil || !c.Site(u.Site()) {
-			return nil // the URL has no entry
+			continue // the URL has no entry
 		}
-		return add(u, written, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location})
-	})
-	c.OtherLines += other
-	return err
+		if err := add(u, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func entryFact(l *account.Listed) *fact {

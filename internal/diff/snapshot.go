@@ -3,7 +3,6 @@ package diff
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -57,16 +56,6 @@ func Before(r *storage.Reader) (string, error) {
 }
 
 func (s *snapshot) close() error { return s.state.Close() }
-
-// pages calls f for each line of pages.jsonl that can be read, and returns the number of the
-// other lines. The file may be missing.
-func (s *snapshot) pages(f func(*storage.PageRecord) error) (other int64, err error) {
-	other, err = storage.ReadPages(s.dir, f)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	return other, err
-}
 
 // settings compares the settings of the two crawls, but only those that decide which URLs a
 // crawl requests and what it gets from them.

@@ -108,7 +108,7 @@ func (s *Source) WriteWACZ(ctx context.Context, w io.Writer, p wacz.Package) (in
 			}
 		}
 	}
-	return n, wacz.Write(&cancelled{ctx, w}, &p)
+	return n, wacz.Write(ctx, &cancelled{ctx, w}, &p)
 }
 
 func isPage(status int, mediaType string) bool {

@@ -268,11 +268,15 @@ func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 		record("revisit", "04", "WARC-Profile: "+string(warc.ServerNotModified)+"\r\n"+
 			"WARC-Refers-To-Target-URI: http://a.example/\r\nWARC-Refers-To-Date: 2030-01-01T03:00:00Z\r\n", "HTTP/1.1 304 Not Modified\r\n\r\n")
 	var index []byte
-	err := cdxj.Index(strings.NewReader(raw), "x.warc", func(e *cdxj.Entry) (err error) {
-		index, err = e.Append(index)
-		return err
-	}, nil)
-	err = errors.Join(err, os.Mkdir(filepath.Join(dir, storage.ArchiveDir), 0o755),
+	for e, err := range cdxj.Index(t.Context(), strings.NewReader(raw), "x.warc") {
+		if err == nil {
+			index, err = e.Append(index)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := errors.Join(os.Mkdir(filepath.Join(dir, storage.ArchiveDir), 0o755),
 		os.WriteFile(filepath.Join(dir, storage.ArchiveDir, "x.warc"), []byte(raw), 0o644), os.WriteFile(filepath.Join(dir, storage.IndexFile), index, 0o644))
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +340,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 		if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); err != nil {
 			t.Fatal(err)
 		}
-		v, err := storage.Verify(dir, func(err error) { t.Error(err) })
+		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || int64(v.Bodiless) != s.Missing.Purged || int64(v.Away) != s.Missing.Away {
 			t.Errorf("verify counts %d and %d, %v", v.Bodiless, v.Away, err)
 		}
@@ -352,7 +356,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 		}
 		return ""
 	}}
-	if done, err := purge.Run(dir); err != nil || done.Bodiless["a.example"] != 1 || done.Bodiless["b.example"] != 2 || len(done.Bodiless) != 2 {
+	if done, err := purge.Run(t.Context(), dir); err != nil || done.Bodiless["a.example"] != 1 || done.Bodiless["b.example"] != 2 || len(done.Bodiless) != 2 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if got := missing(); got != (export.Missing{Purged: 3}) {

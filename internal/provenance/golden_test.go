@@ -130,7 +130,7 @@ func goldenCrawl(t *testing.T) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&crawler.Purge{Dir: dir, Places: places}).Run(); err != nil {
+	if _, err := (&crawler.Purge{Dir: dir, Places: places}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -17,7 +18,16 @@ func (w *writer) readPages() (err error) {
 	licenses := map[string]int64{}
 	before := w.openBefore()
 	defer func() { err = errors.Join(err, before.close()) }()
-	_, err = storage.ReadPages(w.dir, func(p *storage.PageRecord) error {
+	for p, err := range storage.ReadPages(w.ctx, w.dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.As(err, &damaged):
+			continue
+		case err != nil:
+			return cmp.Or(w.quit(), err)
+		}
 		f.Pages++
 		if before.take(p); p.Change != "" && (frontier.Entry{Hops: p.Hops}).Page() {
 			count(f.PageChanges, p.Change)
@@ -42,12 +52,8 @@ func (w *writer) readPages() (err error) {
 				tallyFirst(licenses, url, mostLicenses)
 			}
 		}
-		return w.quit()
-	})
-	f.Licenses = topOf(licenses)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
 	}
+	f.Licenses = topOf(licenses)
 	f.HasPages, f.Gone = true, before.count()
-	return err
+	return nil
 }

@@ -362,7 +362,7 @@ func TestWhatWasTakenOutIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := (&crawler.Purge{Dir: dir, Places: places}).Run()
+	done, err := (&crawler.Purge{Dir: dir, Places: places}).Run(t.Context())
 	if err != nil || done.Entries == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -42,9 +42,13 @@ type Mining struct {
 func (w *writer) writeRobots(out io.Writer) (err error) {
 	sites := w.newOrder(w.Temp)
 	defer func() { err = errors.Join(err, sites.Close()) }()
-	err = w.state.Sites(func(st frontier.SiteState) error { return sites.Add([]byte(st.Site), nil) })
-	if err != nil {
-		return err
+	for st, err := range w.state.Sites() {
+		if err == nil {
+			err = sites.Add([]byte(st.Site), nil)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return sites.Each(func(site, _ []byte) error { return w.writeCopies(out, frontier.Site(site)) })
 }

@@ -71,7 +71,7 @@ func BenchmarkReport(b *testing.B) {
 			longLog(b, filepath.Join(dir, storage.LogFile), n)
 			var page strings.Builder
 			for b.Loop() {
-				r, err := report.Dir(dir, report.Options{Temp: b.TempDir()})
+				r, err := report.Dir(b.Context(), dir, report.Options{Temp: b.TempDir()})
 				if err != nil || r.Requests != int64(n) {
 					b.Fatal(r, err)
 				}
@@ -101,7 +101,7 @@ func TestSitesOfALongLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	longLog(t, filepath.Join(dir, storage.LogFile), n)
-	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})
+	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

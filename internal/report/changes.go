@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,7 +21,7 @@ func (r *reporter) compare() error {
 	}
 	o := diff.Options{Temp: r.Temp, Most: mostRows}
 	if r.Options.Since != "" {
-		d, err := diff.Compare(context.Background(), r.Options.Since, r.dir, o)
+		d, err := diff.Compare(r.ctx, r.Options.Since, r.dir, o)
 		r.Report.Since = d
 		return err
 	}
@@ -30,7 +29,7 @@ func (r *reporter) compare() error {
 	if err != nil || before == "" {
 		return err
 	}
-	d, err := diff.Compare(context.Background(), before, r.dir, o)
+	d, err := diff.Compare(r.ctx, before, r.dir, o)
 	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
 		return nil // Options.Since did not ask for the comparison, so the report is made without it
 	}

@@ -79,7 +79,7 @@ func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 // The changes in a report are those of the comparison, and the page has them as tables.
 func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 	was, is := twice(t)
-	r, err := report.Dir(is, report.Options{Temp: t.TempDir(), Since: was})
+	r, err := report.Dir(t.Context(), is, report.Options{Temp: t.TempDir(), Since: was})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,14 +124,14 @@ func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 // A report has no changes if they were not requested, or if the crawl is running.
 func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	was, is := twice(t)
-	r, err := report.Dir(is, report.Options{})
+	r, err := report.Dir(t.Context(), is, report.Options{})
 	if err != nil || r.Since != nil {
 		t.Errorf("unasked: %v, %v", r.Since, err)
 	}
 	if raw, _ := pageOf(t, r); strings.Contains(raw, "What has changed") {
 		t.Error("the page has changes that were not requested")
 	}
-	if _, err := report.Dir(is, report.Options{Since: t.TempDir()}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), is, report.Options{Since: t.TempDir()}); !errors.Is(err, storage.ErrNoCrawl) {
 		t.Errorf("since no crawl: %v", err)
 	}
 	db, err := storage.Open(is, storage.Options{})
@@ -139,7 +139,7 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	r, err = report.Dir(is, report.Options{Since: was})
+	r, err = report.Dir(t.Context(), is, report.Options{Since: was})
 	if err != nil || r.Since != nil || !r.Running {
 		t.Errorf("while it runs: %v", err)
 	}
@@ -159,7 +159,7 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, is = twice(t, previous)
-	r, err := report.Dir(is, report.Options{})
+	r, err := report.Dir(t.Context(), is, report.Options{})
 	if err != nil || r.Since == nil || r.Since.Counts.Changes() != 5 || len(r.Since.Settings) != 1 {
 		t.Fatalf("%+v, %v", r.Since, err)
 	}
@@ -167,14 +167,14 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	if err := errors.Join(os.Rename(is, moved), os.Rename(filepath.Join(root, "was.crawl"), filepath.Join(filepath.Dir(moved), "was.crawl"))); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := report.Dir(moved, report.Options{}); err != nil || r.Since == nil || r.NotCompared != nil {
+	if r, err := report.Dir(t.Context(), moved, report.Options{}); err != nil || r.Since == nil || r.NotCompared != nil {
 		t.Errorf("both were moved: %v", err)
 	}
 	held, err := storage.Open(filepath.Join(filepath.Dir(moved), "was.crawl"), storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = report.Dir(moved, report.Options{}); err != nil || r.Since != nil {
+	if r, err = report.Dir(t.Context(), moved, report.Options{}); err != nil || r.Since != nil {
 		t.Errorf("the one before runs: %v, %v", r, err)
 	}
 	notCompared(t, r, filepath.Join(filepath.Dir(moved), "was.crawl"), ": make the report again when that has ended")
@@ -186,7 +186,7 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := filepath.Dir(state)
-	r, err = report.Dir(moved, report.Options{})
+	r, err = report.Dir(t.Context(), moved, report.Options{})
 	if err != nil || r.Since != nil {
 		t.Errorf("the one before is damaged: %v, %v", r, err)
 	}
@@ -195,7 +195,7 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(state)); err != nil {
 		t.Fatal(err)
 	}
-	r, err = report.Dir(moved, report.Options{})
+	r, err = report.Dir(t.Context(), moved, report.Options{})
 	if err != nil || r.Since != nil {
 		t.Errorf("the one before is gone: %v, %v", r, err)
 	}
@@ -218,7 +218,7 @@ func notCompared(t *testing.T, r *report.Report, dir, why string) {
 
 // Tables of changes show their first rows, and the number of all rows.
 func TestTablesOfChangesAreBounded(t *testing.T) {
-	r, err := report.Dir(written(t, nil), report.Options{})
+	r, err := report.Dir(t.Context(), written(t, nil), report.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func crawled(t *testing.T) (dir string, r *report.Report, sum crawler.Summary) {
 			t.Fatal(err)
 		}
 		sum = c.Summary()
-		if r, err = report.Dir(dir, report.Options{Temp: t.TempDir()}); err != nil {
+		if r, err = report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 
 func reportOf(t *testing.T, log string) *report.Report {
 	t.Helper()
-	r, err := report.Dir(written(t, map[string]string{storage.LogFile: log}), report.Options{Temp: t.TempDir()})
+	r, err := report.Dir(t.Context(), written(t, map[string]string{storage.LogFile: log}), report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, storage.LogFile), []byte(log+"2026-05-04T10:0"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := report.Dir(dir, report.Options{})
+	r, err := report.Dir(t.Context(), dir, report.Options{})
 	if err != nil || !r.Running || r.Requests != 1 || r.Others != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -166,7 +166,7 @@ func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 
 // A directory without a crawl, or without a log, has no report.
 func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
-	if _, err := report.Dir(t.TempDir(), report.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), t.TempDir(), report.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
 		t.Errorf("no crawl: %v", err)
 	}
 	dir := written(t, nil)
@@ -174,14 +174,14 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damaged *storage.DamagedError
-	if _, err := report.Dir(dir, report.Options{}); !errors.As(err, &damaged) {
+	if _, err := report.Dir(t.Context(), dir, report.Options{}); !errors.As(err, &damaged) {
 		t.Errorf("no log: %v", err)
 	}
 	garbled := written(t, nil)
 	if err := os.WriteFile(filepath.Join(garbled, storage.StateFile), make([]byte, 32<<10), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Dir(garbled, report.Options{}); !errors.As(err, &damaged) {
+	if _, err := report.Dir(t.Context(), garbled, report.Options{}); !errors.As(err, &damaged) {
 		t.Errorf("garbled: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir := queued(t, now)
-	r, err := report.Dir(dir, report.Options{Now: now})
+	r, err := report.Dir(t.Context(), dir, report.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	next := now.Add(time.Hour)
 	dir := visited(t, now, next)
-	r, err := report.Dir(dir, report.Options{Now: now})
+	r, err := report.Dir(t.Context(), dir, report.Options{Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	link := func(from, to, hop string) string {
 		return `{"from":"http://a.test/` + from + `","to":"http://a.test/` + to + `","hop":"` + hop + `"}` + "\n"
 	}
-	r, err := report.Dir(written(t, map[string]string{
+	r, err := report.Dir(t.Context(), written(t, map[string]string{
 		storage.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
 		storage.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
 			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E") +

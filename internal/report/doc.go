@@ -1,7 +1,7 @@
 // Package report reports what a crawl has done, as figures and as one page for people. It reads
 // crawl.log and the files beside it.
 //
-//	r, err := report.Dir("news.crawl", report.Options{})
+//	r, err := report.Dir(ctx, "news.crawl", report.Options{})
 //	err = r.WriteHTML(file)
 //
 // The page is one file. It loads nothing and runs nothing. Text from a site is only shown as

@@ -39,7 +39,7 @@ func TestFilesOfAReportAreClosed(t *testing.T) {
 				return nil
 			}, same)
 			before := openFiles(t)
-			_, err := report.Dir(dir, o)
+			_, err := report.Dir(t.Context(), dir, o)
 			if after := openFiles(t); after != before {
 				t.Errorf("%s, %v: %d files are open, and %d before", dir, err, after, before)
 			}
@@ -58,7 +58,7 @@ func TestAReportWithoutAWorkingDirectory(t *testing.T) {
 	if err := os.Remove(here); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Dir(filepath.Join("..", filepath.Base(dir)), report.Options{}); !errors.Is(err, syscall.ENOENT) || errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), filepath.Join("..", filepath.Base(dir)), report.Options{}); !errors.Is(err, syscall.ENOENT) || errors.Is(err, storage.ErrNoCrawl) {
 		t.Error(err)
 	}
 }

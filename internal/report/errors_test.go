@@ -50,7 +50,7 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 				}
 				return nil
 			}, same)
-			if _, err := report.Dir(dir, o); errors.Is(err, broken) != (calls >= n) {
+			if _, err := report.Dir(t.Context(), dir, o); errors.Is(err, broken) != (calls >= n) {
 				t.Errorf("%s, call %d of %d: %v", dir, n, calls, err)
 			}
 		}
@@ -104,7 +104,7 @@ func TestASortThatIsDamagedIsAnError(t *testing.T) {
 				}
 				return value
 			})
-			if _, err := report.Dir(dir, o); (err != nil) != spoilt {
+			if _, err := report.Dir(t.Context(), dir, o); (err != nil) != spoilt {
 				t.Errorf("%s of %s: %v", name, dir, err)
 			}
 			failed = failed || spoilt
@@ -161,7 +161,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 		calls := 0
 		o := report.Options{Now: now}
 		o.Hook(func() error { calls++; return nil }, same)
-		r, err := report.Dir(dir, o)
+		r, err := report.Dir(t.Context(), dir, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 		}
 		check := func(o report.Options, what string, n int) {
 			t.Helper()
-			r, err := report.Dir(dir, o)
+			r, err := report.Dir(t.Context(), dir, o)
 			if err != nil {
 				failed++
 			} else if got := figures(t, r); got != want {
@@ -215,13 +215,13 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o755)); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := report.Dir(dir, report.Options{}); r != nil || err == nil {
+		if r, err := report.Dir(t.Context(), dir, report.Options{}); r != nil || err == nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 		if err := errors.Join(os.Remove(path), os.Symlink(name, path)); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := report.Dir(dir, report.Options{}); r != nil || err == nil || errors.Is(err, os.ErrInvalid) {
+		if r, err := report.Dir(t.Context(), dir, report.Options{}); r != nil || err == nil || errors.Is(err, os.ErrInvalid) {
 			t.Errorf("%s, a link to itself: %+v, %v", name, r, err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestACrawlBeforeThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, since := range []string{"", was} {
-		if r, err := report.Dir(is, report.Options{Since: since}); r != nil || err == nil {
+		if r, err := report.Dir(t.Context(), is, report.Options{Since: since}); r != nil || err == nil {
 			t.Errorf("since %q: %+v, %v", since, r, err)
 		}
 	}

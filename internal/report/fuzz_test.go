@@ -28,7 +28,7 @@ func FuzzReport(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, storage.LogFile), []byte(log), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r, err := report.Dir(dir, report.Options{})
+		r, err := report.Dir(t.Context(), dir, report.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

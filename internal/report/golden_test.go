@@ -46,7 +46,7 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 // The page of a small crawl and its figures equal the golden files. Look at each difference
 // before rewriting them.
 func TestGoldenSmallCrawl(t *testing.T) {
-	r, err := report.Dir(written(t, map[string]string{
+	r, err := report.Dir(t.Context(), written(t, map[string]string{
 		storage.LogFile: toldLog,
 		storage.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n" +
 			`{"url":"http://a.test/gone","status":404,"title":"There is no such page"}` + "\n",
@@ -153,7 +153,7 @@ func TestGoldenMixedCrawl(t *testing.T) {
 	for i := range 90 { // links of one page are adjacent
 		fmt.Fprintf(&links, `{"from":"http://s0%d.test/%d","to":"http://s0%d.test/%d%s","hop":"%s"}`+"\n", i/20, i/10, i%4, i*i%7, []string{"", "#top"}[i/2%2], []string{"L", "E", "L", "R", "M", "I"}[i*i%23%6])
 	}
-	r, err := report.Dir(written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String(), storage.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
+	r, err := report.Dir(t.Context(), written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String(), storage.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestGoldenQuietCrawls(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, dir := range []string{begun, waits, visited(t, now, now.Add(time.Hour)), begun} {
-		r, err := report.Dir(dir, report.Options{Now: now})
+		r, err := report.Dir(t.Context(), dir, report.Options{Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestGoldenQuietCrawls(t *testing.T) {
 // A report leaves no temporary file, and the crawl can continue.
 func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	dir, temp := written(t, map[string]string{storage.LogFile: toldLog}), t.TempDir()
-	if _, err := report.Dir(dir, report.Options{Temp: temp}); err != nil {
+	if _, err := report.Dir(t.Context(), dir, report.Options{Temp: temp}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

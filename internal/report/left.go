@@ -165,19 +165,24 @@ func (r *reporter) readPages() error {
 	for i := range r.Redirect.Rows {
 		places[r.Redirect.Rows[i].URL] = &r.Redirect.Rows[i].To
 	}
-	_, err := storage.ReadPages(r.dir, func(p *storage.PageRecord) error {
+	for p, err := range storage.ReadPages(r.ctx, r.dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.As(err, &damaged):
+			continue
+		case err != nil:
+			return err
+		}
 		for _, title := range titles[p.URL] {
 			*title = clip(p.Title, mostTitle)
 		}
 		if to := places[p.URL]; to != nil {
 			*to = p.Location
 		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
 	}
-	return err
+	return nil
 }
 
 // mostTitle is the maximum number of characters of a title.

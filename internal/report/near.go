@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"context"
 	"errors"
 
 	"github.com/permesso-crawler/permesso/internal/export"
@@ -45,8 +44,7 @@ func (r *reporter) readNear() (err error) {
 	source.Damaged = func(*export.Damage) error { unread++; return nil }
 	pages := r.order(r.Temp) // near-duplicates, sorted by the first page of their group
 	defer func() { err = errors.Join(err, pages.Close()) }()
-	ctx := context.Background()
-	for d, err := range corpus.Documents(ctx, source, source.Rows(ctx), corpus.Options{Near: true}) {
+	for d, err := range corpus.Documents(r.ctx, source, source.Rows(r.ctx), corpus.Options{Near: true}) {
 		switch {
 		case err != nil:
 			return err

@@ -38,7 +38,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 		}
 	})
 	near := func() *report.Near {
-		r, err := report.Dir(dir, report.Options{Temp: t.TempDir(), Near: true})
+		r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir(), Near: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Dir(dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
+	if _, err := report.Dir(t.Context(), dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
 		t.Errorf("without an archive: %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func again(t *testing.T) (dir string, sum crawler.Summary) {
 // archived page. A 304 for a page that is not archived is not a page.
 func TestAPageThatIsNotModifiedCountsAsAPage(t *testing.T) {
 	dir, sum := again(t)
-	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})
+	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

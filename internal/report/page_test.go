@@ -65,7 +65,7 @@ func hostileReport(t *testing.T) *report.Report {
 			urlQuoted, quoted, urlQuoted, quoted, urlQuoted, quoted),
 		storage.LinksFile: fmt.Sprintf(`{"from":"%s","to":"%s2","hop":"L"}`+"\n", urlQuoted, urlQuoted),
 	})
-	r, err := report.Dir(dir, report.Options{Temp: t.TempDir()})
+	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

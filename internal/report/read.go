@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -44,11 +45,11 @@ type order interface {
 }
 
 // Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
-// open the crawl. If the crawl is running already, the report is made from the log alone. Lines
-// of the log that cannot be read are counted, but are not an error. The error is a
-// *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, ErrNoArchive, an error
-// that wraps storage.ErrNoCrawl, or an error of the file system.
-func Dir(dir string, o Options) (r *Report, err error) {
+// open the crawl. Dir stops when ctx ends. If the crawl is running already, the report is made
+// from the log alone. Lines of the log that cannot be read are counted, but are not an error.
+// The error is a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
+// ErrNoArchive, an error that wraps storage.ErrNoCrawl, or an error of the file system.
+func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
 	}
@@ -56,7 +57,7 @@ func Dir(dir string, o Options) (r *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := newReporter(abs, o)
+	rep := newReporter(ctx, abs, o)
 	defer func() { err = errors.Join(err, rep.close()) }()
 	var inUse *storage.InUseError
 	switch rep.state, err = storage.OpenReader(dir); {
@@ -66,7 +67,11 @@ func Dir(dir string, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readNear, rep.readPages, rep.compare} {
-		if err := step(); err != nil {
+		err := ctx.Err()
+		if err == nil {
+			err = step()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -77,6 +82,7 @@ func Dir(dir string, o Options) (r *Report, err error) {
 type reporter struct {
 	*Report
 	Options
+	ctx     context.Context
 	dir     string
 	state   *storage.Reader  // nil if the crawl is running
 	account *account.Account // nil without state
@@ -107,7 +113,7 @@ type reporter struct {
 	same     top[Duplicate]
 }
 
-func newReporter(dir string, o Options) *reporter {
+func newReporter(ctx context.Context, dir string, o Options) *reporter {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
@@ -116,7 +122,7 @@ func newReporter(dir string, o Options) *reporter {
 	}
 	return &reporter{
 		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
-		Options: o, dir: dir,
+		Options: o, ctx: ctx, dir: dir,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
 		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, fates: map[frontier.Code]int64{},
 		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),

@@ -53,7 +53,16 @@ const (
 // counts them once.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
-	_, err := storage.ReadLinks(r.dir, func(l *storage.LinkRecord) error {
+	for l, err := range storage.ReadLinks(r.ctx, r.dir) {
+		var damaged *storage.DamagedError
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.As(err, &damaged):
+			continue
+		case err != nil:
+			return err
+		}
 		if l.From != from {
 			from = l.From
 			clear(seen)
@@ -62,21 +71,20 @@ func (r *reporter) readLinks() error {
 		how := byte(byOther)
 		switch l.Hop {
 		case string(frontier.HopRedirect):
-			return nil
+			continue
 		case string(frontier.HopLink):
 			how = byLink
 		}
 		if seen[to] == byLink || seen[to] == how {
-			return nil
+			continue
 		}
 		seen[to] = how
-		return r.note(to, kindLink, l.From, []byte{how})
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		if err := r.note(to, kindLink, l.From, []byte{how}); err != nil {
+			return err
+		}
 	}
 	r.HasLinks = true
-	return err
+	return nil
 }
 
 // urlRecords are all records about one URL.

@@ -38,18 +38,18 @@ func TestADiskThatIsFull(t *testing.T) {
 	file := crawl(t, filepath.Join(dir, "1.warc"), 100) // more than is buffered
 	p := &Package{WARCs: []string{file}, Created: day, Title: "t", Pages: pages(Page{URL: "http://a.example/", Time: day})}
 	var whole bytes.Buffer
-	if err := Write(&whole, p); err != nil {
+	if err := Write(t.Context(), &whole, p); err != nil {
 		t.Fatal(err)
 	}
 	for left := 0; left < whole.Len(); left += 97 {
-		if err := Write(&little{left}, p); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "WACZ: ") {
+		if err := Write(t.Context(), &little{left}, p); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "WACZ: ") {
 			t.Fatalf("room for %d of %d bytes: %v", left, whole.Len(), err)
 		}
 	}
-	if err := Write(&little{whole.Len() - 1}, p); !errors.Is(err, errFull) {
+	if err := Write(t.Context(), &little{whole.Len() - 1}, p); !errors.Is(err, errFull) {
 		t.Errorf("room for all but a byte: %v", err)
 	}
-	if err := Write(&little{whole.Len()}, p); err != nil {
+	if err := Write(t.Context(), &little{whole.Len()}, p); err != nil {
 		t.Errorf("room for all: %v", err)
 	}
 	if err := p.pages(&little{}); !errors.Is(err, errFull) {
@@ -114,7 +114,7 @@ func TestAFileThatGoesAway(t *testing.T) {
 			t.Skip("a file that is read cannot be removed here: ", err)
 		}
 	}}
-	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) {
+	if err := Write(t.Context(), io.Discard, p); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no error: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestPagesOfAPackage(t *testing.T) {
 // Temporary files of a large index are in the directory Temp.
 func TestTemp(t *testing.T) {
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day, Temp: filepath.Join(t.TempDir(), "none")}
-	if err := Write(io.Discard, p); err != nil {
+	if err := Write(t.Context(), io.Discard, p); err != nil {
 		t.Errorf("a small index takes none: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	// If each run has one line, there are as many runs as are merged at a time, and one line in
 	// memory. Then the runs have to be merged into a new file, for which there is no directory.
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc"), 65)}, Created: day, Temp: temp, memory: 1}
-	if err := Write(io.Discard, p); err != nil {
+	if err := Write(t.Context(), io.Discard, p); err != nil {
 		t.Fatalf("while there is room: %v", err)
 	}
 	p.Pages = func(func(Page, error) bool) {
@@ -162,7 +162,7 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 			t.Skip("a directory of open files cannot be removed here: ", err)
 		}
 	}
-	if err := Write(io.Discard, p); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), temp) {
+	if err := Write(t.Context(), io.Discard, p); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), temp) {
 		t.Errorf("no error: %v", err)
 	}
 	if err := os.Mkdir(temp, 0o755); err != nil {
@@ -170,7 +170,7 @@ func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	}
 	index := cdxj.NewSorter(temp, 1)
 	defer index.Close()
-	if err := errors.Join(indexFile(p.WARCs[0], index.Add), os.Remove(temp)); err != nil {
+	if err := errors.Join(indexFile(t.Context(), p.WARCs[0], index.Add), os.Remove(temp)); err != nil {
 		t.Fatal(err)
 	}
 	z := &writer{zip: zip.NewWriter(io.Discard), created: day}
@@ -370,10 +370,10 @@ func TestFilesAreClosed(t *testing.T) {
 	path := pack(t, p)
 	before := openFiles(t)
 	for range 10 {
-		if err := errors.Join(Write(io.Discard, p), Verify(path)); err != nil {
+		if err := errors.Join(Write(t.Context(), io.Discard, p), Verify(path)); err != nil {
 			t.Fatal(err)
 		}
-		if Write(&little{}, p) == nil || Verify(file) == nil {
+		if Write(t.Context(), &little{}, p) == nil || Verify(file) == nil {
 			t.Fatal("no error")
 		}
 	}

@@ -1,6 +1,7 @@
 package wacz_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func ExampleWrite() {
 		fmt.Println(err)
 		return
 	}
-	err = wacz.Write(f, &wacz.Package{
+	err = wacz.Write(context.Background(), f, &wacz.Package{
 		WARCs: files, Title: "All about a", Created: time.Now(),
 		Pages: func(yield func(wacz.Page, error) bool) {
 			yield(wacz.Page{URL: "http://a.example/", Time: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Title: "Home"}, nil)

@@ -18,6 +18,7 @@ package wacz
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,12 +119,12 @@ const (
 // Write writes a package to w sequentially. It reads each WARC file twice, first for the index
 // and then to copy it into the package. The file must not grow in between. The memory that
 // Write uses does not grow with the package, except by about 200 bytes for 3000 captures. A
-// package above 4 GB has the fields of ZIP64.
-func Write(w io.Writer, p *Package) error {
+// package above 4 GB has the fields of ZIP64. While it reads for the index, Write stops when ctx ends.
+func Write(ctx context.Context, w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
 	}
-	if err := p.write(w); err != nil {
+	if err := p.write(ctx, w); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
 	}
 	return nil
@@ -150,7 +151,7 @@ func (p *Package) check() error {
 	return nil
 }
 
-func (p *Package) write(w io.Writer) error {
+func (p *Package) write(ctx context.Context, w io.Writer) error {
 	index := cdxj.NewSorter(p.Temp, p.memory)
 	defer index.Close()
 	add := index.Add
@@ -163,7 +164,7 @@ func (p *Package) write(w io.Writer) error {
 		}
 	}
 	for _, file := range p.WARCs {
-		if err := indexFile(file, add); err != nil {
+		if err := indexFile(ctx, file, add); err != nil {
 			return err
 		}
 	}
@@ -201,13 +202,21 @@ func (p *Package) write(w io.Writer) error {
 	return z.finish(p)
 }
 
-func indexFile(file string, add func(*cdxj.Entry) error) error {
+func indexFile(ctx context.Context, file string, add func(*cdxj.Entry) error) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return cdxj.Index(f, filepath.Base(file), add, nil)
+	for e, err := range cdxj.Index(ctx, f, filepath.Base(file)) {
+		if err == nil {
+			err = add(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pages writes pages.jsonl: a header line, then a line for each page (section "pages.jsonl").

@@ -65,7 +65,7 @@ func pack(t *testing.T, p *Package) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.wacz")
 	var b bytes.Buffer
-	if err := Write(&b, p); err != nil {
+	if err := Write(t.Context(), &b, p); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
@@ -252,7 +252,7 @@ func TestWhatCannotBePacked(t *testing.T) {
 		"must have a URL":      {WARCs: []string{file}, Created: day, Pages: pages(Page{URL: "http://a.example/"})},
 		"pages: no more pages": {WARCs: []string{file}, Created: day, Pages: func(yield func(Page, error) bool) { yield(Page{}, stop) }},
 	} {
-		err := Write(io.Discard, p)
+		err := Write(t.Context(), io.Discard, p)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}

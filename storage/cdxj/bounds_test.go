@@ -170,23 +170,27 @@ func TestEntryOf(t *testing.T) {
 // The errors that end Index.
 func TestIndexEnds(t *testing.T) {
 	file, placed := archive(t)
-	stop := errors.New("stop")
-	none := func(*Entry) error { return nil }
 	n := 0
-	if err := Index(bytes.NewReader(file), "f", func(*Entry) error { n++; return stop }, nil); err != stop || n != 1 {
-		t.Errorf("after %d entries: %v", n, err)
+	for _, err := range Index(t.Context(), bytes.NewReader(file), "f") {
+		if n++; err != nil {
+			t.Error(err)
+		}
+		break
+	}
+	if n != 1 {
+		t.Errorf("%d entries", n)
 	}
 	bad := errors.New("bad sector")
-	for _, damaged := range []func(*warc.Error) error{nil, func(*warc.Error) error { return nil }} {
-		in := io.MultiReader(bytes.NewReader(file[:placed[5].Offset]), iotest.ErrReader(bad))
-		if err := Index(in, "f", none, damaged); !errors.Is(err, bad) || !strings.HasPrefix(err.Error(), "f: ") {
-			t.Errorf("a disk that fails: %v", err)
-		}
+	in := io.MultiReader(bytes.NewReader(file[:placed[5].Offset]), iotest.ErrReader(bad))
+	switch errs := indexErrors(t, in); {
+	case len(errs) == 0:
+		t.Error("a disk that fails: no error")
+	case !errors.Is(errs[len(errs)-1], bad) || !strings.HasPrefix(errs[len(errs)-1].Error(), "f: "):
+		t.Errorf("a disk that fails: %v", errs)
 	}
-	in := bytes.NewReader(file[:len(file)-1])
 	broken := (*warc.Error)(nil)
-	if err := Index(in, "f", none, nil); !errors.As(err, &broken) || !errors.Is(err, warc.ErrCut) {
-		t.Errorf("cut: %v", err)
+	if errs := indexErrors(t, bytes.NewReader(file[:len(file)-1])); len(errs) != 1 || !errors.As(errs[0], &broken) || !errors.Is(errs[0], warc.ErrCut) {
+		t.Errorf("cut: %v", errs)
 	}
 }
 
@@ -270,4 +274,17 @@ func TestWriteToADiskThatIsFull(t *testing.T) {
 	if err := s.Close(); err != nil || s.Len() != 0 {
 		t.Errorf("closed: %d lines, %v", s.Len(), err)
 	}
+}
+
+// indexErrors returns the errors of a loop over all entries.
+func indexErrors(t *testing.T, r io.Reader) (errs []error) {
+	for e, err := range Index(t.Context(), r, "f") {
+		if (e == nil) != (err != nil) {
+			t.Errorf("the pair %+v, %v", e, err)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }

@@ -2,10 +2,12 @@ package cdxj
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -259,38 +261,64 @@ func notMediaType(c rune) bool {
 	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
-// Index calls f for each capture of a WARC file, in the order of the file, and damaged for each
-// record that cannot be read. If damaged returns nil, Index continues with the next record that
-// it can find. If the function damaged is nil, Index stops at the first unreadable record with
-// a *warc.Error. It also stops at the first error of f or damaged. If a block should be an HTTP
-// message, but is not one, its entry has no status and no media type.
-func Index(r io.Reader, filename string, f func(*Entry) error, damaged func(*warc.Error) error) error {
-	in := warc.NewReader(r)
-	for {
-		rec, err := in.Next()
-		if err == io.EOF {
-			return nil
+// Index iterates over the captures of a WARC file, in the order of the file. Its argument
+// filename is the name that the entries get. If a block should be an HTTP message, but is not
+// one, its entry has no status and no media type. The entries belong to the caller.
+//
+// A record that cannot be read comes as a pair without an entry, and with an error that wraps a
+// *warc.Error. The iteration then goes on with the next record that it can find. After any other
+// error the iteration ends: an error of r, or the error of ctx, which is checked before each
+// record.
+func Index(ctx context.Context, r io.Reader, filename string) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		if ctx == nil {
+			yield(nil, errors.New("cdxj: the context is nil: context.Background() is one that never ends"))
+			return
 		}
-		var e *Entry
-		if err == nil {
-			e, err = NewEntry(rec, filename)
-		}
-		var bad *warc.Error
-		switch {
-		case err == nil && e != nil:
-			if err := f(e); err != nil {
-				return err
+		in := warc.NewReader(r)
+		for ctx.Err() == nil {
+			e, err := nextEntry(in, filename)
+			if err == io.EOF {
+				return
 			}
-		case err == nil:
-		case damaged == nil || !errors.As(err, &bad):
-			return fmt.Errorf("%s: %w", filename, err)
-		default:
-			if err := damaged(bad); err != nil {
-				return err
+			if err == nil && e == nil {
+				continue
 			}
-			if _, err := in.Skip(); err != nil {
-				return fmt.Errorf("%s: %w", filename, err)
+			goesOn := true
+			if err != nil {
+				err, goesOn = passed(in, err)
+				err = fmt.Errorf("%s: %w", filename, err)
+			}
+			if !yield(e, err) || !goesOn {
+				return
 			}
 		}
+		yield(nil, ctx.Err())
 	}
+}
+
+// nextEntry returns the entry of the next record, or nil if an index does not list the record.
+func nextEntry(in *warc.Reader, filename string) (*Entry, error) {
+	rec, err := in.Next()
+	if err != nil {
+		return nil, err
+	}
+	return NewEntry(rec, filename)
+}
+
+// passed moves a reader to the next record after a record that could not be read, with the error
+// in the second parameter. If the reader itself fails, goesOn is false, and err is the reason.
+func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
+	var bad *warc.Error
+	if !errors.As(wrong, &bad) {
+		return wrong, false
+	}
+	_, err = in.Skip()
+	if err == nil || err == io.EOF {
+		return wrong, true
+	}
+	if errors.As(err, &bad) { // only a record that was passed has a *warc.Error
+		err = fmt.Errorf("byte %d: %w", bad.Offset, bad.Err)
+	}
+	return err, false
 }

@@ -159,12 +159,11 @@ func archive(t *testing.T) ([]byte, []warc.Placed) {
 func TestIndex(t *testing.T) {
 	file, placed := archive(t)
 	var got []Entry
-	err := Index(bytes.NewReader(file), "a.warc.gz", func(e *Entry) error {
+	for e, err := range Index(t.Context(), bytes.NewReader(file), "a.warc.gz") {
+		if err != nil {
+			t.Fatal(err)
+		}
 		got = append(got, *e)
-		return nil
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
 	}
 	entry := func(i int, key, url, mime string, status int) Entry {
 		return Entry{Key: key, Time: sample.Time, URL: url, MIME: mime, Status: status, Digest: placed[i].PayloadDigest, Length: placed[i].Length, Offset: placed[i].Offset, Filename: "a.warc.gz"}
@@ -179,14 +178,13 @@ func TestIndex(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 
-	var broken *warc.Error
-	err = Index(bytes.NewReader(file[:len(file)-1]), "a.warc.gz", func(*Entry) error { return nil }, nil)
-	if !errors.As(err, &broken) || broken.Offset != placed[6].Offset || !strings.Contains(err.Error(), "a.warc.gz") {
-		t.Errorf("a cut file: %v", err)
+	var last error
+	for _, err := range Index(t.Context(), bytes.NewReader(file[:len(file)-1]), "a.warc.gz") {
+		last = err
 	}
-	stop := errors.New("stop")
-	if err := Index(bytes.NewReader(file), "", func(*Entry) error { return stop }, nil); !errors.Is(err, stop) {
-		t.Errorf("stopped: %v", err)
+	var broken *warc.Error
+	if !errors.As(last, &broken) || broken.Offset != placed[6].Offset || !strings.Contains(last.Error(), "a.warc.gz") {
+		t.Errorf("a cut file: %v", last)
 	}
 }
 
@@ -196,24 +194,20 @@ func TestIndexGoesOnBehindDamage(t *testing.T) {
 	file[placed[4].Offset+placed[4].Length-6] ^= 1 // the checksum of the member
 	var got []int64
 	var bad []int64
-	damaged := func(e *warc.Error) error {
-		bad = append(bad, e.Offset)
-		return nil
-	}
-	list := func(e *Entry) error {
-		got = append(got, e.Offset)
-		return nil
-	}
-	if err := Index(bytes.NewReader(file), "a.warc.gz", list, damaged); err != nil {
-		t.Fatal(err)
+	for e, err := range Index(t.Context(), bytes.NewReader(file), "a.warc.gz") {
+		var damaged *warc.Error
+		switch {
+		case err == nil:
+			got = append(got, e.Offset)
+		case errors.As(err, &damaged):
+			bad = append(bad, damaged.Offset)
+		default:
+			t.Fatal(err)
+		}
 	}
 	want := []int64{placed[1].Offset, placed[5].Offset, placed[6].Offset}
 	if diff := cmp.Diff(want, got); diff != "" || !slices.Equal(bad, []int64{placed[4].Offset}) {
 		t.Errorf("damage at %v (-want +got)\n%s", bad, diff)
-	}
-	enough := errors.New("enough")
-	if err := Index(bytes.NewReader(file), "", list, func(*warc.Error) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("stopped: %v", err)
 	}
 }
 

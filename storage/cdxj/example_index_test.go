@@ -2,6 +2,8 @@ package cdxj_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -44,14 +46,23 @@ func ExampleIndex() {
 	}
 	sorter := cdxj.NewSorter("", 0)
 	defer sorter.Close()
-	err = cdxj.Index(bytes.NewReader(file), "a.warc.gz", sorter.Add, func(damaged *warc.Error) error {
-		fmt.Println("damaged at", damaged.Offset)
-		return nil
-	})
-	fmt.Println(sorter.Len(), "entries", err)
+	for e, err := range cdxj.Index(context.Background(), bytes.NewReader(file), "a.warc.gz") {
+		var damaged *warc.Error
+		switch {
+		case errors.As(err, &damaged):
+			fmt.Println("damaged at", damaged.Offset) // the loop goes on
+			continue
+		case err == nil:
+			err = sorter.Add(e)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(sorter.Len(), "entries")
 	// Output:
 	// damaged at 0
-	// 1 entries <nil>
+	// 1 entries
 }
 
 // A writer of WARC files has the entry of each record without reading it again.

@@ -82,8 +82,12 @@ func TestIndexesThatAreNone(t *testing.T) {
 	for name, r := range map[string]io.Reader{"fails": fails, "zeros": io.LimitReader(zeros, 1<<20), "lines": io.LimitReader(lines, 1<<20), "text": strings.NewReader(strings.Repeat("no archive\n", 1<<10))} {
 		damages := 0
 		quiet(t, "Index, "+name, func() error {
-			err := Index(r, "", func(*Entry) error { t.Error("an entry"); return nil }, func(*warc.Error) error { damages++; return nil })
-			if err == nil && damages == 0 {
+			for e, err := range Index(t.Context(), r, "") {
+				if damages++; e != nil || err == nil {
+					t.Errorf("an entry: %+v", e)
+				}
+			}
+			if damages == 0 {
 				t.Errorf("Index, %s: neither damage nor an error", name)
 			}
 			return nil

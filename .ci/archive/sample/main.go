@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -178,8 +179,14 @@ func write(dir string, more int) error {
 
 	sorter := cdxj.NewSorter(dir, 0)
 	defer sorter.Close()
-	if err := cdxj.Index(bytes.NewReader(file), "sample.warc.gz", sorter.Add, nil); err != nil {
-		return err
+	ctx := context.Background()
+	for e, err := range cdxj.Index(ctx, bytes.NewReader(file), "sample.warc.gz") {
+		if err == nil {
+			err = sorter.Add(e)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	var index bytes.Buffer
 	if _, err := sorter.WriteTo(&index); err != nil {
@@ -193,7 +200,7 @@ func write(dir string, more int) error {
 	if err != nil {
 		return err
 	}
-	err = wacz.Write(packed, &wacz.Package{
+	err = wacz.Write(ctx, packed, &wacz.Package{
 		WARCs: []string{path}, Title: "Sample", Software: "sample/1.0", Created: day, MainPageURL: site + "/",
 		Pages: func(yield func(wacz.Page, error) bool) {
 			yield(wacz.Page{ID: "1", URL: site + "/", Time: day, Title: "Sample"}, nil)

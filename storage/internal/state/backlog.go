@@ -2,8 +2,10 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -11,51 +13,106 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Sites implements frontier.Backlog. f must not call a method of DB.
-func (db *DB) Sites(f func(frontier.SiteState) error) error {
+// sitesAtOnce is how many sites, clocks or keys are read in one transaction.
+const sitesAtOnce = 256
+
+// Sites implements frontier.Backlog. It reads some hundred sites at a time, and holds no
+// lock while the body of the loop runs.
+func (db *DB) Sites() iter.Seq2[frontier.SiteState, error] {
+	return func(yield func(frontier.SiteState, error) bool) {
+		var r siteReader
+		for more := true; more; {
+			some, left, err := r.next(db)
+			for _, st := range some {
+				if !yield(st, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(frontier.SiteState{}, err)
+				return
+			}
+			more = left
+		}
+	}
+}
+
+// A siteReader reads the records of all sites, some in each transaction. The records have the
+// order of their numbers. A site that is added between two transactions gets the highest number,
+// so it is read later.
+type siteReader struct {
+	some  []frontier.SiteState // memory for the result of next
+	last  []byte               // the key of the last record that was read; nil: none yet
+	named uint64               // the sum of nameSum over the records that were read
+}
+
+// next returns the next sites, which are valid until the next call. more is true if further sites
+// may follow.
+func (r *siteReader) next(db *DB) (some []frontier.SiteState, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
-	return db.file.view(func(tx *bbolt.Tx) error {
+	some = r.some[:0]
+	defer func() { r.some = some }()
+	err = db.file.view(func(tx *bbolt.Tx) error {
 		v := db.newView(tx)
-		db.file.prefetch(tx, v.names, v.states)
-		named, err := namesOf(v.names)
-		if err != nil {
-			return err
+		if r.last == nil {
+			db.file.prefetch(tx, v.names, v.states)
 		}
-		err = v.states.ForEach(func(key, raw []byte) error {
-			var r siteRecord
-			if err := r.decode(key, raw); err != nil {
+		c := v.states.Cursor()
+		key, raw := rowAfter(c, r.last)
+		for ; key != nil && len(some) < sitesAtOnce; key, raw = c.Next() {
+			var record siteRecord
+			if err := record.decode(key, raw); err != nil {
 				return err
 			}
-			named -= nameSum(r.Site, keySite(key))
-			st, err := v.state(keySite(key), &r)
+			r.last, r.named = append(r.last[:0], key...), r.named+nameSum(record.Site, keySite(key))
+			st, err := v.state(keySite(key), &record)
 			if err != nil {
 				return err
 			}
-			return callbackError(f(st))
-		})
-		if err == nil && named != 0 {
-			err = v.misnamed()
+			some = append(some, st)
 		}
-		if err != nil {
-			return err
+		if more = key != nil; more {
+			return nil
 		}
-		for _, s := range db.book.pending.sites {
-			if n, err := siteNumber(v.names, s.name); err != nil {
-				return err
-			} else if n != 0 || s.done == 0 {
-				continue
-			}
-			st, err := v.state(0, &siteRecord{Site: s.name})
-			if err != nil {
-				return err
-			}
-			if err := callbackError(f(st)); err != nil {
-				return err
-			}
+		if named, err := namesOf(v.names); err != nil || named != r.named {
+			return cmp.Or(err, v.misnamed())
 		}
-		return nil
+		pending, err := v.pendingSites()
+		some = append(some, pending...)
+		return err
 	})
+	return some, more, err
+}
+
+// rowAfter moves a cursor to the first row whose key is greater than last, or to the first row of
+// the bucket if last is nil. It returns that row.
+func rowAfter(c *bbolt.Cursor, last []byte) (key, value []byte) {
+	if last == nil {
+		return c.First()
+	}
+	if key, value = c.Seek(last); bytes.Equal(key, last) {
+		return c.Next()
+	}
+	return key, value
+}
+
+// pendingSites returns the sites that have no record yet, because all their completions are
+// pending.
+func (v *view) pendingSites() (all []frontier.SiteState, err error) {
+	for _, s := range v.db.book.pending.sites {
+		if n, err := siteNumber(v.names, s.name); err != nil {
+			return all, err
+		} else if n != 0 || s.done == 0 {
+			continue
+		}
+		st, err := v.state(0, &siteRecord{Site: s.name})
+		if err != nil {
+			return all, err
+		}
+		all = append(all, st)
+	}
+	return all, nil
 }
 
 // nameSum returns a hash of a site's name and number. The sum over all rows of bucketNames must
@@ -110,31 +167,57 @@ func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
 	return st, err
 }
 
-// Common implements frontier.Backlog. f must not call a method of DB.
-func (db *DB) Common(f func(frontier.CommonClock) error) error {
+// Common implements frontier.Backlog. It reads some hundred clocks at a time, and holds no
+// lock while the body of the loop runs.
+func (db *DB) Common() iter.Seq2[frontier.CommonClock, error] {
+	return func(yield func(frontier.CommonClock, error) bool) {
+		var last []byte
+		for more := true; more; {
+			some, left, err := db.commonAfter(&last)
+			for _, c := range some {
+				if !yield(c, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(frontier.CommonClock{}, err)
+				return
+			}
+			more = left
+		}
+	}
+}
+
+// commonAfter returns the next clocks, which come after the key *last in bucketCommon, and sets
+// *last. more is true if further clocks may follow.
+func (db *DB) commonAfter(last *[]byte) (some []frontier.CommonClock, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
-	err := db.file.view(func(tx *bbolt.Tx) error {
-		common := tx.Bucket(bucketCommon)
-		err := common.ForEach(func(key, _ []byte) error {
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		common, pending := tx.Bucket(bucketCommon), db.book.pending.common
+		c := common.Cursor()
+		key, _ := rowAfter(c, *last)
+		for ; key != nil && len(some) < sitesAtOnce; key, _ = c.Next() {
 			due, err := commonClock(common, key)
-			if err != nil || db.book.pending.common[string(key)].After(due) {
+			if err != nil {
 				return err
 			}
-			return callbackError(f(frontier.CommonClock{Name: string(key), Due: due}))
-		})
-		for name, due := range db.book.pending.common {
-			if err != nil {
-				break
+			if later := pending[string(key)]; later.After(due) {
+				due = later
 			}
-			var is time.Time
-			if is, err = commonClock(common, []byte(name)); err == nil && due.After(is) {
-				err = callbackError(f(frontier.CommonClock{Name: name, Due: due}))
+			some, *last = append(some, frontier.CommonClock{Name: string(key), Due: due}), append((*last)[:0], key...)
+		}
+		if more = key != nil; more {
+			return nil
+		}
+		for name, due := range pending {
+			if common.Get([]byte(name)) == nil {
+				some = append(some, frontier.CommonClock{Name: name, Due: due})
 			}
 		}
-		return err
+		return nil
 	})
-	return err
+	return some, more, err
 }
 
 // A view reads buckets, and applies the changes that are pending in the journal to what it

@@ -289,7 +289,7 @@ func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 			db = open(t, dir)
 			defer db.Close()
 			var damaged *DamagedError
-			if err := db.Sites(func(frontier.SiteState) error { return nil }); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, File) {
+			if err := pairErrors(db.Sites()); !errors.As(err, &damaged) || damaged.Path != filepath.Join(dir, File) {
 				t.Errorf("%v, want a *DamagedError", err)
 			}
 		})

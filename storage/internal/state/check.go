@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -37,14 +38,15 @@ type Checked struct {
 // crawl.
 var ErrEmpty = errors.New("no bucket was made")
 
-// Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of
-// memory for each URL of the largest site.
+// Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of memory
+// for each URL of the largest site. It stops when ctx ends, except while bbolt checks the tree
+// of pages.
 //
-// It returns an *InUseError, a *VersionError, a *DamagedError if nothing in the file can be
-// read, or an error of the file system. Some kinds of damage make bbolt panic in a goroutine
-// of its own, which ends the process.
-func (c Check) Read(dir string) (done Checked, err error) {
-	r := &checker{Check: c, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
+// It returns the error of ctx, an *InUseError, a *VersionError, a *DamagedError if nothing in
+// the file can be read, or an error of the file system. Some kinds of damage make bbolt panic
+// in a goroutine of its own, which ends the process.
+func (c Check) Read(ctx context.Context, dir string) (done Checked, err error) {
+	r := &checker{Check: c, ctx: ctx, path: filepath.Join(dir, File), ends: map[siteEntry]frontier.Fate{}}
 	r.done.Growing, r.done.Finished = Marks{}, Marks{}
 	defer func() {
 		if p := recover(); p != nil { // bbolt panics if it reads damaged pages
@@ -68,6 +70,7 @@ type siteEntry struct {
 
 type checker struct {
 	Check
+	ctx      context.Context
 	path     string
 	done     Checked
 	seed     uint64
@@ -101,42 +104,59 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	if err := v.meta(tx.Bucket(bucketMeta)); err != nil {
 		return err
 	}
-	each(tx.Bucket(bucketJournal), v.journal)
-	each(tx.Bucket(bucketCommon), func(key, value []byte) {
+	for _, step := range []func(*bbolt.Tx){v.journals, v.common, v.files, v.payloads, v.sites, v.snapshots} {
+		if v.over() {
+			break
+		}
+		step(tx)
+	}
+	return v.ctx.Err()
+}
+
+// over reports whether the context has ended. What was read so far then proves no damage.
+func (v *checker) over() bool { return v.ctx.Err() != nil }
+
+// each calls f with the rows of b, a bucket without nested buckets, until the context ends.
+func (v *checker) each(b *bbolt.Bucket, f func(key, value []byte)) {
+	c := b.Cursor()
+	for key, value := c.First(); key != nil && !v.over(); key, value = c.Next() {
+		f(key, value)
+	}
+}
+
+func (v *checker) journals(tx *bbolt.Tx) { v.each(tx.Bucket(bucketJournal), v.journal) }
+
+func (v *checker) common(tx *bbolt.Tx) {
+	v.each(tx.Bucket(bucketCommon), func(key, value []byte) {
 		_, err := unseal(bucketCommon, key, value)
 		v.failed(err)
 	})
-	each(tx.Bucket(bucketFinished), func(key, value []byte) {
+}
+
+func (v *checker) files(tx *bbolt.Tx) {
+	v.each(tx.Bucket(bucketFinished), func(key, value []byte) {
 		var m Mark
 		if !v.failed(decode(bucketFinished, key, value, &m)) {
 			v.done.Finished[string(key)] = m
 		}
 	})
-	_, err = loadArchives(tx)
+	_, err := loadArchives(tx)
 	v.failed(err)
-	each(tx.Bucket(bucketPayloads), func(key, value []byte) {
+}
+
+func (v *checker) payloads(tx *bbolt.Tx) {
+	v.each(tx.Bucket(bucketPayloads), func(key, value []byte) {
 		if p, err := getPayload(key, value); !v.failed(err) {
 			v.Payload(*p)
 		}
 	})
-	each(tx.Bucket(bucketPayloadJournal), func(key, value []byte) {
+	v.each(tx.Bucket(bucketPayloadJournal), func(key, value []byte) {
 		v.failed(payloadsOf(key, value, func(_ journaledPayload, p Payload) { v.Payload(p) }))
 	})
-	v.sites(tx)
-	v.snapshots(tx)
-	return nil
-}
-
-// each calls f with the rows of b, a bucket without nested buckets.
-func each(b *bbolt.Bucket, f func(key, value []byte)) {
-	c := b.Cursor()
-	for key, value := c.First(); key != nil; key, value = c.Next() {
-		f(key, value)
-	}
 }
 
 func (v *checker) meta(meta *bbolt.Bucket) error {
-	each(meta, func(key, value []byte) {
+	v.each(meta, func(key, value []byte) {
 		if !bytes.Equal(key, keyVersion) && !bytes.Equal(key, keySeed) {
 			_, err := unseal(bucketMeta, key, value)
 			v.failed(err)
@@ -185,14 +205,14 @@ func (v *checker) journal(key, value []byte) {
 func (v *checker) sites(tx *bbolt.Tx) {
 	states, names := tx.Bucket(bucketStates), tx.Bucket(bucketNames)
 	count := 0
-	each(names, func(key, value []byte) {
+	v.each(names, func(key, value []byte) {
 		count++
 		n, err := siteNumber(names, frontier.Site(key))
 		if !v.failed(err) && states.Get(n.key()) == nil {
 			v.problem("site %s has the number %d and no record", key, n)
 		}
 	})
-	each(states, func(key, value []byte) {
+	v.each(states, func(key, value []byte) {
 		count--
 		v.done.Sites++
 		var r siteRecord
@@ -205,11 +225,14 @@ func (v *checker) sites(tx *bbolt.Tx) {
 		}
 		v.site(tx, n, &r)
 	})
+	if v.over() {
+		return
+	}
 	if count != 0 {
 		v.problem("there are %d more names than records of sites", count)
 	}
-	each(tx.Bucket(bucketAside), func([]byte, []byte) { v.setAside-- })
-	if v.setAside != 0 {
+	v.each(tx.Bucket(bucketAside), func([]byte, []byte) { v.setAside-- })
+	if v.setAside != 0 && !v.over() {
 		v.problem("there are %d more entries set aside than entries that ended out of scope", -v.setAside)
 	}
 	last := siteNum(names.Sequence())
@@ -236,7 +259,7 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 	}
 	c := tx.Bucket(bucketEntries).Cursor()
 	prefix := n.key()
-	for key, value := c.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = c.Next() {
+	for key, value := c.Seek(prefix); bytes.HasPrefix(key, prefix) && !v.over(); key, value = c.Next() {
 		raw, err := unseal(bucketEntries, key, value)
 		if v.failed(err) {
 			continue
@@ -275,6 +298,9 @@ func (v *checker) site(tx *bbolt.Tx, n siteNum, r *siteRecord) {
 			v.Fate(e.URL, e.Visits.Last)
 		}
 		note(queued, "entry", lastNum(key), fingerprint(e.Key(), v.seed))
+	}
+	if v.over() {
+		return
 	}
 	for i := range queued {
 		if queued[i] != seen[i] {
@@ -316,7 +342,7 @@ func (v *checker) aside(tx *bbolt.Tx, n siteNum, num uint32) {
 func (v *checker) snapshots(tx *bbolt.Tx) {
 	bodies := tx.Bucket(bucketBodies)
 	snapshots := tx.Bucket(bucketSnapshots)
-	each(snapshots, func(key, value []byte) {
+	v.each(snapshots, func(key, value []byte) {
 		site, at, _ := bytes.Cut(key, []byte{0})
 		if len(at) == 0 {
 			last, err := unseal(bucketSnapshots, key, value)

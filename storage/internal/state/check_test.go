@@ -56,7 +56,7 @@ func problems(t *testing.T, dir string) (all []string, done Checked, err error) 
 	done, err = Check{
 		Problem: func(err error) { all = append(all, err.Error()) },
 		Fate:    func(frontier.URL, frontier.Fate) {}, Payload: func(Payload) {},
-	}.Read(dir)
+	}.Read(t.Context(), dir)
 	slices.Sort(all)
 	return all, done, err
 }
@@ -208,7 +208,7 @@ func TestACheckCounts(t *testing.T) {
 		Problem: func(err error) { t.Error(err) },
 		Fate:    func(u frontier.URL, f frontier.Fate) { fates[u.Target()] = f.Code },
 		Payload: func(p Payload) { payloads++ },
-	}.Read(dir)
+	}.Read(t.Context(), dir)
 	if err != nil || done.Sites != 2 || done.Entries != 6 || done.Snapshots != 2 || done.Unclean || done.Finished["f"].Length != 3 || payloads != 1 {
 		t.Errorf("%+v, %d payloads, %v", done, payloads, err)
 	}
@@ -293,7 +293,7 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	done, err := Check{
 		Problem: func(err error) { t.Error(err) }, Payload: func(Payload) { payloads++ },
 		Fate: func(u frontier.URL, f frontier.Fate) { fates[u.Target()] = f.Code },
-	}.Read(dir)
+	}.Read(t.Context(), dir)
 	if _, ok := fates["/new"]; !ok || err != nil || fates["/ready"] != frontier.Fetched || fates["/more"] != frontier.Undecided || !done.Unclean || payloads != 2 {
 		t.Errorf("%v, %+v, %d payloads, %v", fates, done, payloads, err)
 	}
@@ -368,7 +368,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 			_, err := Check{
 				Problem: func(err error) { t.Error(err) }, Payload: func(Payload) {},
 				Fate: func(u frontier.URL, f frontier.Fate) { fates[u.Target()] = f.Code },
-			}.Read(dir)
+			}.Read(t.Context(), dir)
 			if err != nil || fates["/ready"] != c.want || fates["/more"] != frontier.Undecided {
 				t.Errorf("%d completions in rows of %d bytes: %v, %v", len(c.rows), size, fates, err)
 			}

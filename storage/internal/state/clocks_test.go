@@ -41,14 +41,17 @@ func TestTheClocksOfASiteComeBackAsTheyWere(t *testing.T) {
 	db = open(t, dir)
 	defer db.Close()
 	known := 0
-	if err := db.Sites(func(st frontier.SiteState) error {
+	for st, err := range db.Sites() {
 		known++
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !reflect.DeepEqual(st.Clocks, want) {
 			t.Errorf("got  %+v\nwant %+v", st.Clocks, want)
 		}
-		return nil
-	}); err != nil || known != 1 {
-		t.Errorf("%d sites, %v", known, err)
+	}
+	if known != 1 {
+		t.Errorf("%d sites", known)
 	}
 }
 

@@ -96,8 +96,8 @@ func reads(t *testing.T) map[string]func(*DB) error {
 		}
 	}
 	return map[string]func(*DB) error{
-		"sites":  func(db *DB) error { return db.Sites(func(frontier.SiteState) error { return nil }) },
-		"common": func(db *DB) error { return db.Common(func(frontier.CommonClock) error { return nil }) },
+		"sites":  func(db *DB) error { return pairErrors(db.Sites()) },
+		"common": func(db *DB) error { return pairErrors(db.Common()) },
 		"state":  func(db *DB) error { _, err := db.State(richSite); return err },
 		"read": func(db *DB) error {
 			clear(db.handedOut.sites) // entries that were read can be read again
@@ -251,7 +251,7 @@ func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 		edited(t, dir, c.edit)
 		db := open(t, dir)
 		var damaged *DamagedError
-		if err := db.Sites(func(frontier.SiteState) error { return nil }); !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) {
+		if err := pairErrors(db.Sites()); !errors.As(err, &damaged) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if err := db.Close(); err != nil {

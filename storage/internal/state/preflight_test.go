@@ -46,7 +46,7 @@ func useIt(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = db.Sites(func(frontier.SiteState) error { return nil })
+	err = pairErrors(db.Sites())
 	for i := range 20 {
 		u, perr := frontier.ParseURL(fmt.Sprintf("http://h1-%d.example/%d", 13*i, 13*i))
 		if perr != nil {

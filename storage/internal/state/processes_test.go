@@ -93,7 +93,7 @@ func TestTwoProcesses(t *testing.T) {
 	if !errors.As(err, &inUse) || inUse.Run == nil || inUse.Run.PID != child.Process.Pid {
 		t.Errorf("Open: %v, want an *InUseError of process %d", err, child.Process.Pid)
 	}
-	if _, err := (Check{}).Read(dir); !errors.As(err, &inUse) {
+	if _, err := (Check{}).Read(t.Context(), dir); !errors.As(err, &inUse) {
 		t.Errorf("Check: %v", err)
 	}
 	if run, ok := Holder(dir); !ok || run.PID != child.Process.Pid {
@@ -127,7 +127,7 @@ func TestAClosedCrawlSaysSo(t *testing.T) {
 	_, _, fateErr := db.Fate(u)
 	for what, err := range map[string]error{
 		"Close": db.Close(), "Submit": db.Submit(frontier.Completion{}), "Read": readErr, "Fate": fateErr,
-		"Sites": db.Sites(func(frontier.SiteState) error { return nil }),
+		"Sites": pairErrors(db.Sites()),
 	} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s after Close: %v, want ErrClosed", what, err)

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 
@@ -78,12 +77,7 @@ func (o *Outline) sweep(name []byte, problem func(error), f func(tx *bbolt.Tx, k
 		var rows []*purgeRow
 		err := o.bolt.Update(func(tx *bbolt.Tx) error {
 			c := tx.Bucket(name).Cursor()
-			key, value := c.First()
-			if after != nil {
-				if key, value = c.Seek(after); bytes.Equal(key, after) {
-					key, value = c.Next()
-				}
-			}
+			key, value := rowAfter(c, after)
 			looked := 0
 			for ; key != nil && len(rows) < purgeAtOnce && looked < 16*purgeAtOnce; key, value = c.Next() {
 				looked++

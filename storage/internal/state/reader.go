@@ -55,13 +55,11 @@ func (r *Reader) Begun() Begun { return r.db.Begun() }
 // Marks returns the marks of the files to which a run appends, as of the last commit.
 func (r *Reader) Marks() Marks { return r.db.book.marks }
 
-// Sites calls f for every site that the crawl knows. If f returns an error, Sites stops and
-// returns this error. f must not call a method of Reader.
-func (r *Reader) Sites(f func(frontier.SiteState) error) error { return r.db.Sites(f) }
+// Sites is like DB.Sites.
+func (r *Reader) Sites() iter.Seq2[frontier.SiteState, error] { return r.db.Sites() }
 
-// Common calls f for every clock that several sites share. If f returns an error, Common stops
-// and returns this error. f must not call a method of Reader.
-func (r *Reader) Common(f func(frontier.CommonClock) error) error { return r.db.Common(f) }
+// Common is like DB.Common.
+func (r *Reader) Common() iter.Seq2[frontier.CommonClock, error] { return r.db.Common() }
 
 // State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.db.State(site) }
@@ -89,8 +87,8 @@ func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 // Get is like DB.Get.
 func (r *Reader) Get(key string, value any) (ok bool, err error) { return r.db.Get(key, value) }
 
-// Each is like DB.Each.
-func (r *Reader) Each(prefix string, f func(rest string) error) error { return r.db.Each(prefix, f) }
+// Keys is like DB.Keys.
+func (r *Reader) Keys(prefix string) iter.Seq2[string, error] { return r.db.Keys(prefix) }
 
 // Snapshot is like DB.Snapshot.
 func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) { return r.db.Snapshot(site) }

@@ -20,15 +20,15 @@ import (
 
 // says has the methods that a DB and a Reader share.
 type says interface {
-	Sites(func(frontier.SiteState) error) error
+	Sites() iter.Seq2[frontier.SiteState, error]
 	State(frontier.Site) (frontier.SiteState, error)
-	Common(func(frontier.CommonClock) error) error
+	Common() iter.Seq2[frontier.CommonClock, error]
 	Fate(frontier.URL) (frontier.Fate, bool, error)
 	Entry(frontier.URL) (Kept, bool, error)
 	Entries(frontier.Site) iter.Seq2[Kept, error]
 	Names() iter.Seq2[frontier.Site, error]
 	Get(string, any) (bool, error)
-	Each(string, func(string) error) error
+	Keys(string) iter.Seq2[string, error]
 }
 
 // inWords returns all that is kept of an entry, as text.
@@ -52,11 +52,9 @@ func saidBy(t *testing.T, s says) map[string]string {
 		}
 	}
 	var sites []frontier.SiteState
-	check(s.Sites(func(st frontier.SiteState) error {
+	for st, err := range s.Sites() {
+		check(err)
 		sites = append(sites, st)
-		return nil
-	}))
-	for _, st := range sites {
 		said["site "+string(st.Site)] = fmt.Sprintf("%+v", st)
 		again, err := s.State(st.Site)
 		check(err)
@@ -64,10 +62,10 @@ func saidBy(t *testing.T, s says) map[string]string {
 			t.Errorf("State says %+v, Sites %+v", again, st)
 		}
 	}
-	check(s.Common(func(c frontier.CommonClock) error {
+	for c, err := range s.Common() {
+		check(err)
 		said["clock "+c.Name] = fmt.Sprint(c.Due)
-		return nil
-	}))
+	}
 	for h := range 4 {
 		kept := map[string]Kept{}
 		number, unnumbered := 0, false
@@ -110,12 +108,13 @@ func saidBy(t *testing.T, s says) map[string]string {
 	if !slices.IsSorted(names) || len(names) < len(sites) {
 		t.Errorf("the names are %q, the sites %d", names, len(sites))
 	}
-	check(s.Each("", func(key string) error {
+	for key, err := range s.Keys("") {
+		check(err)
 		var value any
-		_, err := s.Get(key, &value)
+		_, err = s.Get(key, &value)
+		check(err)
 		said["value "+key] = fmt.Sprint(value)
-		return err
-	}))
+	}
 	return said
 }
 

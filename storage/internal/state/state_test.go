@@ -1,10 +1,13 @@
 package state
 
 import (
+	"errors"
+	"iter"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"go.etcd.io/bbolt"
 )
 
 // none is an Outputs without files.
@@ -47,7 +50,7 @@ func checked(t testing.TB, dir string) Checked {
 	done, err := Check{
 		Problem: func(err error) { t.Errorf("Check: %v", err) },
 		Fate:    func(frontier.URL, frontier.Fate) {}, Payload: func(Payload) {},
-	}.Read(dir)
+	}.Read(t.Context(), dir)
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}
@@ -72,4 +75,21 @@ func filled(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// pairErrors reads all pairs, and returns their errors.
+func pairErrors[T any](all iter.Seq2[T, error]) error {
+	var errs []error
+	for _, err := range all {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// each calls f with the rows of b, a bucket without nested buckets.
+func each(b *bbolt.Bucket, f func(key, value []byte)) {
+	c := b.Cursor()
+	for key, value := c.First(); key != nil; key, value = c.Next() {
+		f(key, value)
+	}
 }

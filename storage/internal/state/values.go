@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
@@ -26,24 +27,50 @@ func (db *DB) Put(key string, value any) error {
 	return db.enqueue(op{key: key, value: raw})
 }
 
-// Each calls f for every key of a committed Put that begins with prefix. The parameter rest of
-// f is the part of the key after prefix. If f returns an error, Each stops and returns this
-// error.
-func (db *DB) Each(prefix string, f func(rest string) error) error {
-	return db.file.view(func(tx *bbolt.Tx) error {
-		p := []byte(valuePrefix + prefix)
+// Keys iterates over the keys of committed Puts that begin with prefix, in byte order. It yields
+// the part of each key after prefix. It reads some hundred keys at a time, and holds no lock
+// while the body of the loop runs.
+func (db *DB) Keys(prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		first := []byte(valuePrefix + prefix)
+		var last []byte
+		for more := true; more; {
+			some, left, err := db.keysAfter(first, last)
+			for _, key := range some {
+				if !yield(string(key[len(first):]), nil) {
+					return
+				}
+				last = key
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+			more = left
+		}
+	}
+}
+
+// keysAfter returns the next keys in bucketMeta that begin with prefix and come after last, or
+// the first ones if last is nil. more is true if further keys may follow.
+func (db *DB) keysAfter(prefix, last []byte) (some [][]byte, more bool, err error) {
+	err = db.file.view(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
 			return nil // without buckets: a state that Begin will create
 		}
 		c := meta.Cursor()
-		for k, _ := c.Seek(p); bytes.HasPrefix(k, p); k, _ = c.Next() {
-			if err := callbackError(f(string(k[len(p):]))); err != nil {
-				return err
-			}
+		key, _ := c.Seek(prefix)
+		if last != nil {
+			key, _ = rowAfter(c, last)
 		}
+		for ; bytes.HasPrefix(key, prefix) && len(some) < sitesAtOnce; key, _ = c.Next() {
+			some = append(some, bytes.Clone(key))
+		}
+		more = bytes.HasPrefix(key, prefix)
 		return nil
 	})
+	return some, more, err
 }
 
 // Get reads into value what Put has stored under key, also if it is not committed yet. If

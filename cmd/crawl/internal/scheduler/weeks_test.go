@@ -209,7 +209,7 @@ func (m *machine) checkSnapshot(all []series.Snapshot, i int) {
 		m.t.Errorf("%s is not over: %+v, %v", name, state, err)
 		return
 	}
-	if _, err := storage.Verify(s.Dir, func(err error) { m.t.Errorf("%s: %v", name, err) }); err != nil {
+	if _, err := storage.Verify(context.Background(), s.Dir, func(err error) { m.t.Errorf("%s: %v", name, err) }); err != nil {
 		m.t.Errorf("%s: %v", name, err)
 	}
 	if report, err := audit.Dir(s.Dir, audit.Options{}); err != nil || !report.Clean() || report.UnprovenLines > 0 {
