@@ -37,13 +37,18 @@ func purposeNames() []string {
 }
 
 // isTree reports whether the export is a directory of files. An output that exists and is a file,
-// a device or a pipe, or a link to one of these, gets JSON lines.
+// a device or a pipe, or a link to one of these, gets JSON lines. So does a link to nothing with
+// --force, because then a file is made that the link leads to.
 func (f *exportFlags) isTree(format string) bool {
 	if format != "markdown" || f.output == "-" || strings.HasSuffix(f.output, ".jsonl") {
 		return false
 	}
 	info, err := os.Stat(f.output)
-	return err != nil || info.IsDir()
+	if err == nil {
+		return info.IsDir()
+	}
+	_, missing := os.Lstat(f.output)
+	return missing != nil || !f.force
 }
 
 // A texts is an export of the content of pages.
