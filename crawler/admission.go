@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // An admission decides whether a URL that was found enters the crawl: by the scope, the
@@ -159,7 +160,7 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 
 // EachRoot calls f with each root of the scope that a crawl has stored. Such a root is a URL at
 // which redirects of a seed have ended.
-func EachRoot(from Values, f func(frontier.URL)) error {
+func EachRoot(from storage.Values, f func(frontier.URL)) error {
 	return from.Each(keyRoot, func(raw string) error {
 		if root, err := frontier.ParseURL(raw); err == nil {
 			f(root)

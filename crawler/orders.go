@@ -156,7 +156,7 @@ func (c *Crawler) keepOrders() error {
 
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
 // oldest first.
-func readOrders(dir string, v Values) (all []Order, err error) {
+func readOrders(dir string, v storage.Values) (all []Order, err error) {
 	var names []string
 	if err := v.Each(keyOrder, func(name string) error { names = append(names, name); return nil }); err != nil {
 		return nil, err

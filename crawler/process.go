@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/permesso-crawler/permesso/storage"
 )
 
 // The largest numbers of processes and builds that a crawl records.
@@ -132,7 +134,7 @@ func (a *asked) ended(last *keptStatus) []Process {
 // result before is the number of older processes. Runs of old versions of this package, which
 // did not record processes, are not counted in it. builds has the builds of the processes, by
 // Process.Build. Only the last twenty builds are kept.
-func Processes(from Values) (all []Process, builds map[string]Build, before int, err error) {
+func Processes(from storage.Values) (all []Process, builds map[string]Build, before int, err error) {
 	var was asked
 	var last keptStatus
 	if _, err := from.Get(keyAsked, &was); err != nil {
