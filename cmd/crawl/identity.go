@@ -13,6 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/identity"
 )
 
 const needIdentity = `who crawls? Site owners must be able to name this crawler in robots.txt and to
@@ -66,6 +68,25 @@ func (p *program) identity(name string, contact []string) (crawler.Identity, err
 		return id, exit.Usagef("%s: %s", flag, option.Reason)
 	}
 	return id, nil
+}
+
+// signing returns how requests are signed, by the values of --sign-requests and
+// --signature-agent.
+func signing(file, agent string) (s fetch.Signing, err error) {
+	switch {
+	case file == "" && agent == "":
+		return s, nil
+	case agent == "":
+		return s, exit.Usagef("--sign-requests needs --signature-agent: the https URL of the site that has the public key, such as https://example.org")
+	case file == "":
+		return s, exit.Usagef("--signature-agent needs --sign-requests: the file of the private key (crawl identity keygen FILE makes one)")
+	}
+	if _, err := identity.CheckAgent(agent); err != nil {
+		return s, exit.Usagef("--signature-agent: %w", err)
+	}
+	s.Agent = agent
+	s.Key, err = privateKey("--sign-requests", file)
+	return s, err
 }
 
 // addContacts adds one contact, or a URL and an e-mail address in any order.
