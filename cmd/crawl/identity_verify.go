@@ -189,7 +189,7 @@ func (v *verifier) checkPage(ctx context.Context, resp *fetch.Response) {
 	read := botpage.ReadPage(resp.Body, at, resp.Header.Values("Link"))
 	text := strings.ToLower(read.Text)
 	v.expect(strings.Contains(text, strings.ToLower(v.id.Token)), "name", v.id.Token, fmt.Sprintf("the page does not name %s, so site owners do not know that it is about this crawler", v.id.Token))
-	v.expect(strings.Contains(text, "user-agent: "+strings.ToLower(v.id.Token)), "how to block", "robots.txt lines for "+v.id.Token, "the page has no example of robots.txt with the line \"User-agent: "+v.id.Token+"\"")
+	v.expect(strings.Contains(text, "user-agent: "+strings.ToLower(v.id.Token)), "blocking", "robots.txt lines for "+v.id.Token, "the page has no example of robots.txt with the line \"User-agent: "+v.id.Token+"\"")
 	mail := v.id.From()
 	named := len(read.Mails) > 0 || mail != "" && strings.Contains(text, strings.ToLower(mail))
 	v.expect(named, "contact", cmp.Or(strings.Join(read.Mails, ", "), mail), "the page has no e-mail address to write to")

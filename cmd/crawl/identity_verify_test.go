@@ -86,7 +86,7 @@ func TestIdentityVerify(t *testing.T) {
 		"the page is missing":     {site: func(s *crawltest.Site) { s.Status("/about", 404) }, missing: "page: https://bot.example/about has the status 404"},
 		"robots.txt forbids it":   {site: func(s *crawltest.Site) { s.Robots("User-agent: *\nDisallow: /about") }, missing: "page: "},
 		"plain text":              {site: func(s *crawltest.Site) { s.File("/about", "text/plain", "User-agent: mybot me@bot.example") }, missing: "page type: ; IP list: the page has no link"},
-		"another name":            {change: replace("index.html", "mybot", "yourbot"), missing: "name: the page does not name mybot; how to block: "},
+		"another name":            {change: replace("index.html", "mybot", "yourbot"), missing: "name: the page does not name mybot; blocking: "},
 		"no contact":              {change: replace("index.html", "me@bot.example", "me"), args: []string{"--contact", "https://bot.example/about"}, missing: "contact: "},
 		"no link":                 {change: replace("index.html", "client-ranges", "ranges"), missing: "IP list: the page has no link"},
 		"no list":                 {site: func(s *crawltest.Site) { s.Status("/ips.json", 500) }, missing: "IP list: https://bot.example/ips.json has the status 500"},
