@@ -104,14 +104,17 @@ func TestURLsOfKeyDirectories(t *testing.T) {
 	const usual = "https://example.org/.well-known/http-message-signatures-directory"
 	for agent, want := range map[string]string{
 		"https://example.org": usual, "https://example.org/": usual, usual: usual,
-		"https://example.org:8443": "https://example.org:8443/.well-known/http-message-signatures-directory",
-		"https://example.org/jwks": "https://example.org/jwks", "https://example.org/?a": "https://example.org/?a",
+		"https://example.org:8443":  "https://example.org:8443/.well-known/http-message-signatures-directory",
+		"https://example.org/~jwks": "https://example.org/~jwks", "https://example.org/?a": "https://example.org/?a",
 		"": "", "example.org": "", "http://example.org": "", "https://": "", "https:example.org": "", "https://u:p@example.org": "", "https://example.org/#a": "",
 		`https://example.org/"`: "", `https://example.org/\`: "", "https://example.org/ü": "", "https://example.org/a b": "", "mailto:a@example.org": "",
 	} {
 		if got, err := CheckAgent(agent); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", agent, got, err, want)
 		}
+	}
+	if _, err := CheckAgent(""); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Error(err)
 	}
 	if _, err := NewSigner(keyOfTest(t)[:32], "https://example.org"); err == nil {
 		t.Error("half a key is accepted")
@@ -126,8 +129,8 @@ func TestWhatAKeyDirectoryHas(t *testing.T) {
 	public := keyOfTest(t).Public().(ed25519.PublicKey)
 	now := time.Unix(1000, 0)
 	for text, want := range map[string]string{
-		`{}`:                 `the list "keys" is missing`,
-		`[`:                  "no JSON Web Key Set",
+		`{}`: `the list "keys" is missing`,
+		`[`:  "no JSON Web Key Set", `{"keys":1}`: "no JSON Web Key Set",
 		`{"keys":[]}`:        "is not in it",
 		`{"keys":[{}, KEY]}`: "",
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs"}]}`:            "",
@@ -135,6 +138,7 @@ func TestWhatAKeyDirectoryHas(t *testing.T) {
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","exp":1000}]}`: "has expired",
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","exp":1001}]}`: "",
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","nbf":1001}]}`: "not valid yet",
+		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","nbf":1000}]}`: "",
 		`{"keys":[{"kty":"OKP","crv":"X25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","nbf":1000}]}`:  "is not in it",
 		`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","nbf":1000}]}`: "is not in it",
 	} {
@@ -149,6 +153,20 @@ func TestWhatAKeyDirectoryHas(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// A directory is written as in the draft ("Signed Directory Response"), and its place and media
+// type are those that the draft registers.
+func TestADirectoryIsThatOfTheDraft(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(Directory{[]Key{PublicKey(keyOfTest(t).Public().(ed25519.PublicKey))}})
+	const want = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig"}]}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+	if DirectoryPath != "/.well-known/http-message-signatures-directory" || DirectoryType != "application/http-message-signatures-directory+json" {
+		t.Error(DirectoryPath, DirectoryType)
 	}
 }
 
