@@ -86,7 +86,7 @@ type identityOutput struct {
 	Mail          string `json:"mail,omitempty"`
 	ContactSource string `json:"contact_source"`
 	UserAgent     string `json:"user_agent"`
-	From          string `json:"from_field,omitempty"`
+	From          string `json:"from_header,omitempty"`
 	File          string `json:"identity_file"`
 }
 

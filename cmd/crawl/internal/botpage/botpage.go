@@ -7,7 +7,6 @@ import (
 	"crypto/ed25519"
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"net/url"
 	"strings"
@@ -80,14 +79,22 @@ func (p *Page) Files() ([]File, error) {
 	}
 	files := []File{{pageFile, p.Identity.Contact, page.Bytes()}}
 	if len(p.IPs) > 0 {
-		files = append(files, File{ipsFile, v.IPsURL, asJSON(listOf(p.IPs, p.Written))})
+		text, err := asJSON(listOf(p.IPs, p.Written))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{ipsFile, v.IPsURL, text})
 	}
 	if len(p.Keys) > 0 {
 		var d identity.Directory
 		for _, key := range p.Keys {
 			d.Keys = append(d.Keys, identity.PublicKey(key))
 		}
-		files = append(files, File{strings.TrimPrefix(identity.DirectoryPath, "/"), v.DirectoryURL, asJSON(d)})
+		text, err := asJSON(d)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{strings.TrimPrefix(identity.DirectoryPath, "/"), v.DirectoryURL, text})
 	}
 	v.Files = files
 	var readme bytes.Buffer
@@ -107,10 +114,7 @@ type view struct {
 	Files                       []File
 }
 
-func asJSON(v any) []byte {
+func asJSON(v any) ([]byte, error) {
 	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		panic(fmt.Sprintf("botpage: %v", err)) // only strings and times are written
-	}
-	return append(text, '\n')
+	return append(text, '\n'), err
 }
