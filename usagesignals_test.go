@@ -10,7 +10,22 @@ import (
 
 // Each test that the page about usage signals names exists.
 func TestThePageOfUsageSignalsNamesTests(t *testing.T) {
-	raw, err := os.ReadFile("docs/reference/usage-signals.md")
+	namesTests(t, "docs/reference/usage-signals.md")
+}
+
+// Each test that the page about the identity of a crawler names exists, and so does each file.
+func TestThePageOfIdentityNamesTests(t *testing.T) {
+	for _, m := range regexp.MustCompile("`([a-z./]+/[a-z_.]+)`").FindAllStringSubmatch(namesTests(t, "docs/reference/identity.md"), -1) {
+		if _, err := os.Stat(m[1]); err != nil && strings.Contains(m[1], ".") {
+			t.Error(err)
+		}
+	}
+}
+
+// namesTests checks that the tests that a page names exist. It returns the text of the page.
+func namesTests(t *testing.T, page string) string {
+	t.Helper()
+	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,4 +46,5 @@ func TestThePageOfUsageSignalsNamesTests(t *testing.T) {
 			t.Errorf("there is no %s", n[1])
 		}
 	}
+	return string(raw)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -113,6 +114,10 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 	}{
 		{"no dialect", func(o *crawler.Options) { o.Dialect = 99 }, "Dialect", ""},
 		{"alias of no token", func(o *crawler.Options) { o.Aliases = []string{"goodbot", "old bot"} }, "Aliases", ""},
+		{"key directory without TLS", func(o *crawler.Options) {
+			o.Signing = fetch.Signing{Key: make([]byte, 64), Agent: "http://example.org"}
+		}, "Signing", `"http://example.org" is no https URL of a key directory`},
+		{"key directory without a key", func(o *crawler.Options) { o.Signing.Agent = "https://example.org" }, "Signing", "the key has 0 bytes"},
 		{"alias of another robot", func(o *crawler.Options) { o.Aliases = []string{"Googlebot"} }, "Aliases", `"Googlebot" is the name of `},
 		{"alias", func(o *crawler.Options) { o.Aliases = []string{"goodbot"} }, "", ""},
 		{"no purpose", func(o *crawler.Options) { o.Purpose = "spam" }, "Purpose", `"spam" is not one of ["archive" `},

@@ -85,7 +85,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,
 			Lend: h == nil && o.Links == nil, // these functions get pages, and may keep or change them
 		},
-		Proxy: o.Proxy, Header: o.Header, Bandwidth: o.Bandwidth,
+		Proxy: o.Proxy, Header: o.Header, Signing: o.Signing, Bandwidth: o.Bandwidth,
 		Bounds: fetch.Bounds{MaxHosts: o.bounds.hosts, MaxIdle: o.bounds.idle, MaxNames: o.bounds.names},
 	}
 	if o.MaxBody != nil {

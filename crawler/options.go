@@ -15,6 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/identity"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -167,6 +168,7 @@ type Wire struct {
 	Network      fetch.Network     // makes the connections; nil: the network of this machine
 	Proxy        fetch.ProxyFunc   // chooses the proxy of a request; nil: no proxy, whatever the environment variables say. With a proxy each site has at least the pause of a site at a public address
 	Header       http.Header       // further fields of every request; fetch.ParseHeader says which fields are refused
+	Signing      fetch.Signing     // signs the requests (Web Bot Auth), so that servers can check who sends them; the zero value does not
 	RootCAs      *x509.CertPool    // certificates to verify servers with; nil: those of the system
 }
 
@@ -330,6 +332,11 @@ func (o *Options) checkWire() error {
 	}
 	if err := fetch.CheckHeader(o.Header, false); err != nil {
 		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	if s := o.Signing; s.Key != nil || s.Agent != "" {
+		if _, err := identity.NewSigner(s.Key, s.Agent); err != nil {
+			return &OptionError{Field: "Signing", Reason: err.Error(), Err: err}
+		}
 	}
 	for i, to := range o.ConnectTo {
 		if err := to.Check(); err != nil {

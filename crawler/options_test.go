@@ -3,6 +3,7 @@ package crawler_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -277,6 +278,9 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			o.Proxy = func(*url.URL) (*url.URL, error) { s.proxied = true; return nil, nil }
 		}, look: func(s *seen) any { return s.proxied }, base: false, want: true},
 		{field: "Header", change: set(func(o *options) { o.Header = http.Header{"X-Project": {"thesis"}} }), look: func(s *seen) any { return s.log[0].Header.Get("X-Project") }, base: "", want: "thesis"},
+		{field: "Signing", change: set(func(o *options) {
+			o.Signing = fetch.Signing{Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), Agent: "https://example.org"}
+		}), look: func(s *seen) any { return s.log[0].Header.Get("Signature") != "" }, base: false, want: true},
 		{field: "Bandwidth", both: seeds("http://large.example/"), change: set(func(o *options) { o.Bandwidth = 10_000 }), look: func(s *seen) any { return s.took > 15*time.Second }, base: false, want: true},
 		{field: "RootCAs", both: seeds("https://secure.example/"), change: func(o *options, w *crawltest.Web, _ *seen) { o.RootCAs = w.RootCAs() },
 			look: func(s *seen) any { return s.has("https://secure.example/") }, base: false, want: true},

@@ -156,7 +156,7 @@ func (c *Crawler) keepOrders() error {
 
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
 // oldest first.
-func readOrders(dir string, v Values) (all []Order, err error) {
+func readOrders(dir string, v storage.Values) (all []Order, err error) {
 	for name, err := range v.Keys(keyOrder) {
 		if err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 // answers in the archive of a crawl. The function uses the settings of the last run of the
 // crawl, which ArchiveWriter reads from the state. ArchiveWriter can be used as
 // storage.RepairOptions.Writer.
-func ArchiveWriter(from Values) (storage.Writer, error) {
+func ArchiveWriter(from storage.Values) (storage.Writer, error) {
 	s, ok, err := ReadStored(from)
 	if err != nil || !ok {
 		return nil, err

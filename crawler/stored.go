@@ -8,9 +8,6 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Values reads what a crawl stores about itself: a storage.Reader or a storage.DB.
-type Values = storage.Values
-
 // A Stored has the options of the last run of a crawl, as far as they are stored in its
 // directory.
 type Stored struct {
@@ -24,7 +21,7 @@ type Stored struct {
 
 // ReadStored reads the options of the last run. ok is false for a directory in which no run
 // has begun yet.
-func ReadStored(from Values) (s Stored, ok bool, err error) {
+func ReadStored(from storage.Values) (s Stored, ok bool, err error) {
 	var last asked
 	if ok, err = from.Get(keyAsked, &last); !ok || err != nil {
 		return s, ok, err

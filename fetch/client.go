@@ -58,6 +58,7 @@ type ClientOptions struct {
 	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested
 	Site    func(site frontier.Site) (s SiteOptions, err error) // settings of single sites
 	Header  http.Header                                         // further fields of every request
+	Signing Signing                                             // signs the requests
 
 	Network      Network
 	RootCAs      *x509.CertPool
@@ -128,7 +129,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	opts := Options{
 		Policy: robots.Policy{Token: o.Token}, UserAgent: id.UserAgent(), From: id.From(),
-		Purpose: o.Purpose, OptOut: o.OptOut, Site: o.Site, Header: o.Header,
+		Purpose: o.Purpose, OptOut: o.OptOut, Site: o.Site, Header: o.Header, Signing: o.Signing,
 		Network: o.Network, RootCAs: o.RootCAs, ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Proxy: o.Proxy,
 		Timeout: o.Timeout, Bandwidth: o.Bandwidth, Bodies: Bodies{MaxSize: o.MaxSize},
 	}
@@ -167,6 +168,9 @@ func (o *ClientOptions) check() *identity.Error {
 	}
 	if err := CheckHeader(o.Header, false); err != nil {
 		return &identity.Error{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	if _, err := o.Signing.signer(); err != nil {
+		return &identity.Error{Field: "Signing", Reason: err.Error(), Err: err}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@
 //   - To write a crawler that has a frontier of its own (package frontier): [New], then
 //     [Fetcher.Get] for each turn.
 //   - To read answers that another program has stored: [Decode], [ParseMediaType].
+//   - To sign requests, so that servers can check who sends them: [Signing].
 //   - To use a proxy, a test server or a network of your own: [ParseProxy], [EnvironmentProxy],
 //     [ParseConnectTo], [Network]. Package crawltest has a Network in memory.
 //
@@ -86,7 +87,7 @@
 // # Sources
 //
 // RFC 9309 (robots.txt), RFC 9110 (HTTP; Retry-After: section 10.2.3, redirects: 15.4), RFC 6585
-// (429: section 4), RFC 9111 (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
+// (429: section 4), RFC 9421 with draft-ietf-webbotauth-httpsig-protocol-01 (signatures), RFC 9111 (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
 // standard of WHATWG (media types), and the special-purpose registries of IANA (public addresses).
 package fetch
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,35 @@ type ofATest struct {
 
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
+
+// Each request of a client is signed. The public key must be in the key directory of the site
+// that Signing.Agent names.
+func ExampleSigning() {
+	t := &ofATest{}
+	w := crawltest.New(t) // a web in memory; without Network, the real one
+	defer t.end()
+	w.Site("http://a.example").Func("/", func(rw http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(rw, r.Header.Get("Signature-Agent"))
+	})
+	_, key, err := ed25519.GenerateKey(nil) // crawl identity keygen writes such a key into a file
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := fetch.NewClient(fetch.ClientOptions{
+		Token: "feedbot", Contact: "https://example.org/feedbot", Network: w, Delay: -1,
+		Signing: fetch.Signing{Key: key, Agent: "https://example.org"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	answer, err := client.Get(context.Background(), "http://a.example/")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", answer.Body)
+	// Output: sig1="https://example.org/.well-known/http-message-signatures-directory"
+}
 
 // A crawler with a frontier of its own gives each turn to a Fetcher. The first turn of a site
 // requests robots.txt, and the frontier hands out the entry again.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"container/list"
 	"context"
+	"crypto/ed25519"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/identity"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -38,6 +40,8 @@ type Options struct {
 
 	UserAgent string // header field; must contain the product token
 	From      string // header field (RFC 9110, section 10.1.2); may be empty
+
+	Signing Signing // signs the requests; the zero value does not
 
 	// Header holds further fields for every request, robots.txt included, such as
 	// Accept-Language. ParseHeader says which fields are refused. The field Accept is sent for
@@ -70,6 +74,25 @@ type Options struct {
 	Bounds // limits of memory
 
 	maxRules int // set in tests
+}
+
+// Signing lets servers check who has sent a request, by Web Bot Auth
+// (draft-ietf-webbotauth-httpsig-protocol-01, with RFC 9421). Each request over HTTP then has the
+// fields Signature-Agent, Signature-Input and Signature, also a request for robots.txt and one
+// that repeats or follows another. A signature covers the host and port of its own request and
+// Signature-Agent. It has a nonce of its own, and is valid for a minute. Archives store these
+// fields like others.
+type Signing struct {
+	Key   ed25519.PrivateKey // nil: requests are not signed
+	Agent string             // https URL of the key directory, which has the public key; without a path: /.well-known/http-message-signatures-directory at that site
+}
+
+// signer returns the signer of requests, or nil if they are not signed.
+func (s Signing) signer() (*identity.Signer, error) {
+	if s.Key == nil && s.Agent == "" {
+		return nil, nil
+	}
+	return identity.NewSigner(s.Key, s.Agent)
 }
 
 // Bodies says how bodies are read, and where they are kept.
@@ -133,7 +156,8 @@ type Fetcher struct {
 	mines     bool    // Options.Purpose includes text and data mining
 	licensed  bool    // Options.Purpose includes a use that licenses can refuse
 	licenses  *licenses
-	throttle  *throttle // nil for no limit
+	throttle  *throttle        // nil for no limit
+	signer    *identity.Signer // nil if requests are not signed
 	names     *names
 
 	usual       *settings // of sites without settings of their own
@@ -178,6 +202,10 @@ func New(opts Options) (*Fetcher, error) {
 	if err := CheckHeader(opts.Header, false); err != nil {
 		return nil, fmt.Errorf("fetch: Options.Header: %w", err)
 	}
+	signer, err := opts.Signing.signer()
+	if err != nil {
+		return nil, fmt.Errorf("fetch: Options.Signing: %w", err)
+	}
 	if opts.Network == nil {
 		opts.Network = &direct{}
 	}
@@ -191,7 +219,7 @@ func New(opts Options) (*Fetcher, error) {
 	opts.MaxIdle = positive(opts.MaxIdle, 1024)
 	opts.MaxNames = positive(opts.MaxNames, 16384)
 	opts.maxRules = positive(opts.maxRules, maxRules)
-	f := &Fetcher{opts: opts, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*listed{}}
+	f := &Fetcher{opts: opts, signer: signer, transport: newTransport(), throttle: newThrottle(opts.Bandwidth), bodies: newBudget(opts.BodyBudget, opts.TempDir), names: newNames(opts.Network, opts.MaxNames), sites: map[frontier.Site]*listed{}}
 	uses := opts.Purpose.Uses()
 	f.mines, f.licensed = slices.Contains(uses, robots.UseTDM), len(uses) > 0
 	f.licenses = newLicenses(opts.Snapshots, opts.Policy)

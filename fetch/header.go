@@ -42,6 +42,9 @@ var ownFields = map[string]string{
 	"X-Forwarded-For":     disguise,
 	"X-Real-Ip":           disguise,
 	"Via":                 disguise,
+	"Signature":           signed,
+	"Signature-Input":     signed,
+	"Signature-Agent":     signed,
 }
 
 const (
@@ -50,6 +53,7 @@ const (
 	onlyWhole     = "pages are always requested whole; the crawler sends its own conditions"
 	secret        = "every site of the crawl would get it; a Go program can give it to one site (Options.Site)"
 	disguise      = "it would name another client"
+	signed        = "a signature is for one request to one site; a Go program signs all requests with Signing"
 )
 
 // ParseHeader parses header fields, each written "Name: value". It returns an error for

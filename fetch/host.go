@@ -367,6 +367,7 @@ func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec)
 // talk sends the request a over c and records the answer in x.
 func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c *conn) (*Exchange, error) {
 	w.enter(phaseAnswer)
+	h.sign(&a, x)
 	resp, err := c.ask(w, a, x)
 	if err != nil {
 		h.only1 = h.only1 || c.h2 != nil && wantsHTTP11(err)
@@ -389,6 +390,18 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 		h.drop()
 	}
 	return x, h.take(ctx, w, x, b, err)
+}
+
+// sign signs the request a, if requests are signed. The signature is made just before the request
+// is sent, so that its time is right even if connecting has taken long. a has its own copy of the
+// header after that, so no other request gets the signature.
+func (h *host) sign(a *requestSpec, x *Exchange) {
+	if h.fetcher.signer == nil {
+		return
+	}
+	a.header = a.header.Clone()
+	h.fetcher.signer.Sign(a.header, a.url.Site().Authority(), time.Now())
+	x.RequestHeader = withoutCredentials(a.header).Clone()
 }
 
 // notConnected records in x why there is no connection. If the site did not cause the failure,

@@ -31,7 +31,7 @@ var commandGroups = []struct {
 	{"Look at it", []string{"report", "explain", "list", "diff", "robots", "audit", "verify"}},
 	{"Again and again", []string{"schedule"}},
 	{"Hand it on", []string{"provenance", "export", "index"}},
-	{"For all crawls", []string{"optout"}},
+	{"For all crawls", []string{"identity", "optout"}},
 	{"This program", []string{"completion", "man", "version", "help"}},
 }
 

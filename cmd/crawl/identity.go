@@ -13,6 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/identity"
 )
 
 const needIdentity = `who crawls? Site owners must be able to name this crawler in robots.txt and to
@@ -20,52 +22,96 @@ reach you. Add a name of your own choice and a contact:
   --name mybot --contact https://example.org/about-my-crawl   (or an e-mail address)
 or set $CRAWL_NAME and $CRAWL_CONTACT`
 
-// identity returns the identity of the crawler: from the flags, from the environment, or
-// from the identity file. If none of these has it, and the program runs on a terminal,
-// identity asks the user once.
-func (p *program) identity(name string, contact []string) (crawler.Identity, error) {
-	id := crawler.Identity{Token: name}
-	fill := func(token, contact, mail string) {
-		if id.Token == "" {
-			id.Token = token
-		}
-		if id.Contact == "" {
-			id.Contact, id.Mail = contact, mail
-		}
+// A known is an identity, and where its values come from: a flag, a variable of the environment,
+// or the path of the identity file. A source is empty if there is no value.
+type known struct {
+	crawler.Identity
+	tokenFrom, contactFrom string
+}
+
+// fill sets the values that id lacks, if from has them.
+func (id *known) fill(from crawler.Identity, name, contact string) {
+	if id.Token == "" && from.Token != "" {
+		id.Token, id.tokenFrom = from.Token, name
 	}
-	if err := addContacts(&id, contact); err != nil {
+	if id.Contact == "" && from.Contact != "" {
+		id.Contact, id.Mail, id.contactFrom = from.Contact, from.Mail, contact
+	}
+}
+
+// givenIdentity returns the identity that the flags and the environment give. Values that
+// neither has are empty.
+func givenIdentity(name string, contact []string) (id known, err error) {
+	flags, env := crawler.Identity{Token: name}, crawler.Identity{Token: os.Getenv("CRAWL_NAME")}
+	if err := addContacts(&flags, contact); err != nil {
 		return id, err
 	}
-	var env crawler.Identity
 	if err := addContacts(&env, strings.Fields(os.Getenv("CRAWL_CONTACT"))); err != nil {
 		return id, err
 	}
-	fill(os.Getenv("CRAWL_NAME"), env.Contact, env.Mail)
+	id.fill(flags, "--name", "--contact")
+	id.fill(env, "$CRAWL_NAME", "$CRAWL_CONTACT")
+	return id, nil
+}
+
+// knownIdentity returns the identity of the crawler: from the flags, from the environment, or
+// from the identity file. Values that none of these has are empty.
+func knownIdentity(name string, contact []string) (known, error) {
+	id, err := givenIdentity(name, contact)
+	if err != nil || id.Token != "" && id.Contact != "" {
+		return id, err
+	}
 	path := identityFile()
-	if id.Token == "" || id.Contact == "" {
-		known, err := readIdentity(path)
-		if err != nil {
-			return id, err
-		}
-		fill(known.Token, known.Contact, known.Mail)
+	kept, err := readIdentity(path)
+	id.fill(kept, path, path)
+	return id, err
+}
+
+// identity returns the identity of the crawler. If it is not known, and the program runs on a
+// terminal, identity asks the user once.
+func (p *program) identity(name string, contact []string) (crawler.Identity, error) {
+	id, err := knownIdentity(name, contact)
+	if err != nil {
+		return id.Identity, err
 	}
 	if id.Token == "" || id.Contact == "" {
-		if !p.interactive() {
-			return id, exit.Usagef(needIdentity)
-		}
-		if err := p.askIdentity(&id, path); err != nil {
-			return id, err
+		if err := p.askIdentity(&id.Identity, identityFile()); err != nil {
+			return id.Identity, err
 		}
 	}
+	return id.Identity, checkIdentity(id.Identity)
+}
+
+// checkIdentity returns the error of the command for an identity that is not valid.
+func checkIdentity(id crawler.Identity) error {
 	var option *crawler.OptionError
 	if err := id.Check(); errors.As(err, &option) {
 		flag := "--name"
 		if option.Field != "Identity.Token" {
 			flag = "--contact"
 		}
-		return id, exit.Usagef("%s: %s", flag, option.Reason)
+		return exit.Usagef("%s: %s", flag, option.Reason)
 	}
-	return id, nil
+	return nil
+}
+
+// signing returns how requests are signed, by the values of --sign-requests and
+// --signature-agent.
+func signing(file, agent string) (s fetch.Signing, err error) {
+	switch {
+	case file == "" && agent == "":
+		return s, nil
+	case agent == "":
+		return s, exit.Usagef("--sign-requests needs --signature-agent: the https URL of the site that has the public key, such as https://example.org")
+	case file == "":
+		return s, exit.Usagef("--signature-agent needs --sign-requests: the file of the private key (crawl identity keygen FILE makes one)")
+	}
+	if _, err := identity.CheckAgent(agent); err != nil {
+		return s, exit.Usagef("--signature-agent: %w", err)
+	}
+	s.Agent = agent
+	s.Key, err = privateKey("--sign-requests", file)
+	return s, err
 }
 
 // addContacts adds one contact, or a URL and an e-mail address in any order.
@@ -131,8 +177,12 @@ func readIdentity(path string) (crawler.Identity, error) {
 	return crawler.Identity{Token: r.Name, Contact: r.Contact, Mail: r.Mail}, nil
 }
 
-// askIdentity asks the user until the answers are valid, and saves them.
+// askIdentity asks the user until the answers are valid, and saves them. It fails if there is no
+// terminal.
 func (p *program) askIdentity(id *crawler.Identity, path string) error {
+	if !p.interactive() {
+		return exit.Usagef(needIdentity)
+	}
 	p.note("Site owners must be able to name this crawler in robots.txt and to reach you.")
 	in := bufio.NewReader(p.in)
 	ask := func(question string, to *string) error {
@@ -166,6 +216,12 @@ func (p *program) askIdentity(id *crawler.Identity, path string) error {
 			id.Contact, id.Mail = "", ""
 		}
 	}
+	return p.keepIdentity(*id, path)
+}
+
+// keepIdentity writes the identity file. If path is empty, because there is no directory for
+// the file, it does nothing.
+func (p *program) keepIdentity(id crawler.Identity, path string) error {
 	if path == "" {
 		return nil
 	}

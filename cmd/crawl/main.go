@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -41,6 +42,7 @@ type program struct {
 	out, err io.Writer
 	exit     func(code int)   // ends the process at once, even if a goroutine hangs in the kernel
 	network  fetch.Network    // nil means the network of this machine
+	roots    *x509.CertPool   // certificates to verify servers with, in crawl identity verify; nil means those of the system
 	events   *progress.Events // nil if messages are for people
 	columns  int              // width of the terminal of another process that shows the output; if 0, the width of out counts
 	control  bool             // whether a crawl opens a control socket; false in tests with virtual time
@@ -103,7 +105,7 @@ May a crawler fetch it?
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
 		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.repairCommand(), p.indexCommand(),
-		p.optOutCommand(), p.scheduleCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
+		p.identityCommand(), p.optOutCommand(), p.scheduleCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.AddCommand(p.steerCommands()...)
 	p.setHelp(root)

@@ -77,14 +77,15 @@ docs/explain/provenance.md.`,
 	return cmd
 }
 
-// signingKey reads the key to sign with. If path is empty, it returns nil.
-func signingKey(path string) (ed25519.PrivateKey, error) {
+// privateKey reads the key to sign with from the file that a flag names. If path is empty, it
+// returns nil.
+func privateKey(flag, path string) (ed25519.PrivateKey, error) {
 	if path == "" {
 		return nil, nil
 	}
 	key, err := provenance.ReadKey(path)
 	if err != nil {
-		return nil, exit.Usagef("--sign-key: %w", err)
+		return nil, exit.Usagef("%s: %w", flag, err)
 	}
 	return key, nil
 }
@@ -99,7 +100,7 @@ func (p *program) patiently(ctx context.Context, far func(time.Duration) string,
 }
 
 func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir string) error {
-	key, err := signingKey(f.signKey)
+	key, err := privateKey("--sign-key", f.signKey)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	if err != nil {
 		return err
 	}
-	key, err := signingKey(f.SignKey)
+	key, err := privateKey("--sign-key", f.SignKey)
 	if err != nil {
 		return err
 	}
@@ -160,6 +160,9 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 		return opts, err
 	}
 	if opts.OptOut, err = optout.Why(); err != nil {
+		return opts, err
+	}
+	if opts.Signing, err = signing(f.SignRequests, f.Agent); err != nil {
 		return opts, err
 	}
 	opts.Seeds, opts.Network, opts.Dir = urls, p.network, cmp.Or(snapshot, f.Dir, dir)

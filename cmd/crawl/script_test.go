@@ -211,6 +211,9 @@ func startWeb(dir string) (*web, error) {
 			if project := r.Header.Get("X-Project"); project != "" {
 				os.WriteFile(filepath.Join(dir, "fields"), []byte(r.Header.Get("Accept-Language")+" "+project+"\n"), 0o644)
 			}
+			if agent := r.Header.Get("Signature-Agent"); agent != "" && r.Header.Get("Signature") != "" {
+				os.WriteFile(filepath.Join(dir, "signed"), []byte(agent+" "+r.Header.Get("Signature-Input")+"\n"), 0o644)
+			}
 			w.Header().Set("Content-Type", "text/html")
 			if r.Host == "signals.test" {
 				w.Header().Set("X-Robots-Tag", "noai")

@@ -1,5 +1,6 @@
 // Package identity says how a crawler names itself in its requests: the User-Agent and From
-// fields, and which names and contacts it must not have.
+// fields, which names and contacts it must not have, and signatures with the directory of their
+// keys.
 package identity
 
 import (

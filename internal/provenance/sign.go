@@ -6,6 +6,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 )
 
 // A KeyError says what is wrong with a key file, and how to correct it.
@@ -28,7 +30,7 @@ var (
 )
 
 // ReadKey reads a private Ed25519 key from a file in PEM, in the form PKCS #8 (RFC 5958, RFC
-// 8410). The error is a *KeyError.
+// 8410). On Unix a file that other users can read or change is refused. The error is a *KeyError.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	block, err := readPEM(path)
 	if err != nil {
@@ -45,7 +47,23 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	if !ok {
 		return nil, &KeyError{path, errNotOurs}
 	}
+	if err := private(path); err != nil {
+		return nil, &KeyError{path, err}
+	}
 	return own, nil
+}
+
+// private returns an error if other users can read or change the file. Pipes have no mode of
+// their own, and on Windows the mode says nothing about other users.
+func private(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode(); runtime.GOOS != "windows" && mode.IsRegular() && mode&0o077 != 0 {
+		return fmt.Errorf("other users have access to it (its mode is %04o): chmod 600 %s", mode.Perm(), path)
+	}
+	return nil
 }
 
 // ReadPublicKey reads a public Ed25519 key from a file in PEM. The file has the public key, in

@@ -39,7 +39,7 @@ var Codes = []Meaning{
 	{Usage, "usage: a flag, an argument, the identity, a seed file",
 		"Correct the command, or the file that the message names with line and column. No site was contacted."},
 	{Check, "done, but a check failed",
-		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that has changed since it was written (`provenance --verify`), an earlier crawl that is missing (`verify`)."},
+		"Read what is listed: a violation (`audit`), a URL that is forbidden (`robots test`, `check`), what had to be left out (`export`, `index`), a body that was cut (`explain --body`), a file that has changed since it was written (`provenance --verify`), an earlier crawl that is missing (`verify`), what sites cannot see of this crawler (`identity verify`)."},
 	{Nothing, "nothing could be fetched",
 		"Read the summary: it gives the reason for each site. Nothing is lost: the same command tries again, with `--series` in the next snapshot."},
 	{DiskFull, "disk full, or another limit of the machine",

@@ -22,6 +22,7 @@ type Flags struct {
 	Show, Log                   string
 	Metrics, OnEnd, LogFile     string
 	Provenance, SignKey         string
+	SignRequests, Agent         string
 	Contact                     []string
 	JSON, Fresh, Dry            bool
 	Series                      string
@@ -62,6 +63,10 @@ func (f *Flags) own() []setting.Setting {
 			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
 		{Name: "contact", Group: groupWho, Larger: setting.Other, Resume: setting.NeedsNew, Value: words{&f.Contact, "URL|ADDRESS"},
 			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
+		{Name: "sign-requests", Group: groupWho, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.SignRequests, typeFile, nil},
+			Help: "Ed25519 private key, in PEM, to sign each request with (Web Bot Auth); crawl identity keygen makes one"},
+		{Name: "signature-agent", Group: groupWho, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Agent, "URL", nil},
+			Help: "https URL of the site that has the public key of --sign-requests, in the directory that crawl identity publish writes"},
 		{Name: "job", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Job, typeFile, nil},
 			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
 		{Name: "column", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Column, "column", nil},
