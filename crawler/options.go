@@ -109,7 +109,8 @@ type Follow struct {
 	// the robots.txt of another site is not known when a link to that site is found.
 	CleanParam bool
 
-	// Links is called for each link that is about to be queued, except seeds and redirects. It
+	// Links is called for each link that is about to be queued, also if its URL turns out to be
+	// known already, except seeds and redirects. It
 	// may set the fields Rank, Tag and Head of l. If it returns false, the link is not queued.
 	// Links is called in the goroutine that visits the page: calls for pages of one site do not
 	// overlap, but calls for pages of different sites may. For URLs that the body of a loop
@@ -135,7 +136,7 @@ type Budget struct {
 	MaxHostPages int           // maximum number of pages of one site; 0: 10000, -1: no limit
 	MaxHostBytes int64         // maximum bytes of answers of one site, as for MaxBytes; 0: no limit
 	MaxHostTime  time.Duration // maximum total time of requests to one site; 0: no limit
-	Patience     time.Duration // the run ends if no URL may be requested within this time, for example because all sites rest after failures; 0: 2 min, with Revisit frontier.Forever; -1: at once; frontier.Forever: when no URL waits any more
+	Patience     time.Duration // the run ends if no URL may be requested within this time, for example because all sites rest after failures, or have a longer Crawl-delay; 0: 2 min, with Revisit frontier.Forever; -1: at the first pause of all sites; frontier.Forever: when no URL waits any more
 }
 
 // Pace says how fast a crawl is. A site may always require longer pauses.
@@ -155,7 +156,7 @@ type Robots struct {
 	Dialect        robots.Dialect // the specification by which robots.txt is read; the zero value is RFC 9309
 	Aliases        []string       // further product tokens of this crawler, such as an old name: groups and directives that name one of them also apply to this crawler
 	AllowForbidden bool           // if true, a robots.txt with status 401, 402, 403 or 451 permits all requests, as RFC 9309 says; if false, it forbids them
-	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or not kept; empty: not declared
+	Purpose        robots.Purpose // the purpose of the crawl; a page whose owner refuses it is not requested, or is not kept: the Handler does not get it, and its links are not followed; empty: not declared
 }
 
 // Wire says how requests are sent, and how much of an answer is read.
@@ -178,7 +179,7 @@ type Keep struct {
 	MaxArchive int64    // bytes of a WARC file after which the next file is begun; 0: 1 GiB
 	TextDigest bool     // write Page.TextDigest of each page to pages.jsonl and to the archive
 	Previous   string   // directory of the previous crawl, which must have ended; empty: none. Pages in its archive are requested with a condition (If-None-Match, If-Modified-Since), and each page is compared with its earlier version
-	Rescan     bool     // at the start of the run, read the pages in the archive of Dir again; of the URLs that they link to, queue those that an earlier run refused and this run wants. URLs of Page.Follow are not included
+	Rescan     bool     // at the start of the run, read the pages in the archive of Dir again; and queue those of their links that an earlier run refused and this run wants. URLs of Page.Follow are not included
 }
 
 // Hooks are called while a crawl runs. A nil function is not called.
@@ -186,7 +187,7 @@ type Hooks struct {
 	OnStart func(Start)        // called once, before the first request; for a resumed crawl, the Start says how this run differs from the run before
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use
-	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page, also if OnVisit is called for it; at the end of a run also for URLs that are still queued, except those that only wait for their turn; must be quick and safe for concurrent use
+	OnSkip  func(Skip)         // called for each URL that is refused or ends without a page, also if OnVisit is called for it; at the end of a run also for URLs that are still queued, except those with the code frontier.Queued; must be quick and safe for concurrent use
 	Logger  *slog.Logger       // nil: slog.Default()
 
 	// MaxBody returns how many decoded bytes of the body of an HTTP answer with a 2xx status

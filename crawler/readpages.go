@@ -21,9 +21,11 @@ import (
 // were fetched, with their bodies: from the archive, if the crawl has one, or from pages.jsonl
 // (OutputBodies). Each page is as a Handler would get it, with three exceptions: its Verdict is
 // not known, without an archive its Header has only the type and the location, and URLs that are
-// followed on it are not queued. Page.Signals returns the statements that the crawl has recorded. Redirects, sitemaps and requisites are pages, too: see
-// Page.Location, and the methods Page, Sitemap and Requisite of Page.Entry. A page that was
-// fetched several times comes several times.
+// followed on it are not queued. Page.Signals returns the statements that the crawl has recorded.
+// Redirects, sitemaps and requisites are pages, too: see Page.Location, and the methods Page,
+// Sitemap and Requisite of Page.Entry. A page that was fetched several times, for example because
+// of a kill, comes several times. Pages whose owner refuses the purpose of the crawl come here, and
+// not to a Handler.
 //
 // If the server answered 304 (not modified), the body is that of the earlier answer, also if that
 // is in the archive of an earlier crawl. A page has no Body if only its header was requested, if
@@ -33,9 +35,9 @@ import (
 // While the loop runs, no process can run the crawl. If a body cannot be read, the pair has the
 // page without Body and the error; the loop may go on. After any other error, the page is nil
 // and the iteration ends: a *storage.InUseError if a process runs the crawl, fs.ErrNotExist if
-// there is no crawl or it writes no pages, the error of ctx, or an error about damaged lines of pages.jsonl,
-// which comes after all other pages. ReadPages needs memory for one page, and for one long line
-// of pages.jsonl.
+// there is no crawl or it writes no pages, the error of ctx, or an error about damaged lines of
+// pages.jsonl, which comes after all other pages. ReadPages needs memory for one page, and for one
+// long line of pages.jsonl.
 func ReadPages(ctx context.Context, dir string) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		if err := readPages(ctx, dir, yield); err != nil && !errors.Is(err, errLeft) {

@@ -30,7 +30,7 @@ const (
 type Counts struct {
 	Requests  int                 // all requests, including those for robots.txt
 	Robots    int                 // requests for robots.txt
-	Fetched   int                 // URLs that were answered, without robots.txt files; a URL that is fetched again (Options.Revisit) counts again
+	Fetched   int                 // URLs that were answered, without robots.txt files and pages whose owner refuses the purpose; a URL that is fetched again (Options.Revisit) counts again
 	Pages     int                 // those in Fetched that are pages: they have a 2xx status, and are neither requisites (images, scripts ...) nor sitemaps
 	Bytes     int64               // bytes of bodies, as they came over the wire
 	Status    map[int]int         // number of answers by HTTP status, including those for robots.txt and incomplete ones, which also count in Errors

@@ -15,7 +15,8 @@ import (
 // has changed. The methods can never make requests to a site more frequent, nor allow requests
 // that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits. Running visits are finished. The time for which the run is paused
+// Pause stops new visits. Running visits are finished. Like the other methods that control a run,
+// it may be called at any time, also before Run, and from any goroutine. The time for which the run is paused
 // counts for the pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
 // Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError
 // for a reason that is too long, or an error of the disk.
@@ -32,7 +33,8 @@ func (c *Crawler) Resume(reason string) error {
 // answer. The parameter of is a site, such as https://example.org:8080, or a host name, such as
 // example.org, or empty. A host name means all schemes and ports of the host, but not the hosts
 // below it; empty means all sites. If robots.txt or failures of the site require a longer
-// pause, that pause applies. After Slow has returned no visit begins before the new pause is
+// pause, that pause applies. If the pause is longer than Budget.Patience and nothing else is left,
+// the run ends. After Slow has returned no visit begins before the new pause is
 // over. Running visits continue.
 //
 // The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs

@@ -250,7 +250,8 @@ type Response struct {
 
 // Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section
 // 15.4), each under the rules of its own site. A status such as 404 or 503 is no error: the site
-// then rests, and later calls wait, or fail with a *NotYetError. If the body is not complete,
+// then rests, and later calls wait, or fail with a *NotYetError. A call also waits for the turn of
+// the site if robots.txt then forbids its request. If the body is not complete,
 // Response.Truncated says why. If a server closes a kept connection before it answers, the
 // request is made again in another turn.
 //
@@ -531,7 +532,8 @@ func (e *RefusedError) Error() string {
 }
 
 // A NotYetError says that a request was not made because the site must not be contacted before
-// Until. The request may be repeated then.
+// Until. The request may be repeated then, unless the context of the caller has ended: look at
+// ctx.Err first.
 type NotYetError struct {
 	URL   string
 	Until time.Time

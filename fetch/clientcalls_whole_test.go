@@ -1,7 +1,6 @@
 package fetch_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -237,13 +236,15 @@ func TestAResponseIsItsCallersAlone(t *testing.T) {
 // a call that gives up earlier returns at once.
 func TestAnswersThatNeverEnd(t *testing.T) {
 	t.Parallel()
-	drip := func(rw http.ResponseWriter, _ *http.Request) {
+	drip := func(rw http.ResponseWriter, r *http.Request) {
 		for range 600 {
-			if _, err := rw.Write([]byte(".")); err != nil {
-				return
-			}
+			rw.Write([]byte("."))
 			rw.(http.Flusher).Flush()
-			time.Sleep(time.Second)
+			select {
+			case <-r.Context().Done(): // the connection is closed
+				return
+			case <-time.After(time.Second):
+			}
 		}
 	}
 	for name, answer := range map[string]http.HandlerFunc{
@@ -286,8 +287,10 @@ func TestAnswersThatNeverEnd(t *testing.T) {
 		},
 		"status 999": func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(999) },
 		"no HTTP": func(rw http.ResponseWriter, _ *http.Request) {
-			conn, _, _ := rw.(http.Hijacker).Hijack()
-			bufio.NewWriter(conn).Flush()
+			conn, _, err := http.NewResponseController(rw).Hijack()
+			if err != nil {
+				panic(err)
+			}
 			conn.Write(bytes.Repeat([]byte{0}, 1<<16))
 			conn.Close()
 		},

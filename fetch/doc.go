@@ -25,10 +25,10 @@
 //
 // A [Fetcher] keeps one per-host fetcher for each site, with its connection and its robots.txt. A
 // visit is one call of Fetcher.Get. Its parameter turn is a [frontier.Turn]: the right to make one
-// request to a site for a queued URL, which is called the entry of the turn. The [Result] has every
+// request to a site. The queued URL that the turn is for is its entry. The [Result] has every
 // [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
-// first: if the stored copy is stale, the one request of the turn fetches robots.txt, and the
-// frontier hands out the entry again later. The copies are in [Snapshots].
+// first. If the stored copy is stale, the turn is used for robots.txt, and the frontier hands out the
+// entry again later. The copies are in [Snapshots].
 //
 // # Requests
 //
@@ -56,7 +56,8 @@
 //
 //   - [*RefusedError]: robots.txt, the owner or [ClientOptions.OptOut] forbids the request. Do not
 //     make it.
-//   - [*NotYetError]: the site must not be contacted now. Try again at its time Until.
+//   - [*NotYetError]: the site must not be contacted now, or the context of the caller has
+//     ended (see ctx.Err). Otherwise try again at its time Until.
 //   - [*Error]: there is no answer. Its [Stage] says what failed. errors.As finds the cause, such
 //     as an [*AddressError] for a host that is not public, a [*ProxyError], or a [*ChallengeError]
 //     for a page that demands a browser.
@@ -74,7 +75,8 @@
 //
 // # Units and zero values
 //
-// Sizes and budgets are in bytes, of decoded bodies or of the wire as the comments say. A size or
+// Sizes and budgets are in bytes. The comment of each field says whether these are bytes of decoded
+// bodies or of the wire. A size or
 // time of 0 means the default, such as [DefaultMaxSize], and for [Options.Bandwidth] and
 // [Bodies.BodyBudget] no limit. [ClientOptions.Delay] of -1 means no pause, which public addresses
 // never get. Addresses that are not public are refused unless AllowPrivate is set.
@@ -87,7 +89,8 @@
 // # Sources
 //
 // RFC 9309 (robots.txt), RFC 9110 (HTTP; Retry-After: section 10.2.3, redirects: 15.4), RFC 6585
-// (429: section 4), RFC 9421 with draft-ietf-webbotauth-httpsig-protocol-01 (signatures), RFC 9111 (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
+// (429: section 4), RFC 9421 with draft-ietf-webbotauth-httpsig-protocol-01 (signatures), RFC 9111
+// (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
 // standard of WHATWG (media types), and the special-purpose registries of IANA (public addresses).
 package fetch
 

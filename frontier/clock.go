@@ -17,7 +17,7 @@ const (
 	VisitTimeClock  Clock = "visit-time"   // robots.txt
 	AdaptiveClock   Clock = "adaptive"     // twice the time to first byte
 	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
-	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection
+	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection: 5 s, doubled each time up to an hour, and up to a quarter more
 	FailuresClock   Clock = "failures"     // several failures in a row: 5xx, cut bodies
 	RobotsClock     Clock = "robots"       // robots.txt failed; the next attempt is later
 	IPClock         Clock = "ip"           // other sites of the same address

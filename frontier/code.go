@@ -20,7 +20,7 @@ const (
 	Failed                 // error after the last try; Detail names its class
 	SiteDead               // its site was given up: no answer, six times in a row
 	ScopeNarrowed          // put aside: the scope was changed after it was queued, and excludes it now
-	Waiting                // queued, and not due yet
+	Waiting                // queued, and not due yet; of a crawl: not due within its patience
 	// The owner refuses the purpose of the crawl. Fate.Detail is the statement; Fate.Status is
 	// 0 if there was no request.
 	UseRefused
@@ -29,7 +29,7 @@ const (
 	OptedOut
 
 	// Codes of queued URLs. Waiting, RobotsUnreachable and SiteDead are also used for these.
-	Queued       // it can be requested now
+	Queued       // its turn has not come; of a crawl: it is due within its patience
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
 	Excluded     // its site was excluded while the crawl ran
@@ -40,7 +40,7 @@ const (
 	TooDeep          // more links away from a seed than the crawl follows
 	Filtered         // excluded by a pattern of the settings
 	NoFollow         // the page or the link is marked nofollow
-	TooManyRedirects // redirected more often than the crawl follows
+	TooManyRedirects // redirected more often than the crawl follows; a redirect to a URL that is known already, as in a circle, is none
 	Trap             // looks like part of an endless space of URLs, such as a calendar
 	RefusedByProgram // by a callback of the program
 	RequisitesOff    // it is a requisite (an image, script or style sheet), and the crawl fetches none

@@ -123,7 +123,9 @@ type Indexed struct {
 	Moved []string // names of missing WARC files, whose lines were copied from the old index
 }
 
-// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. If there is a state
+// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. It mends a crawl in
+// which each problem that Verify finds is an *IndexError; other damage needs a Repair first. If
+// there is a state
 // file, it also makes index.part again, to which a later run appends. The lines of the existing
 // index about WARC files that are not in the directory are copied. If a record cannot be read,
 // MakeIndex leaves it out and calls problem, if problem is not nil. The memory needed does not

@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A Past looks up archived answers of a crawl that has ended, for a later crawl. It changes
-// nothing, and holds no file open between two calls. Its methods are safe for concurrent use.
+// A Past looks up archived answers of a crawl that has ended. It changes nothing, and holds no
+// file open between two calls. Its methods are safe for concurrent use.
 //
 // A revisit record has no body: it refers to an earlier record. Past looks for that record
 // first in the same crawl. Then it looks in the other crawls beside the directory of this

@@ -14,7 +14,8 @@ import (
 
 // ReadPages iterates over the records in pages.jsonl of the crawl in dir, which may be running,
 // in the order of the file. The records come without the bodies of the pages, and belong to the
-// caller.
+// caller. A kill may leave a page there twice: it is fetched again if the crawl had not yet
+// recorded that it was fetched.
 //
 // A line that is not a record comes as a pair without a record, and with a *DamagedError that
 // says which line it is. The iteration then goes on with the next line. An incomplete last line

@@ -19,7 +19,7 @@
 //
 // Pages come from strangers, so the work for one page is limited. If a page exceeds a limit,
 // the result is the text of the whole page, and [Content.Limited] says which limit was exceeded.
-// Only a body of more than 32 MiB is an error. The whole text is read in one pass, in linear time
+// Of these limits, only a body of more than 32 MiB is an error. The whole text is read in one pass, in linear time
 // and for any nesting. The main content and Markdown need a tree: at most 8 MiB of markup, at
 // most 100,000 elements, and at most 512 elements within one another. A panic of one of the
 // libraries also leads to the whole text.

@@ -237,6 +237,7 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		http.Error(watched, "no such host here", http.StatusMisdirectedRequest)
 		return
 	}
+	defer w.tellPanic(req.Site)
 	s.serve(watched, r)
 	if watched.status == 0 && r.Context().Err() == nil {
 		watched.status = http.StatusOK // as net/http answers for a handler that writes nothing
@@ -267,6 +268,22 @@ func (a *answer) Write(b []byte) (int, error) {
 		a.robots = append(a.robots, b...)
 	}
 	return a.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// tellPanic makes the test fail if the handler of a site panics: package http only logs it.
+// http.ErrAbortHandler is how a handler breaks a connection off.
+func (w *Web) tellPanic(site frontier.Site) {
+	switch p := recover(); p {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(p)
+	default:
+		w.t.Errorf("crawltest: a handler of %s panicked: %v", site, p)
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // Unwrap lets http.ResponseController reach the real writer.
