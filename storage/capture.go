@@ -171,7 +171,8 @@ func (c *Capture) Place() (path string, offset int64) { return c.body.path, c.bo
 
 // Open returns the answer with its body as it was sent, but without the transfer coding. The
 // caller must close the body. If the record is damaged, reading the body fails at its end, so
-// the caller must not rely on any part of the body before io.EOF.
+// the caller must not rely on any part of the body before io.EOF. The Status of the answer is
+// empty: use its StatusCode.
 func (c *Capture) Open() (*http.Response, error) {
 	rec, err := c.body.open(c.OfURL)
 	if err != nil {

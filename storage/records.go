@@ -80,7 +80,8 @@ func (r *Records) Known(e *frontier.Entry) (ok bool, err error) {
 	return ok, err
 }
 
-// A Kept is an entry of the crawl with its fate.
+// A Kept is an Entry of the crawl with its Fate. Its Number counts the entries of the site from 1,
+// in the order in which they were found; 0 means that the entry has no number yet.
 type Kept = state.Kept
 
 // Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u. ok
