@@ -61,9 +61,9 @@ func (o outputs) Set(text string) error {
 			o.f.Contents = append(o.f.Contents, name)
 		}
 	}
-	for _, made := range []crawler.Output{crawler.OutputWARC, crawler.OutputPages} { // of which contents are made
-		if len(contents) > 0 && !slices.Contains(*out, made) {
-			*out = append(*out, made)
+	for _, source := range []crawler.Output{crawler.OutputWARC, crawler.OutputPages} { // contents are made from both
+		if len(contents) > 0 && !slices.Contains(*out, source) {
+			*out = append(*out, source)
 		}
 	}
 	return nil
