@@ -241,7 +241,7 @@ func writeWET(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (in
 
 // exportContents exports the content of the pages of a crawl into its directory. crawled is the
 // error with which the crawl has ended, or nil. exportContents returns it or, if it is nil, the
-// first error of an export. It prints the other errors.
+// first error of an export. It prints the other errors. After an interrupt it begins no export.
 func (p *program) exportContents(ctx context.Context, dir string, crawled error, names []string) error {
 	if exit.Code(crawled) == exit.Forced {
 		return crawled // the user wants everything to end
@@ -263,9 +263,12 @@ func (p *program) exportContents(ctx context.Context, dir string, crawled error,
 		}
 		if crawled == nil {
 			crawled = err
-			continue
+		} else {
+			p.note("crawl: %v", err)
 		}
-		p.note("crawl: %v", err)
+		if exit.Code(err) == exit.Forced {
+			break
+		}
 	}
 	return crawled
 }
