@@ -163,7 +163,7 @@ func (s *clientState) write(f func(tx *bbolt.Tx) error) error {
 }
 
 // each iterates over the values of a bucket, converted by f. The body of the loop runs inside a
-// transaction: it must not use s.
+// transaction, so it must not use s.
 func each[V, T any](s *clientState, bucket []byte, f func(key string, value V) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := errors.New("the loop was left")

@@ -90,8 +90,8 @@
 //
 // RFC 9309 (robots.txt), RFC 9110 (HTTP; Retry-After: section 10.2.3, redirects: 15.4), RFC 6585
 // (429: section 4), RFC 9421 with draft-ietf-webbotauth-httpsig-protocol-01 (signatures), RFC 9111
-// (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch
-// standard of WHATWG (media types), and the special-purpose registries of IANA (public addresses).
+// (stored answers), RFC 9112 and 9113 (HTTP/1.1 and HTTP/2), the Fetch standard of WHATWG (media
+// types), and the special-purpose registries of IANA (public addresses).
 package fetch
 
 // Reading the source:

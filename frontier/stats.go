@@ -83,7 +83,8 @@ const somePage = 256
 
 // Sites iterates over the sites in memory, in no particular order. The crawl continues during
 // the iteration, and the body of the loop may call methods of f. So if the body is slow, a
-// status may be old, and sites that are added or removed meanwhile may be missed.
+// status may be old, sites that are added or removed meanwhile may be missed, and a site that is
+// removed and added again may come twice.
 func (f *Frontier) Sites() iter.Seq[SiteStatus] {
 	return func(yield func(SiteStatus) bool) {
 		var page [somePage]SiteStatus

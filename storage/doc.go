@@ -67,11 +67,11 @@
 //
 // # Systems
 //
-// The package works on Linux, macOS, the BSDs and Windows. On Linux a commit syncs only the data of files; on other
-// systems it syncs data and metadata (on macOS with F_FULLFSYNC, which is slower, and survives
-// a power cut). On Windows directories are not synced, because NTFS keeps file names in its
-// journal. The state file there is as long as the part of memory to which it is mapped, and
-// this part grows only after all transactions that read the file have ended.
+// The package works on Linux, macOS, the BSDs and Windows. On Linux a commit syncs only the data
+// of files; on other systems it syncs data and metadata (on macOS with F_FULLFSYNC, which is
+// slower, and survives a power cut). On Windows directories are not synced, because NTFS keeps
+// file names in its journal. The state file there is as long as the part of memory to which it
+// is mapped, and this part grows only after all transactions that read the file have ended.
 //
 // # Sources
 //
@@ -79,9 +79,9 @@
 // not changed), RFC 3720, appendix B.4 (CRC-32C).
 package storage
 
-// Reading the source: package internal/state is the state file: the queue, the journal, the committer. This
-// package adds the other files of the directory. open.go opens and closes a crawl;
-// backlog.go has the methods of a DB that call the state, reader.go has the read-only
+// Reading the source: package internal/state is the state file, with the queue, the journal and
+// the committer. This package adds the other files of the directory. open.go opens and closes a
+// crawl; backlog.go has the methods of a DB that call the state, reader.go has the read-only
 // Reader. visit.go takes the output of a visit; outputs.go flushes all files as of one
 // moment; output.go, pages.go and archive.go write the files; mark.go computes their marks;
 // index.go makes the index of the archive. verify.go checks the state, compares each file

@@ -87,7 +87,7 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 	flags := cmd.Flags()
 	settings.Choose(flags, &f.format, "format", "f", "format (default: by the end of --output)", formatNames()...)
 	flags.StringVarP(&f.output, "output", "o", "", "`file` to write; - is standard output")
-	flags.BoolVar(&f.force, "force", false, "overwrite an existing file, or a directory that an export to markdown has written")
+	flags.BoolVar(&f.force, "force", false, "overwrite an existing file, or a directory that has nothing but an export to markdown")
 	flags.BoolVar(&f.check, "check", false, "read the file again before it gets its name")
 	flags.BoolVar(&f.exact, "exact", false, "csv: no apostrophe before texts that a spreadsheet would read as formulas")
 	flags.StringVar(&f.title, "title", "", "wacz: `title` (default: the name of the directory)")

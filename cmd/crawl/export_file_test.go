@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -141,6 +142,24 @@ func TestNoExportWithoutItsRefusedPages(t *testing.T) {
 		t.Errorf("exit %d: %s", code, said.String())
 	}
 	only(t, to, "a.jsonl.refused.jsonl")
+}
+
+// An interrupt ends the exports of a run, and not only the one that is being written.
+func TestAnInterruptEndsAllExportsOfARun(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeArchive(dir); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, crawled := range []error{nil, exit.With(exit.Nothing, errors.New("nothing"))} {
+		var said bytes.Buffer
+		err := (&program{out: &said, err: &said}).exportContents(ctx, dir, crawled, []string{"text", "markdown"})
+		if n := strings.Count(said.String(), "interrupted"); crawled == nil && (exit.Code(err) != exit.Forced || n > 0) || crawled != nil && (err != crawled || n != 1) {
+			t.Errorf("%v: exit %d, %s", crawled, exit.Code(err), said.String())
+		}
+	}
+	only(t, dir, storage.PagesFile, storage.ArchiveDir)
 }
 
 // A hundred problems are listed, and all are counted.

@@ -230,7 +230,7 @@ func writeMarkdown(ctx context.Context, x *exported, w io.Writer, f *exportFlags
 	n, end, err := corpus.WriteTree(f.output, f.force, w, docs)
 	x.texts.end = end
 	if errors.Is(err, fs.ErrExist) {
-		err = exit.Usagef("%s exists: give another --output, or remove it (--force replaces a directory that an export has written)", f.output)
+		err = exit.Usagef("%s exists: give another --output, or remove it (--force replaces a directory that has nothing but an export)", f.output)
 	}
 	return n, output.Error("--output", f.output, err)
 }
@@ -239,9 +239,9 @@ func writeWET(ctx context.Context, x *exported, w io.Writer, f *exportFlags) (in
 	return corpus.WET{Name: f.output, Crawl: f.title, Software: "permesso/" + crawler.Version, Date: time.Now()}.Write(w, x.documents(ctx, f, false))
 }
 
-// exportContents exports the content of the pages of a crawl that has ended with an error of the
-// command, or nil, into its directory. It returns the error of the command, which is that of the
-// export if the crawl had none.
+// exportContents exports the content of the pages of a crawl into its directory. crawled is the
+// error with which the crawl has ended, or nil. exportContents returns it or, if it is nil, the
+// first error of an export. It prints the other errors. After an interrupt it begins no export.
 func (p *program) exportContents(ctx context.Context, dir string, crawled error, names []string) error {
 	if exit.Code(crawled) == exit.Forced {
 		return crawled // the user wants everything to end
@@ -253,7 +253,7 @@ func (p *program) exportContents(ctx context.Context, dir string, crawled error,
 			p.note("crawl: no answer is archived: %s is not written", f.output)
 			continue
 		}
-		if info, missing := os.Lstat(f.output); missing == nil && info.IsDir() != (name == "markdown") {
+		if other(f.output, name) {
 			err = exit.Usagef("something else has that name: remove it, and the same command writes the export")
 		} else if err = p.export(ctx, f, dir); err == nil {
 			continue
@@ -262,11 +262,21 @@ func (p *program) exportContents(ctx context.Context, dir string, crawled error,
 			err = exit.With(exit.Check, fmt.Errorf("%s is not written: %w", f.output, err))
 		}
 		if crawled == nil {
-			return err
+			crawled = err
+		} else {
+			p.note("crawl: %v", err)
 		}
-		p.note("crawl: %v", err)
+		if exit.Code(err) == exit.Forced {
+			break
+		}
 	}
 	return crawled
+}
+
+// other reports whether path is something that the export must not replace.
+func other(path, name string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && (name == "markdown" && !corpus.IsTree(path) || name != "markdown" && info.IsDir())
 }
 
 // contentsPath returns the path of an export in the directory of its crawl.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/botpage"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -130,7 +131,9 @@ func publicKeys(paths []string) (keys []ed25519.PublicKey, err error) {
 	return keys, nil
 }
 
-// writeFiles writes files into dir. Unless force is set, it writes none of them if one exists.
+// writeFiles writes files into dir. Unless force is set, it writes none of them if one exists. It
+// names those of an earlier call that are no longer published: the user must not upload them, such
+// as a directory with a key that was lost.
 func (p *program) writeFiles(dir string, files []botpage.File, force bool) error {
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -153,6 +156,13 @@ func (p *program) writeFiles(dir string, files []botpage.File, force bool) error
 			w.Told("next", "%s says how to upload the files", path)
 		} else {
 			w.Told("file", "%s, for %s", path, f.URL)
+		}
+	}
+	for _, path := range botpage.Paths() {
+		if !slices.ContainsFunc(files, func(f botpage.File) bool { return f.Path == path }) {
+			if path = filepath.Join(dir, filepath.FromSlash(path)); crawldir.Exists(path) {
+				p.note("crawl: %s was published before, and is not now: remove it, here and from the site", path)
+			}
 		}
 	}
 	return w.Err

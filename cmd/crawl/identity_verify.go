@@ -202,8 +202,8 @@ func (v *verifier) checkPage(ctx context.Context, resp *fetch.Response) {
 	}
 }
 
-// checkIPs checks an IP list. server is the address of the server of the page, which tells
-// through which of its addresses this machine sends requests.
+// checkIPs checks an IP list. server is the address of the server of the page: the address of this
+// machine that must be in the list is the one that requests to this server come from.
 func (v *verifier) checkIPs(resp *fetch.Response, server netip.AddrPort) {
 	at := resp.URL.String()
 	ranges, err := botpage.ParseIPs(resp.Body)

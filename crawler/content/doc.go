@@ -7,10 +7,11 @@
 //     the title and the language of the page. [Options] say whether the whole page is wanted.
 //
 // The main content is found by go-readability, a port of Mozilla's Readability, and converted by
-// html-to-markdown. Of a page with a list of links, Readability takes the menu or the footer. So if
+// html-to-markdown. On a page with a list of links, Readability finds the menu or the footer. So if
 // it finds less than 500 characters and less than half of the page, the main content is what the
-// page declares (a main element, or the role main), or else the whole page. Only this package
-// imports these libraries, so a program that does not import it does not contain them.
+// page declares: its only element with the name or the role main. If there is none, or more than
+// one, it is the whole page. Only this package imports these libraries, so a program that does not
+// import this package does not contain them.
 //
 // The functions may be called from several goroutines, but a [crawler.Page] must be used by one
 // goroutine at a time.

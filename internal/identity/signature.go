@@ -61,8 +61,8 @@ func CheckAgent(agent string) (string, error) {
 
 // Sign sets the fields Signature-Agent, Signature-Input and Signature in the header of a request
 // to an authority: a host, with the port if it is not the usual one (RFC 9421, section 2.2.3).
-// The signature is valid for a minute from now, and only for that authority. Each has a new
-// nonce.
+// The signature is valid for a minute from now, and only for that authority. Each signature has a
+// new nonce.
 func (s *Signer) Sign(header http.Header, authority string, now time.Time) {
 	nonce := make([]byte, 64)
 	rand.Read(nonce) // never fails

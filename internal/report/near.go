@@ -33,10 +33,10 @@ func (r *reporter) readNear() (err error) {
 	}
 	source, err := export.Open(r.dir)
 	switch {
+	case errors.Is(err, export.ErrNoCrawl), err == nil && len(source.WARCs) == 0:
+		return ErrNoArchive
 	case err != nil:
 		return err
-	case len(source.WARCs) == 0:
-		return ErrNoArchive
 	}
 	near := &Near{}
 	source.Temp = r.Temp
@@ -50,32 +50,38 @@ func (r *reporter) readNear() (err error) {
 			return err
 		case d.Error != "":
 			near.Unread++
-		case d.Near != "":
-			near.Pages++
+		case d.Near != "" && d.Near != d.URL: // or else it was fetched again, and is nearly the same
 			if err := pages.Add([]byte(d.Near), []byte(d.URL)); err != nil {
 				return err
 			}
 		}
 	}
 	near.Unread += unread
-	near.Groups, err = groups(pages)
+	near.Groups, near.Pages, err = groups(pages)
 	r.Report.Near = near
 	return err
 }
 
-// groups returns the groups with the most pages.
-func groups(pages order) (Table[NearDuplicate], error) {
+// groups returns the groups with the most pages, and the number of near-duplicates in all groups.
+// A page that was fetched several times counts once in a group.
+func groups(pages order) (table Table[NearDuplicate], n int64, err error) {
 	all := top[NearDuplicate]{most: mostRows, order: func(a, b NearDuplicate) int {
 		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.URLs[0], b.URLs[0]))
 	}}
 	var g NearDuplicate
-	err := pages.Each(func(first, url []byte) error {
+	last := ""
+	err = pages.Each(func(first, url []byte) error {
 		if g.Pages == 0 || g.URLs[0] != string(first) {
 			if g.Pages > 0 {
 				all.add(g)
 			}
-			g = NearDuplicate{Pages: 1, URLs: []string{string(first)}}
+			g, last = NearDuplicate{Pages: 1, URLs: []string{string(first)}}, ""
 		}
+		if last == string(url) {
+			return nil
+		}
+		last = string(url)
+		n++
 		if g.Pages++; len(g.URLs) <= mostExample {
 			g.URLs = append(g.URLs, string(url))
 		}
@@ -84,5 +90,5 @@ func groups(pages order) (Table[NearDuplicate], error) {
 	if g.Pages > 0 {
 		all.add(g)
 	}
-	return all.table(), err
+	return all.table(), n, err
 }

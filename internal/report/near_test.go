@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -66,7 +69,46 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Dir(t.Context(), dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
-		t.Errorf("without an archive: %v", err)
+	for range 2 { // with pages.jsonl, and without it
+		if _, err := report.Dir(t.Context(), dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
+			t.Errorf("without an archive: %v", err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, storage.PagesFile)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A page that was fetched several times is one page, and no near-duplicate of itself.
+func TestAPageIsNoNearDuplicateOfItself(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "again.crawl")
+	text := "<p>" + strings.Repeat("Each of these words is in the text of two pages of this site, and stays as it is. ", 40)
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Page("/1", text).Page("/2", text+"Two.")
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/1", "http://a.example/2"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Keep:    crawler.Keep{Output: []crawler.Output{crawler.OutputWARC, crawler.OutputPages}},
+			Revisit: revisit.Fixed{Every: 24 * time.Hour},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Hour)
+		defer cancel()
+		if err := c.Run(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if n := w.Fetched("http://a.example/1"); n < 3 {
+			t.Fatalf("fetched %d times", n)
+		}
+	})
+	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir(), Near: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []report.NearDuplicate{{Pages: 2, URLs: []string{"http://a.example/1", "http://a.example/2"}}}
+	if r.Near.Pages != 1 || !reflect.DeepEqual(r.Near.Groups.Rows, want) {
+		t.Errorf("%+v, want %+v", r.Near, want)
 	}
 }

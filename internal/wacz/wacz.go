@@ -119,7 +119,8 @@ const (
 // Write writes a package to w sequentially. It reads each WARC file twice, first for the index
 // and then to copy it into the package. The file must not grow in between. The memory that
 // Write uses does not grow with the package, except by about 200 bytes for 3000 captures. A
-// package above 4 GB has the fields of ZIP64. While it reads for the index, Write stops when ctx ends.
+// package above 4 GB has the fields of ZIP64. Write stops when ctx ends, but only while it reads
+// for the index.
 func Write(ctx context.Context, w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)

@@ -306,8 +306,8 @@ func nextEntry(in *warc.Reader, filename string) (*Entry, error) {
 	return NewEntry(rec, filename)
 }
 
-// passed moves a reader to the next record after a record that could not be read, with the error
-// in the second parameter. If the reader itself fails, goesOn is false, and err is the reason.
+// passed moves a reader to the next record, after a record that could not be read. wrong is the
+// error of that record. If the reader itself fails, goesOn is false, and err is the reason.
 func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	var bad *warc.Error
 	if !errors.As(wrong, &bad) {
@@ -317,7 +317,7 @@ func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	if err == nil || err == io.EOF {
 		return wrong, true
 	}
-	if errors.As(err, &bad) { // only a record that was passed has a *warc.Error
+	if errors.As(err, &bad) { // callers go on after a *warc.Error, so the error must not be one
 		err = fmt.Errorf("byte %d: %w", bad.Offset, bad.Err)
 	}
 	return err, false

@@ -17,7 +17,7 @@
 // # Errors
 //
 // A damaged record of a WARC file is a [*warc.Error], which has the offset of the record.
-// [Index] continues after it if the caller wants that. [Find] yields an error for a malformed
+// [Index] yields the error and continues. [Find] yields an error for a malformed
 // line, and continues. [Parse] and [Entry.Append] refuse what is no line of an index, and a Sorter
 // a line that is longer than [MaxLine]. All other errors are those of the reader, the writer or
 // the temporary files.

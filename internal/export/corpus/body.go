@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/export"
@@ -21,8 +23,9 @@ const maxBody = 32 << 20
 
 // A bodies reads the bodies of rows from the archive. It is safe for concurrent use.
 type bodies struct {
-	dir  string // the crawl
-	past *storage.Past
+	dir     string // the crawl
+	past    *storage.Past
+	parents func() *regexp.Regexp // see directoriesOf
 }
 
 func newBodies(s *export.Source) *bodies {
@@ -30,7 +33,31 @@ func newBodies(s *export.Source) *bodies {
 		return &bodies{}
 	}
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
-	return &bodies{dir, storage.PastOf(dir)}
+	return &bodies{dir, storage.PastOf(dir), sync.OnceValue(func() *regexp.Regexp { return directoriesOf(dir) })}
+}
+
+// directoriesOf returns a pattern for the directories that a crawl and its earlier crawls are in.
+// The first group is what precedes a path.
+func directoriesOf(crawl string) *regexp.Regexp {
+	var all []string
+	add := func(parent string) {
+		if filepath.Dir(parent) != parent && !slices.Contains(all, parent) { // neither "." nor "/"
+			all = append(all, parent)
+		}
+	}
+	add(filepath.Dir(crawl))
+	if abs, err := filepath.Abs(crawl); err == nil {
+		crawl = abs
+	}
+	for seen := map[string]bool{}; crawl != "" && !seen[crawl]; crawl = storage.Previous(crawl) {
+		seen[crawl] = true
+		add(filepath.Dir(crawl))
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	for i, parent := range all {
+		all[i] = regexp.QuoteMeta(parent + string(filepath.Separator))
+	}
+	return regexp.MustCompile(`(^|[\s"])(?:` + strings.Join(all, "|") + `)`)
 }
 
 // of returns the body of a row without content coding, and its header. If the record repeats an
@@ -129,8 +156,8 @@ func decoded(resp *http.Response) ([]byte, error) {
 // archivePath is the path of a WARC file.
 var archivePath = regexp.MustCompile(`\S*[/\\](\S+\.warc)`)
 
-// placed returns an error of a record with its file. Names of directories are left out, because
-// the error becomes part of the export.
+// placed returns an error of a record with its file. Directories are left out, because the error
+// becomes part of the export.
 func (b *bodies) placed(path string, err error) error {
 	var bad *warc.Error
 	var file *fs.PathError
@@ -141,11 +168,16 @@ func (b *bodies) placed(path string, err error) error {
 	case purged:
 		return errors.New("the body was purged")
 	case missing:
-		return errors.New("the body is in an earlier crawl that is missing: bring that back beside this one")
+		return errors.New("the body is in an earlier crawl that is missing: bring back that crawl beside this one")
 	case errors.As(err, &bad):
-		return fmt.Errorf("%s at byte %d: %s", filepath.Base(path), bad.Offset, archivePath.ReplaceAllString(bad.Err.Error(), "$1"))
+		return fmt.Errorf("%s at byte %d: %s", filepath.Base(path), bad.Offset, archivePath.ReplaceAllString(b.withoutParents(bad.Err), "$1"))
 	case errors.As(err, &file):
 		return fmt.Errorf("%s: %w", filepath.Base(file.Path), file.Err)
 	}
-	return err
+	return errors.New(b.withoutParents(err))
+}
+
+// withoutParents returns the text of an error without the directories that crawls are in.
+func (b *bodies) withoutParents(err error) string {
+	return b.parents().ReplaceAllString(err.Error(), "$1")
 }

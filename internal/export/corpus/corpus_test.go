@@ -215,7 +215,10 @@ func TestBadPagesSayWhy(t *testing.T) {
 // bytes, and after a 304.
 func TestARepeatedAnswerHasItsText(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
+	root := filepath.Join(t.TempDir(), "a directory")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	first, second := filepath.Join(root, "1.crawl"), filepath.Join(root, "2.crawl")
 	for n, dir := range []string{first, second} {
 		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
@@ -289,10 +292,22 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 			t.Fatal(err)
 		}
 		for d, err := range corpus.Documents(t.Context(), s, rows, corpus.Options{}) {
-			if err != nil || !strings.Contains(d.Error, want) || d.Text != "" || strings.Contains(d.Error, root) {
+			if err != nil || !strings.Contains(d.Error, want) || d.Text != "" || strings.Contains(d.Error, filepath.Base(root)) {
 				t.Errorf("without %s: %+v, %v", filepath.Base(remove), d, err)
 			}
 		}
+	}
+	index := filepath.Join(first, storage.IndexFile)
+	whole, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(index, bytes.ReplaceAll(whole, []byte("{"), []byte("[")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fails(filepath.Join(first, "none"), "1.crawl/index.cdxj: ")
+	if err := os.WriteFile(index, whole, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	moved := filepath.Join(root, "1.moved")
 	if err := os.Rename(filepath.Join(first, "warc"), moved); err != nil {

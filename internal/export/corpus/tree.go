@@ -39,17 +39,17 @@ type frontMatter struct {
 
 // WriteTree makes the directory dir with a file for each document, in directories that mirror
 // the site, and IndexFile. If dir exists, the error wraps fs.ErrExist, unless replace is set and
-// dir has an IndexFile: then the new directory takes the place of the old one. All bytes of the
-// files are also written to count. WriteTree returns the number of documents, also of those
-// without content, which have no file.
+// IsTree reports true: then the new directory replaces the old one. All bytes of the files are
+// also written to count. WriteTree returns the number of documents, also of those without
+// content, which have no file.
 //
 // The caller must call end once, unless there is an error: end(true) gives the directory its
 // name, end(false) removes it.
 func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
+	dir = filepath.Clean(dir)
 	if err := mayMake(dir, replace); err != nil {
 		return 0, nil, err
 	}
-	dir = filepath.Clean(dir)
 	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
 		return 0, nil, err
 	}
@@ -62,8 +62,12 @@ func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Docume
 		return n, nil, errors.Join(err, remove())
 	}
 	return n, func(keep bool) (err error) {
+		old := filepath.Join(temp, "old")
 		if keep {
-			err = rename(whole, dir, filepath.Join(temp, "old"), replace)
+			err = rename(whole, dir, old, replace)
+		}
+		if _, lost := os.Lstat(old); err != nil && lost == nil {
+			return fmt.Errorf("%w: the directory that was to be replaced is now %s", err, old)
 		}
 		return errors.Join(err, remove())
 	}, nil
@@ -71,16 +75,30 @@ func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Docume
 
 // mayMake returns an error if the directory dir exists and must not be replaced.
 func mayMake(dir string, replace bool) error {
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return nil // making it reports the error
-	}
-	if replace && info.IsDir() {
-		if index, err := os.Lstat(filepath.Join(dir, IndexFile)); err == nil && index.Mode().IsRegular() {
-			return nil
-		}
+	if _, err := os.Lstat(dir); err != nil || replace && IsTree(dir) {
+		return nil // if dir cannot be read, making it reports the error
 	}
 	return &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
+}
+
+// IsTree reports whether dir looks like a directory that WriteTree has made: it has an IndexFile
+// and, at the same level, only directories that can be those of hosts. A user may have added other
+// files, or a directory such as .git: a new tree would destroy them.
+func IsTree(dir string) bool {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	found := false
+	for _, e := range entries {
+		switch {
+		case e.Name() == IndexFile && e.Type().IsRegular():
+			found = true
+		case !e.IsDir() || strings.HasPrefix(e.Name(), "."):
+			return false
+		}
+	}
+	return found && err == nil
 }
 
 // rename gives the directory whole the name dir. A directory that has this name already gets the

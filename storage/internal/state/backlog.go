@@ -171,9 +171,9 @@ func (db *DB) State(site frontier.Site) (st frontier.SiteState, err error) {
 // lock while the body of the loop runs.
 func (db *DB) Common() iter.Seq2[frontier.CommonClock, error] {
 	return func(yield func(frontier.CommonClock, error) bool) {
-		var last []byte
+		var r commonReader
 		for more := true; more; {
-			some, left, err := db.commonAfter(&last)
+			some, left, err := r.next(db)
 			for _, c := range some {
 				if !yield(c, nil) {
 					return
@@ -188,16 +188,36 @@ func (db *DB) Common() iter.Seq2[frontier.CommonClock, error] {
 	}
 }
 
-// commonAfter returns the next clocks, which come after the key *last in bucketCommon, and sets
-// *last. more is true if further clocks may follow.
-func (db *DB) commonAfter(last *[]byte) (some []frontier.CommonClock, more bool, err error) {
+// A commonReader reads all clocks that several sites share, some in each transaction. The clocks
+// that only the journal has come first. Otherwise some would be left out: a merge between two
+// transactions may write them before the last key that was read.
+type commonReader struct {
+	last  []byte          // the last key that was read from bucketCommon; nil: none yet
+	early map[string]bool // the clocks that came first; nil: before the first transaction
+}
+
+// next returns the next clocks. more is true if further clocks may follow.
+func (r *commonReader) next(db *DB) (some []frontier.CommonClock, more bool, err error) {
 	db.merging.Lock()
 	defer db.merging.Unlock()
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		common, pending := tx.Bucket(bucketCommon), db.book.pending.common
+		if r.early == nil {
+			r.early = map[string]bool{}
+			for name, due := range pending {
+				if common.Get([]byte(name)) == nil {
+					r.early[name] = true
+					some = append(some, frontier.CommonClock{Name: name, Due: due})
+				}
+			}
+		}
 		c := common.Cursor()
-		key, _ := rowAfter(c, *last)
+		key, _ := rowAfter(c, r.last)
 		for ; key != nil && len(some) < sitesAtOnce; key, _ = c.Next() {
+			r.last = append(r.last[:0], key...)
+			if r.early[string(key)] {
+				continue
+			}
 			due, err := commonClock(common, key)
 			if err != nil {
 				return err
@@ -205,16 +225,9 @@ func (db *DB) commonAfter(last *[]byte) (some []frontier.CommonClock, more bool,
 			if later := pending[string(key)]; later.After(due) {
 				due = later
 			}
-			some, *last = append(some, frontier.CommonClock{Name: string(key), Due: due}), append((*last)[:0], key...)
+			some = append(some, frontier.CommonClock{Name: string(key), Due: due})
 		}
-		if more = key != nil; more {
-			return nil
-		}
-		for name, due := range pending {
-			if common.Get([]byte(name)) == nil {
-				some = append(some, frontier.CommonClock{Name: name, Due: due})
-			}
-		}
+		more = key != nil
 		return nil
 	})
 	return some, more, err

@@ -72,6 +72,67 @@ func TestManyRowsAreReadInParts(t *testing.T) {
 	})
 }
 
+// A clock that is only in the journal when the iteration begins comes once, also if it is merged
+// meanwhile, and its name sorts before the clocks that were read already.
+func TestAClockThatIsMergedMeanwhileComesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, due := t.TempDir(), time.Now().Add(time.Hour)
+		submit := func(db *DB, names ...string) {
+			t.Helper()
+			c := frontier.Completion{Site: "http://a.example", Clocks: frontier.Clocks{Good: 1}}
+			for _, name := range names {
+				c.Common = append(c.Common, frontier.CommonClock{Name: name, Due: due})
+			}
+			if err := db.Submit(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db := open(t, dir)
+		want := map[string]bool{"a": true, "z": true}
+		for i := range sitesAtOnce + 100 {
+			name := fmt.Sprintf("m%04d", i)
+			submit(db, name)
+			want[name] = true
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l := Usual
+		l.SmallPending = 0
+		db, err := start(dir, Options{Limits: &l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		submit(db, "a", "z")
+		time.Sleep(25 * time.Millisecond)
+		synctest.Wait()
+		if n := len(db.book.pending.common); n != 2 {
+			t.Fatalf("%d clocks are pending", n)
+		}
+		read := 0
+		for c, err := range db.Common() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !want[c.Name] || !c.Due.Equal(due) {
+				t.Errorf("%s comes again, or has another time: %v", c.Name, c.Due)
+			}
+			delete(want, c.Name)
+			if read++; read == sitesAtOnce/2 {
+				time.Sleep(2 * someAge)
+				synctest.Wait()
+				if n := len(db.book.pending.common); n != 0 {
+					t.Fatalf("%d clocks are still pending", n)
+				}
+			}
+		}
+		if len(want) > 0 {
+			t.Errorf("left out: %v", want)
+		}
+	})
+}
+
 // namesOfAll yields the name of each value.
 func namesOfAll[T any](all iter.Seq2[T, error], name func(T) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

@@ -17,13 +17,17 @@ import (
 	"github.com/permesso-crawler/permesso/internal/identity"
 )
 
-// Names of the files of a Page. The directory of keys has its name below the directory of the
-// other files.
+// Paths of the files of a Page, with slashes.
 const (
 	pageFile   = "index.html"
 	ipsFile    = "ips.json"
 	readmeFile = "README.txt"
 )
+
+var keysFile = strings.TrimPrefix(identity.DirectoryPath, "/")
+
+// Paths returns the paths of all files that a Page can have.
+func Paths() []string { return []string{pageFile, ipsFile, keysFile, readmeFile} }
 
 //go:embed page.html
 var pageText string
@@ -94,7 +98,7 @@ func (p *Page) Files() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{strings.TrimPrefix(identity.DirectoryPath, "/"), v.DirectoryURL, text})
+		files = append(files, File{keysFile, v.DirectoryURL, text})
 	}
 	v.Files = files
 	var readme bytes.Buffer

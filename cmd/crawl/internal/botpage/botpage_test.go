@@ -151,7 +151,7 @@ func TestReadPage(t *testing.T) {
 		}
 	}
 	for field, want := range map[string]string{
-		`</ips.json>; rel="client-ranges"`: "https://example.org/ips.json", `</a>; rel=next, <ips.json>;rel=client-ranges`: "https://example.org/a/ips.json",
+		`</ips.json>; REL="Client-Ranges"`: "https://example.org/ips.json", `</ips.json>; rel="client-ranges"`: "https://example.org/ips.json", `</a>; rel=next, <ips.json>;rel=client-ranges`: "https://example.org/a/ips.json",
 		`</ips.json>; type="x"; rel="alternate client-ranges"`: "https://example.org/ips.json", `</ips.json>; rel=client-ranges-2`: "", `</a>, </b>; rel=client-ranges`: "https://example.org/b",
 	} {
 		if r := ReadPage(nil, base, []string{"x", field}); r.IPs != want {

@@ -71,7 +71,9 @@ func attribute(t html.Token, name string) string {
 	return ""
 }
 
-var linkField = regexp.MustCompile(`<([^>]*)>[^<]*;\s*rel="?(?:[^"<;]*\s)?` + relation + `(?:["\s;,]|$)`)
+// linkField is a link with the relation in a Link field. Names of parameters and relations ignore
+// case (RFC 8288, sections 3 and 2.1.1).
+var linkField = regexp.MustCompile(`(?i)<([^>]*)>[^<]*;\s*rel="?(?:[^"<;]*\s)?` + relation + `(?:["\s;,]|$)`)
 
 // linked returns the target of the first link to an IP list in Link fields, or "".
 func linked(fields []string) string {

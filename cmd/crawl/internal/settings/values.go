@@ -15,7 +15,7 @@ import (
 // ContentNames returns the values of --output that are exports of the archive.
 func ContentNames() []string { return []string{"text", "markdown"} }
 
-// An outputs is the setting output of a crawl, with ContentNames as further values.
+// An outputs is the value of the setting output: that of the crawl, and ContentNames.
 type outputs struct {
 	flag.Value // of the crawl
 	f          *Flags
@@ -48,7 +48,7 @@ func (o outputs) Set(text string) error {
 	if none && len(contents)+len(o.f.Contents) > 0 || len(contents) > 0 && *out != nil && len(*out) == 0 {
 		return errors.New("none goes with nothing else")
 	}
-	if i := slices.IndexFunc(others, func(name string) bool { return name != "" && !slices.Contains(o.Choices(), name) }); i >= 0 {
+	if i := slices.IndexFunc(others, func(name string) bool { return !slices.Contains(o.Choices(), name) }); i >= 0 && text != "" {
 		return fmt.Errorf("%q is not one of %s", others[i], strings.Join(o.Choices(), ", "))
 	}
 	if len(others) > 0 {
@@ -61,9 +61,9 @@ func (o outputs) Set(text string) error {
 			o.f.Contents = append(o.f.Contents, name)
 		}
 	}
-	for _, made := range []crawler.Output{crawler.OutputWARC, crawler.OutputPages} { // of which contents are made
-		if len(contents) > 0 && !slices.Contains(*out, made) {
-			*out = append(*out, made)
+	for _, source := range []crawler.Output{crawler.OutputWARC, crawler.OutputPages} { // contents are made from both
+		if len(contents) > 0 && !slices.Contains(*out, source) {
+			*out = append(*out, source)
 		}
 	}
 	return nil
