@@ -81,7 +81,7 @@ func (f *publishFlags) page() (*botpage.Page, error) {
 	if err := checkIdentity(id.Identity); err != nil {
 		return nil, err
 	}
-	page := &botpage.Page{Identity: id.Identity, Operator: f.operator, Why: strings.TrimSpace(f.why), Use: strings.TrimSpace(f.use), OptOut: f.optOut, Written: time.Now()}
+	page := &botpage.Page{Identity: id.Identity, Operator: f.operator, Why: strings.TrimSpace(f.why), Use: strings.TrimSpace(f.use), OptOut: strings.TrimPrefix(f.optOut, "mailto:"), Written: time.Now()}
 	if page.OptOut == "" {
 		page.OptOut = id.From()
 	}
