@@ -26,7 +26,8 @@ import (
 const NoDelay = -1
 
 // Options of a crawl. The Identity is required; the zero value of every other option is polite.
-// The groups of options, such as Pace, are embedded: o.Delay is o.Pace.Delay.
+// The groups of options, such as Pace, are embedded: o.Delay is o.Pace.Delay. Comments call this
+// field Options.Delay; go doc shows it as Pace.Delay.
 type Options struct {
 	Identity Identity
 
