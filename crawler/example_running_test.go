@@ -59,7 +59,7 @@ func ExampleCrawler_Pause() {
 		err := c.Pause("the network is busy")
 		for _, next := range []func() error{
 			func() error { return c.Resume("the network is quiet") },
-			func() error { return c.Slow("example.org", time.Minute, "its owner asked for it") },
+			func() error { return c.Slow("example.org", time.Minute, "at the request of its owner") },
 			func() error { return c.Exclude("example.net", "its owner wrote to us") },
 			func() error { return c.Seed("forgotten", site.URL+"/3") },
 			func() error { return c.Limit("enough", func(l *crawler.Limits) { l.Pages = 100 }) },
@@ -80,7 +80,7 @@ func ExampleCrawler_Pause() {
 	// Output:
 	// pause: the network is busy
 	// resume: the network is quiet
-	// slow: its owner asked for it
+	// slow: at the request of its owner
 	// exclude: its owner wrote to us
 	// add: forgotten
 	// limit: enough

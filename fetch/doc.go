@@ -17,7 +17,7 @@
 //   - To write a crawler that has a frontier of its own (package frontier): [New], then
 //     [Fetcher.Get] for each turn.
 //   - To read answers that another program has stored: [Decode], [ParseMediaType].
-//   - To sign requests, so that servers can check who sends them: [Signing].
+//   - To sign requests, so that servers can check which crawler sends them: [Signing].
 //   - To use a proxy, a test server or a network of your own: [ParseProxy], [EnvironmentProxy],
 //     [ParseConnectTo], [Network]. Package crawltest has a Network in memory.
 //

@@ -76,7 +76,7 @@ type Options struct {
 	maxRules int // set in tests
 }
 
-// Signing lets servers check who has sent a request, by Web Bot Auth
+// Signing lets servers check which crawler has sent a request, by Web Bot Auth
 // (draft-ietf-webbotauth-httpsig-protocol-01, with RFC 9421). Each request over HTTP then has the
 // fields Signature-Agent, Signature-Input and Signature, also a request for robots.txt and one
 // that repeats or follows another. A signature covers the host and port of its own request and

@@ -40,7 +40,7 @@ const (
 	TooDeep          // more links away from a seed than the crawl follows
 	Filtered         // excluded by a pattern of the settings
 	NoFollow         // the page or the link is marked nofollow
-	TooManyRedirects // redirected more often than the crawl follows; a redirect to a URL that is known already, as in a circle, is none
+	TooManyRedirects // redirected more often than the crawl follows; a redirect to a known URL, as in a circle, does not count
 	Trap             // looks like part of an endless space of URLs, such as a calendar
 	RefusedByProgram // by a callback of the program
 	RequisitesOff    // it is a requisite (an image, script or style sheet), and the crawl fetches none

@@ -14,7 +14,7 @@ var ErrClosed = state.ErrClosed
 type InUseError = state.InUseError
 
 // A DamagedError says that the file of a crawl at Path does not have the contents that the
-// crawl has written. Err is the cause, to which it unwraps. The call that returns it has changed nothing.
+// crawl has written. It unwraps to Err, the cause. The call that returns it has changed nothing.
 type DamagedError = state.DamagedError
 
 // A VersionError says that this version cannot read the state file at Path: the file has layout

@@ -123,13 +123,12 @@ type Indexed struct {
 	Moved []string // names of missing WARC files, whose lines were copied from the old index
 }
 
-// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. It mends a crawl in
-// which each problem that Verify finds is an *IndexError; other damage needs a Repair first. If
-// there is a state
-// file, it also makes index.part again, to which a later run appends. The lines of the existing
-// index about WARC files that are not in the directory are copied. If a record cannot be read,
-// MakeIndex leaves it out and calls problem, if problem is not nil. The memory needed does not
-// depend on the size of the archive. If ctx ends before both files are made, MakeIndex removes
+// MakeIndex makes index.cdxj again from the WARC files of the crawl in dir. It mends a crawl if
+// each problem that Verify finds is an *IndexError; other damage needs a Repair first. If there is
+// a state file, MakeIndex also makes index.part again, to which a later run appends. The lines of
+// the existing index about WARC files that are not in the directory are copied. If a record cannot
+// be read, MakeIndex leaves it out and calls problem, if problem is not nil. The memory needed does
+// not depend on the size of the archive. If ctx ends before both files are made, MakeIndex removes
 // its new files, changes nothing and returns the error of ctx.
 //
 // Otherwise the error is an *InUseError, a *NotBegunError, a *DamagedError, a *VersionError, a

@@ -38,7 +38,7 @@ const (
 	mediaPages = 3
 )
 
-// apiPage serves an API whose third answer asks for a pause, once.
+// apiPage serves an API whose third answer demands a pause, once.
 func apiPage(s *shop, w http.ResponseWriter, r *http.Request) {
 	n := 1
 	if query := r.URL.Query().Get("page"); r.URL.Path != "/items" || query != "" && (!scan(query, &n) || n > apiPages) {

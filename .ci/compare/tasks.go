@@ -9,7 +9,7 @@ import (
 type task struct {
 	name   string
 	ours   string            // where its source is, below the repository
-	args   []string          // of ours; NEW stands for the number of the run (see twice), OLD for that of the run before
+	args   []string          // of ours; NEW is replaced by the number of the run (see twice), OLD by that of the run before
 	scrapy []string          // further arguments of Scrapy
 	twice  bool              // the program is run again after the site has changed
 	alone  bool              // the program makes no requests

@@ -83,7 +83,7 @@ func (s *shop) rules() string {
 	return rules
 }
 
-// refuse asks for a pause.
+// refuse demands a pause.
 func refuse(w http.ResponseWriter, status int) {
 	w.Header().Set("Retry-After", fmt.Sprintf("%.0f", retryAfter.Seconds()))
 	w.WriteHeader(status)

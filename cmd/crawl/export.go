@@ -94,7 +94,7 @@ WACZ lacks bodies that its records repeat: they were purged, or are in another c
 	flags.StringVar(&f.main, "main", "", "wacz: `URL` of the page to open first (default: that of the first seed)")
 	settings.Choose(flags, &f.purpose, "purpose", "", "text, markdown, wet: leave out pages whose owner refuses this purpose (default: the purpose of the crawl)", purposeNames()...)
 	flags.BoolVar(&f.whole, "whole", false, "text, markdown, wet: the whole page, not only its main content")
-	flags.BoolVar(&f.near, "near-duplicates", false, "text, markdown, wet: name the first page of which a page is a near-duplicate")
+	flags.BoolVar(&f.near, "near-duplicates", false, "text, markdown, wet: name the first page with nearly the same text")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 700 bytes a capture (default: the system's)")
 	return cmd
 }

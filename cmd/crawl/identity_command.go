@@ -49,7 +49,7 @@ func (p *program) identityInitCommand() *cobra.Command {
 		Short: "write the identity file",
 		Long: `init writes the name and the contact of the crawler into the identity file, which all
 commands read if neither flags nor variables name them: permesso/identity.json in the
-directory of the configuration. On a terminal it asks for what is not given.`,
+directory of the configuration. On a terminal it prompts for missing values.`,
 		Example: `  crawl identity init --name mybot --contact https://example.org/mybot`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -144,7 +144,7 @@ func (p *program) identityKeygenCommand() *cobra.Command {
 		Short: "write a new private key to sign requests with",
 		Long: `keygen writes a new private key of Ed25519, in PEM (PKCS #8), that only you can read,
 and prints its thumbprint, by which servers find the public key. It never writes over a
-file. Keep a copy: who has the key can sign as this crawler.`,
+file. Keep a copy. Anyone with the key can sign as this crawler.`,
 		Example: `  crawl identity keygen mybot.pem`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// On a terminal, init asks for what is not given, again if an answer is not valid.
+// On a terminal, init prompts for missing values, again if an answer is not valid.
 func TestIdentityInitAsks(t *testing.T) {
 	path := ownHome(t)
 	term := newTerminal(t, 80, "my bot\nmybot\n")

@@ -4,8 +4,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"io/fs"
-	"net/mail"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/botpage"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/spf13/cobra"
@@ -92,7 +91,7 @@ func (f *publishFlags) page() (*botpage.Page, error) {
 		return nil, exit.Usagef("site owners want to know what the crawler is for, and how the data are used: say it in --why and --use")
 	case page.OptOut == "":
 		return nil, exit.Usagef("the page needs an address for questions and objections: give --opt-out, or an e-mail address as a second --contact")
-	case !reachable(page.OptOut):
+	case crawler.Identity{Token: id.Token, Contact: page.OptOut}.Check() != nil:
 		return nil, exit.Usagef("--opt-out: %q is neither an e-mail address nor an http(s) URL", page.OptOut)
 	}
 	for _, text := range f.ips {
@@ -106,15 +105,6 @@ func (f *publishFlags) page() (*botpage.Page, error) {
 	}
 	page.Keys, err = publicKeys(f.keys)
 	return page, err
-}
-
-// reachable reports whether text is an e-mail address, or a URL of the web.
-func reachable(text string) bool {
-	if a, err := mail.ParseAddress(text); err == nil && a.Address == text {
-		return true
-	}
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // publicKeys reads the public keys from the files that --key names.

@@ -219,7 +219,7 @@ func (v *verifier) checkIPs(resp *fetch.Response, server netip.AddrPort) {
 // IP list. own is invalid if it is not known.
 func (v *verifier) checkAddress(ranges []netip.Prefix, own netip.Addr) {
 	if !own.IsValid() {
-		v.note("address", unknown, "this machine does not know the address that sites see (it may be behind a gateway): compare the list with it yourself")
+		v.note("address", unknown, "this machine does not know the address that sites see, for example because of a gateway: compare the list with that address yourself")
 		return
 	}
 	has := slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(own) })

@@ -9,7 +9,7 @@
 // The main content is found by go-readability, a port of Mozilla's Readability, and converted by
 // html-to-markdown. On a page with a list of links, Readability finds the menu or the footer. So if
 // it finds less than 500 characters and less than half of the page, the main content is what the
-// page declares: its only element with the name or the role main. If there is none, or more than
+// page declares: its only element with the name or the role main. If there is no such element, or more than
 // one, it is the whole page. Only this package imports these libraries, so a program that does not
 // import this package does not contain them.
 //

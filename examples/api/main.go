@@ -63,7 +63,7 @@ func items(ctx context.Context, client *fetch.Client, url string, tell func(name
 }
 
 // patiently requests url. If the answer is 429 or 503, with or without Retry-After, the site
-// asks for a pause: patiently requests url again, and the client, which has no limit of its
+// demands a pause: patiently requests url again, and the client, which has no limit of its
 // patience, waits for the end of the pause.
 func patiently(ctx context.Context, client *fetch.Client, url string) (*fetch.Response, error) {
 	for {

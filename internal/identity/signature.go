@@ -22,7 +22,7 @@ const lifetime = time.Minute
 // "Signature-Agent").
 const label = "sig1"
 
-// A Signer signs requests, so that servers can check who has sent them (Web Bot Auth,
+// A Signer signs requests, so that servers can check which crawler has sent them (Web Bot Auth,
 // draft-ietf-webbotauth-httpsig-protocol-01, with RFC 9421). It is safe for concurrent use.
 type Signer struct {
 	key          ed25519.PrivateKey

@@ -8,7 +8,7 @@
 //     [Encoder.WriteExchange] for each request with its answer.
 //   - To read a file, call [NewReader], then [Reader.Next] until io.EOF. [Record.Response] has
 //     the HTTP answer of a record, [Record.Fields] the fields of a metadata record.
-//   - To read one record of which the offset is known, call [ReadAt]. The offset is in the index
+//   - To read one record whose offset is known, call [ReadAt]. The offset is in the index
 //     of the archive (package cdxj), or in a [Placed].
 //   - To check a file, call [Record.Verify] for each record.
 //

@@ -60,7 +60,7 @@ type Document struct {
 	*export.Row
 	Language string `json:"language,omitempty"`          // as the page declares it: the lang attribute, else Content-Language
 	Main     bool   `json:"main_content"`                // the content is the main content, and not that of the whole page
-	Near     string `json:"near_duplicate_of,omitempty"` // URL of the first page of which this page is a near-duplicate
+	Near     string `json:"near_duplicate_of,omitempty"` // URL of the first page with nearly the same text; empty for that page
 	Error    string `json:"error,omitempty"`             // why there is no content, or only the text of the whole page
 	File     string `json:"file,omitempty"`              // path in a tree of files, with slashes
 	Text     string `json:"text,omitempty"`

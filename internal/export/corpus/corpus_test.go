@@ -373,7 +373,7 @@ func TestNearDuplicatesAreNamed(t *testing.T) {
 	t.Parallel()
 	text := "<p>" + strings.Repeat(sentence, 3) + "And something more, so that the page is long enough to be compared with others"
 	dir, _ := crawlOf(t, seq(
-		htmlPage("http://b.test/copy", text+"!"), htmlPage("http://a.test/first", text+"."), htmlPage("http://c.test/other", "<p>Another text altogether, which is nobody's copy."),
+		htmlPage("http://b.test/copy", text+"!"), htmlPage("http://a.test/first", text+"."), htmlPage("http://c.test/other", "<p>Another text altogether, which is no copy."),
 	))
 	docs, _ := documents(t, dir, corpus.Options{Near: true})
 	if docs["http://a.test/first"].Near != "" || docs["http://b.test/copy"].Near != "http://a.test/first" || docs["http://c.test/other"].Near != "" {

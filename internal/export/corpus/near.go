@@ -50,7 +50,7 @@ func shapeOf(text string) (shape uint64, words int) {
 	return shape, words
 }
 
-// A near finds the first text of which a text is a near-duplicate, among the first maxFirsts
+// A near finds the first text that is nearly the same as a text, among the first maxFirsts
 // texts that are no near-duplicates. It needs some 40 bytes for each of them, and its URL.
 type near struct {
 	firsts []first
@@ -71,8 +71,8 @@ func newNear() *near {
 	return n
 }
 
-// of returns the URL of the first text of which a text is a near-duplicate, or "". Then the text
-// is a first itself.
+// of returns the URL of the first text that is nearly the same as a text. If there is no such text,
+// it returns "", and the text is a first itself.
 func (n *near) of(shape uint64, words int, url string) string {
 	if words == 0 {
 		return ""

@@ -24,7 +24,7 @@ type WET struct {
 // Write writes a WARC file with a conversion record for each document that has text, as in the
 // WET files of Common Crawl, compressed with gzip record by record. If something is known of a
 // document beside its text, a metadata record follows: the statements of its owner about use,
-// its language, and the page of which it is a near-duplicate. Write returns the number of
+// its language, and the first page with nearly the same text. Write returns the number of
 // conversion records.
 func (f WET) Write(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)

@@ -1,4 +1,4 @@
-// Command api prints the names of all items of a JSON API, page by page. If the site asks for
+// Command api prints the names of all items of a JSON API, page by page. If the site demands
 // a pause, the command waits.
 package main
 

@@ -19,7 +19,7 @@ const relation = "client-ranges"
 type Read struct {
 	Text  string   // the visible text, and the robots.txt examples in it
 	Mails []string // e-mail addresses that the page links to
-	IPs   string   // URL of the IP list; empty: there is none
+	IPs   string   // URL of the IP list; empty: the page names no list
 }
 
 // ReadPage reads a page at the URL base. links are the Link fields of its answer (RFC 8288).

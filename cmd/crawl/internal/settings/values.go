@@ -27,7 +27,7 @@ func (outputs) Type() string { return "names" }
 
 func (o outputs) Choices() []string {
 	all := setting.Setting{Value: o.Value}.Choices()
-	return slices.Insert(all, len(all)-1, ContentNames()...) // the last one is none
+	return slices.Insert(all, len(all)-1, ContentNames()...) // before the last choice, none
 }
 
 func (o outputs) String() string {
