@@ -45,3 +45,18 @@ func BenchmarkExchangeLine(b *testing.B) {
 		l.of(1, frontier.Entry{URL: u}, x, res, nil)
 	}
 }
+
+// BenchmarkAddBeforeRun adds 5,000 seeds to a crawl that has not begun, one in each call.
+func BenchmarkAddBeforeRun(b *testing.B) {
+	for b.Loop() {
+		c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range 5000 {
+			if n, err := c.Add(fmt.Sprintf("http://a.example/%d", i)); n != 1 || err != nil {
+				b.Fatal(n, err)
+			}
+		}
+	}
+}

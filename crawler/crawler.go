@@ -47,6 +47,7 @@ type Crawler struct {
 	queue  queue // the frontier's backlog; nil after it is closed
 	ran    bool
 	early  []frontier.Entry // entries that Add got before seeded was set; begin queues them
+	known  map[string]bool  // keys of the seeds of Options and of Add; nil before the first Add, and after seeded was set
 	seeded bool             // the seeds are queued: from now on the frontier may be stopped, and Add may add entries to it
 	stop   bool             // the run stops, or has stopped
 	end    End              // the first reason to end

@@ -143,7 +143,11 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	c.mu.Lock()
 	stop, seeded, queue := c.stop, c.seeded, c.queue
 	if !stop && !seeded {
-		added, _ = newAmong(entries, keysOf(c.seeds, c.early), nil)
+		if c.known == nil {
+			c.known = map[string]bool{}
+			_, _ = newAmong(c.seeds, c.known, nil)
+		}
+		added, _ = newAmong(entries, c.known, nil)
 		c.early = append(c.early, entries...)
 	}
 	c.mu.Unlock()
@@ -153,24 +157,13 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	case !seeded:
 		return added, nil
 	}
-	if added, err = newAmong(entries, keysOf(), queue.Known); err == nil {
+	if added, err = newAmong(entries, map[string]bool{}, queue.Known); err == nil {
 		err = c.plant(entries)
 	}
 	if err != nil {
 		return 0, tooLate(err)
 	}
 	return added, nil
-}
-
-// keysOf returns the keys of entries.
-func keysOf(all ...[]frontier.Entry) map[string]bool {
-	keys := map[string]bool{}
-	for _, entries := range all {
-		for i := range entries {
-			keys[entries[i].Key()] = true
-		}
-	}
-	return keys
 }
 
 // newAmong returns how many of entries are neither in keys nor known. It adds their keys to
@@ -226,7 +219,7 @@ func (c *Crawler) begin() error {
 		err = c.plant(early)
 		c.mu.Lock()
 	}
-	c.seeded = true
+	c.seeded, c.known = true, nil
 	if c.stop {
 		c.frontier.Stop()
 	}
