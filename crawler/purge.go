@@ -39,8 +39,8 @@ func (p *Purge) Run(ctx context.Context) (storage.Purged, error) {
 }
 
 // Finish finishes an interrupted purge of the crawl, unless ctx has ended before. It uses the
-// hosts and URLs that the interrupted purge has recorded, not those in p.Places. finished describes the interrupted
-// purge; nil if there was none.
+// hosts and URLs that the interrupted purge has recorded, not those in p.Places. finished
+// describes the interrupted purge. It is nil if no purge was interrupted.
 func (p *Purge) Finish(ctx context.Context) (finished *storage.PurgeError, done storage.Purged, err error) {
 	if ctx == nil {
 		return nil, done, errNoContext
