@@ -15,11 +15,11 @@ import (
 // has changed. The methods can never make requests to a site more frequent, nor allow requests
 // that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits. Running visits are finished. Like the other methods that control a run,
-// it may be called at any time, also before Run, and from any goroutine. The time for which the run is paused
-// counts for the pauses of sites and for Options.MaxTime. A paused run ends only by Stop or by
-// Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError
-// for a reason that is too long, or an error of the disk.
+// Pause stops new visits. Running visits are finished. Like the other methods that control a
+// run, it may be called at any time, also before Run, and from any goroutine. The time for which
+// the run is paused counts for the pauses of sites and for Options.MaxTime. A paused run ends
+// only by Stop or by Options.MaxTime. The next run does not begin paused. The error is ErrEnded,
+// an *OptionError for a reason that is too long, or an error of the disk.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
