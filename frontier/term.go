@@ -47,20 +47,22 @@ func (f *Frontier) takeOver(s *site, t *Term) {
 	if t == nil || t.Rest.IsZero() {
 		return
 	}
-	if s.past == nil && f.delay(s) == f.opts.Delay {
-		if f.taken.past == nil || !f.taken.rest.Equal(t.Rest) {
-			rest := live(t.Rest, f.now())
-			p := unasked(rest, f.opts.Delay)
-			p.setOdds(odd{rest: rest})
-			f.taken = taken{t.Rest, p}
-		}
-		s.past = f.taken.past
-		return
+	if f.taken.past == nil || !f.taken.rest.Equal(t.Rest) {
+		rest := live(t.Rest, f.now())
+		f.taken = taken{t.Rest, unasked(rest, f.opts.Delay)}
+		f.taken.past.odd = &odd{rest: rest}
 	}
-	p := s.begun()
-	odd := p.odds()
-	odd.rest = live(t.Rest, f.now())
-	p.setOdds(odd)
+	shared := f.taken.past
+	switch {
+	case s.past == nil && f.delay(s) == f.opts.Delay:
+		s.past = shared
+	case s.past == nil || s.past.odd == nil:
+		s.begun().odd = shared.odd
+	default:
+		odd := s.past.odds()
+		odd.rest = shared.odd.rest
+		s.past.setOdds(odd)
+	}
 }
 
 // unknownUntil returns the time until which an unknown frontier may have sent s a request, or

@@ -27,6 +27,7 @@ type rules struct {
 	withdraw bool // Withdraw is awaited before a partition is given back
 	flush    bool // all that was submitted is committed before
 	rest     bool // Term.Rest is set after a burial
+	keep     bool // Rest stays when a partition is given back: the rest may not be over
 	number   bool // each term has another number
 	common   bool // the clocks of domains come with the sites
 	again    bool // Read begins anew with each term
@@ -35,7 +36,7 @@ type rules struct {
 	open     bool // Limits.Open is left on
 }
 
-func allRules() rules { return rules{true, true, true, true, true, true, true, true, true} }
+func allRules() rules { return rules{true, true, true, true, true, true, true, true, true, true} }
 
 // A simDB is the database. Its mutex is taken after that of a node.
 type simDB struct {
@@ -131,6 +132,7 @@ type simNode struct {
 	since   time.Time // when the commit under way began; zero: there is none
 	changed chan struct{}
 	wake    chan struct{} // of capacity 1: there is something to commit
+	late    []Growth // not yet in growths
 	growths Growths
 }
 
@@ -253,6 +255,44 @@ func (n *simNode) takeFree() {
 	}
 }
 
+// takeOne takes a partition if it is free.
+func (n *simNode) takeOne(i int) {
+	if db := n.reach(); db != nil {
+		if n.fate == "" && db.parts[i].owner == nil {
+			n.take(i)
+		}
+		n.unlock()
+	}
+}
+
+// some returns one of the partitions of the node, or -1.
+func (n *simNode) some() int {
+	for _, i := range n.c.perm(len(n.terms)) {
+		if n.terms[i].Load() != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// put reports a growth, which may take a while. It requires that the mutex of the node is held.
+func (n *simNode) put(g Growth) { n.late = append(n.late, g) }
+
+// deliver reports growths in their order.
+func (n *simNode) deliver() {
+	for n.wait(time.Duration(1+n.c.intn(60)) * time.Millisecond) {
+		n.mu.Lock()
+		if len(n.late) > 0 {
+			n.growths.Put(n.late[0])
+			n.late = n.late[1:]
+		}
+		n.mu.Unlock()
+		if n.c.intn(20) == 0 {
+			n.wait(time.Duration(n.c.intn(2000)) * time.Millisecond)
+		}
+	}
+}
+
 // take takes a partition. It requires both mutexes.
 func (n *simNode) take(i int) {
 	db, p := n.c.db, &n.c.db.parts[i]
@@ -286,7 +326,7 @@ func (n *simNode) take(i int) {
 			g.Common = append(g.Common, CommonClock{name, due})
 		}
 	}
-	n.growths.Put(g)
+	n.put(g)
 }
 
 // add adds a queued row to the entries to read.
@@ -341,7 +381,9 @@ func (n *simNode) giveBack(i int) {
 	if n.fate != "" {
 		return
 	}
-	db.parts[i].owner, db.parts[i].rest = nil, time.Time{}
+	if db.parts[i].owner = nil; !n.c.rules.keep {
+		db.parts[i].rest = time.Time{}
+	}
 	if n.c.rules.again {
 		delete(n.cache, i)
 	}
@@ -382,7 +424,7 @@ func (n *simNode) commits() {
 		}
 		n.since = time.Time{}
 		n.unblock()
-		n.growths.Put(g)
+		n.put(g)
 		n.unlock()
 	}
 }
@@ -466,7 +508,7 @@ func (n *simNode) poll() {
 				p.news = nil
 			}
 		}
-		n.growths.Put(g)
+		n.put(g)
 		n.unlock()
 	}
 }

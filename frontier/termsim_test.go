@@ -30,10 +30,11 @@ type simLog struct {
 	by        *simNode // sends the request that is under way; nil: there is none
 	last      *simNode // sent the last request
 	ended     time.Time
-	least     time.Time // no request before, whatever the last answer was
-	not       time.Time // no request before, as the last answer says
-	kept      time.Time // not, as the last answer says that was committed
-	committed bool      // the last answer was committed
+	least     time.Time          // no request before, whatever the last answer was
+	not       time.Time          // no request before, as the last answer says
+	kept      time.Time          // not, as the last answer says that was committed
+	committed bool               // the last answer was committed
+	heard     map[time.Time]bool // when nodes had whole answers
 }
 
 // links returns the pages that page i links to. Each page is linked from one page only.
@@ -75,7 +76,7 @@ func (w *simWeb) begins(n *simNode, to Site) {
 	}
 	log := w.sites[to]
 	if log == nil {
-		log = &simLog{}
+		log = &simLog{heard: map[time.Time]bool{}}
 		w.sites[to] = log
 	}
 	log.by, log.last, log.committed = n, n, false
@@ -104,11 +105,29 @@ func (w *simWeb) ends(n *simNode, to Site, trouble Trouble, ttfb time.Duration, 
 	}
 }
 
-// committed is called with a completion that was committed.
-func (w *simWeb) committed(c Completion) {
+// heard returns the time at which a node has an answer. If its process stood still, this is later
+// than the end of the answer.
+func (w *simWeb) heard(of Site) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if log := w.sites[c.Site]; log != nil && log.by == nil && c.Clocks.Ended.Equal(log.ended) {
+	now := time.Now()
+	w.sites[of].heard[now.Round(0)] = true
+	return now
+}
+
+// committed is called with a completion that was committed.
+func (w *simWeb) committed(c Completion) {
+	if c.Clocks.Ended.IsZero() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	log := w.sites[c.Site]
+	if log == nil || !log.heard[c.Clocks.Ended.Round(0)] {
+		w.c.fail("%s: a request counts that it has not seen", c.Site)
+		return
+	}
+	if log.by == nil && c.Clocks.Ended.Equal(log.ended) {
 		log.committed, log.kept = true, log.not
 	}
 }
@@ -149,6 +168,8 @@ type simCluster struct {
 	all   []*simNode // also dead ones; guarded by simDB.mu
 	jobs  sync.WaitGroup
 	ctx   context.Context
+	mix   string // what happens, a letter each: a node is killed, joins, stands still; the database is down; a partition is moved
+	slow  bool   // many answers take long, and each node has one worker
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -227,8 +248,9 @@ func (c *simCluster) start(before *simNode) {
 	c.jobs.Go(n.renew)
 	c.jobs.Go(n.commits)
 	c.jobs.Go(n.poll)
+	c.jobs.Go(n.deliver)
 	c.jobs.Go(n.takeFree)
-	for range 1 + c.intn(3) {
+	for range c.workers() {
 		c.jobs.Go(n.work)
 	}
 	c.jobs.Go(func() { // another process starts in the same directory when this one has died
@@ -272,6 +294,13 @@ func (n *simNode) work() {
 			})
 		}
 	}
+}
+
+func (c *simCluster) workers() int {
+	if c.slow {
+		return 1
+	}
+	return 1 + c.intn(3)
 }
 
 func (c *simCluster) over() bool {
@@ -327,14 +356,11 @@ func (n *simNode) request(turn *Turn) Outcome {
 	}
 	now := time.Now()
 	if !n.certain() { // the connection refuses to write
-		if c.rules.blocked {
-			return Outcome{Again: true}
-		}
 		return Outcome{Request: &Request{Started: now, Ended: now}, Trouble: ConnectTrouble}
 	}
 	c.web.begins(n, to)
 	ttfb, body := time.Duration(c.intn(400))*time.Millisecond, time.Duration(c.intn(300))*time.Millisecond
-	if c.intn(15) == 0 {
+	if c.intn(15) == 0 || c.slow && c.intn(3) == 0 {
 		body = time.Duration(c.intn(3200)) * time.Millisecond
 	}
 	time.Sleep(ttfb + body) // less than simLongest
@@ -350,7 +376,7 @@ func (n *simNode) request(turn *Turn) Outcome {
 	}
 	c.web.ends(n, to, o.Trouble, ttfb, o.RetryAfter)
 	n.wait(0)
-	o.Request = &Request{Started: now, FirstByte: now.Add(ttfb), Ended: time.Now()}
+	o.Request = &Request{Started: now, FirstByte: now.Add(ttfb), Ended: c.web.heard(to)}
 	if i := slices.Index(c.web.pages, turn.Entry().URL); i >= 0 && o.Trouble == NoTrouble {
 		for _, u := range c.web.links(i) {
 			o.Links = append(o.Links, turn.Entry().Found(u, HopLink))
@@ -364,8 +390,8 @@ func (n *simNode) request(turn *Turn) Outcome {
 
 // chaos kills nodes, lets them stand still, moves partitions, and stops the database.
 func (c *simCluster) chaos() {
-	for i := 0; i < 25 && c.ctx.Err() == nil; i++ {
-		time.Sleep(time.Duration(c.intn(3000)) * time.Millisecond)
+	for i := 0; i < 40 && c.ctx.Err() == nil; i++ {
+		time.Sleep(time.Duration(c.intn(2000)) * time.Millisecond)
 		c.db.mu.Lock()
 		live := c.nodes()
 		c.db.mu.Unlock()
@@ -373,26 +399,31 @@ func (c *simCluster) chaos() {
 			continue
 		}
 		n := live[c.intn(len(live))]
-		switch k := c.intn(16); {
-		case k == 0:
+		switch k := c.mix[c.intn(len(c.mix))]; k {
+		case 'k':
 			n.die()
-		case k == 1:
+		case 'j':
 			c.jobs.Go(func() { c.start(nil) })
-		case k < 4:
+		case 's':
 			n.mu.Lock()
 			n.stalled = time.Now().Add(time.Duration(c.intn(int(3 * simLease))))
 			n.mu.Unlock()
-		case k == 4:
+		case 'd':
 			c.db.mu.Lock()
-			c.db.down = time.Now().Add(time.Duration(c.intn(int(2 * simLease))))
+			c.db.down = time.Now().Add(time.Duration(c.intn(int(2*simLease))) * time.Duration(1+c.intn(4)))
 			c.db.mu.Unlock()
-		default:
+		default: // a partition goes to another node, and perhaps comes back soon
+			other := live[c.intn(len(live))]
 			c.jobs.Go(func() {
-				if n.wait(0) {
-					n.giveBack(c.intn(len(c.db.parts)))
+				i := n.some()
+				if i < 0 {
+					return
 				}
-				if c.intn(2) == 0 && n.wait(0) { // another one, or the same one, takes it
-					live[c.intn(len(live))].takeFree()
+				n.giveBack(i)
+				other.takeOne(i)
+				if c.intn(2) == 0 && other.wait(time.Duration(c.intn(1500))*time.Millisecond) {
+					other.giveBack(i)
+					n.takeOne(i)
 				}
 			})
 		}
@@ -402,7 +433,7 @@ func (c *simCluster) chaos() {
 // end looks for the end, and ends the run of all nodes.
 func (c *simCluster) end() {
 	for c.ctx.Err() == nil {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(time.Duration(c.intn(3000)) * time.Millisecond)
 		c.db.mu.Lock()
 		live := c.nodes()
 		c.db.mu.Unlock()
@@ -434,16 +465,20 @@ func (c *simCluster) end() {
 }
 
 // simulateNodes runs a crawl on several nodes, and returns what went wrong.
-func simulateNodes(t *testing.T, seed uint64, rules rules) (failed []string) {
+func simulateNodes(t *testing.T, seed uint64, mix string, rules rules) (failed []string) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithTimeout(context.Background(), 24*time.Hour)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Hour)
 		defer stop()
-		c := &simCluster{rules: rules, ctx: ctx, rand: rand.New(rand.NewPCG(seed, 2))}
+		c := &simCluster{rules: rules, mix: mix, slow: mix == moves, ctx: ctx, rand: rand.New(rand.NewPCG(seed, 2))}
 		c.opts = Options{Delay: []time.Duration{-1, 100 * time.Millisecond, time.Second}[seed%3], ReadAhead: 1 + int(seed)%8, Patience: Forever}
 		if seed%4 == 0 {
 			c.opts.DomainDelay = 2 * time.Second
 		}
-		c.db = newSimDB(1 + c.intn(6))
+		parts, nodes := 1+c.intn(6), 1+c.intn(3)
+		if c.slow {
+			parts, nodes = 1+c.intn(2), 2
+		}
+		c.db = newSimDB(parts)
 		c.web = &simWeb{c: c, sites: map[Site]*simLog{}, asked: map[string]int{}}
 		for i := range 40 {
 			name := "abcdefgh"[c.intn(8):][:1] + ".example"
@@ -454,7 +489,7 @@ func simulateNodes(t *testing.T, seed uint64, rules rules) (failed []string) {
 		}
 		c.db.parts[c.db.part(c.web.pages[0].Site().Domain())].news = nil
 		c.db.insert(Entry{URL: c.web.pages[0]})
-		for range 1 + c.intn(3) {
+		for range nodes {
 			c.start(nil)
 		}
 		c.jobs.Go(c.chaos)
@@ -474,6 +509,13 @@ func simulateNodes(t *testing.T, seed uint64, rules rules) (failed []string) {
 	return failed
 }
 
+// What happens in a simulation: see simCluster.mix.
+const (
+	all   = "kjssdmmmmmmmmmmm"
+	moves = "m"
+	kills = "kkjmmm"
+)
+
 var clusters = flag.Int("clusters", 40, "seeds of the simulation of several frontiers; .ci/run has more")
 
 // Partitions of sites come and go, nodes die and stand still, and the database is away: no site
@@ -481,7 +523,7 @@ var clusters = flag.Int("clusters", 40, "seeds of the simulation of several fron
 func TestFrontiersThatShareABacklogKeepTheirPromises(t *testing.T) {
 	for seed := range uint64(*clusters) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			for _, f := range simulateNodes(t, seed, allRules()) {
+			for _, f := range simulateNodes(t, seed, []string{all, moves, all, kills}[seed%4], allRules()) {
 				t.Error(f)
 			}
 		})
@@ -490,22 +532,26 @@ func TestFrontiersThatShareABacklogKeepTheirPromises(t *testing.T) {
 
 // Without any one of the rules the simulation fails.
 func TestTheSimulationOfFrontiersSeesEachBrokenRule(t *testing.T) {
-	for name, off := range map[string]func(*rules){
-		"withdraw": func(r *rules) { r.withdraw = false },
-		"flush":    func(r *rules) { r.flush = false },
-		"rest":     func(r *rules) { r.rest = false },
-		"number":   func(r *rules) { r.number = false },
-		"common":   func(r *rules) { r.common = false },
-		"again":    func(r *rules) { r.again = false },
-		"blocked":  func(r *rules) { r.blocked = false },
-		"exact":    func(r *rules) { r.exact = false },
-		"open":     func(r *rules) { r.open = false },
+	for name, test := range map[string]struct {
+		mix string
+		off func(*rules)
+	}{
+		"withdraw": {moves, func(r *rules) { r.withdraw = false }},
+		"flush":    {moves, func(r *rules) { r.flush = false }},
+		"rest":     {kills, func(r *rules) { r.rest = false }},
+		"keep":     {kills, func(r *rules) { r.keep = false }},
+		"number":   {moves, func(r *rules) { r.number = false }},
+		"common":   {moves, func(r *rules) { r.common = false }},
+		"again":    {moves, func(r *rules) { r.again = false }},
+		"blocked":  {all, func(r *rules) { r.blocked = false }},
+		"exact":    {all, func(r *rules) { r.exact = false }},
+		"open":     {all, func(r *rules) { r.open = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rules := allRules()
-			off(&rules)
-			for seed := range uint64(300) {
-				if failed := simulateNodes(t, seed, rules); len(failed) > 0 {
+			test.off(&rules)
+			for seed := range uint64(2000) {
+				if failed := simulateNodes(t, seed, test.mix, rules); len(failed) > 0 {
 					t.Logf("seed %d: %s (%d)", seed, failed[0], len(failed))
 					return
 				}
