@@ -123,7 +123,9 @@ type Growth struct {
 	Sites   []SiteState // with new entries
 	Settled int         // number of calls of Submit that have settled since the last Growth
 	Err     error       // the backlog has failed and cannot continue
-	// Common are clocks that belong to Sites, when these have come from another frontier.
+	// With Options.Term: the numbers of the terms that begin with this growth, and the clocks
+	// that their sites share. See Term.
+	Terms  []uint64
 	Common []CommonClock
 }
 
@@ -150,6 +152,7 @@ func (g *Growths) Put(n Growth) {
 	case old := <-g.c:
 		n.Settled += old.Settled
 		n.Sites = append(old.Sites, n.Sites...)
+		n.Terms = append(old.Terms, n.Terms...)
 		n.Common = append(old.Common, n.Common...)
 		if n.Err == nil {
 			n.Err = old.Err

@@ -127,7 +127,7 @@ type Frontier struct {
 	backlog Backlog // called without holding mu, except by Hop
 	opened  time.Time
 	unasked *past // the past that sites without a request share; see the function unasked
-	taken   taken // like unasked, for sites that an unknown frontier had before
+	taken   taken // like unasked, for sites that an unknown frontier had before; guarded by mu
 
 	// mu guards all fields below, and the fields of sites and commons, so that the places of
 	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held

@@ -14,6 +14,9 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		if err != nil {
 			return moved, err
 		}
+		if st.Term != nil {
+			f.beginTerms([]uint64{st.Term.Number})
+		}
 		if !f.current(st.Site, st.Term) {
 			continue
 		}
@@ -141,6 +144,7 @@ func (f *Frontier) absorb(g Growth) {
 		f.broken = true
 		f.fail(g.Err)
 	}
+	f.beginTerms(g.Terms)
 	for _, c := range g.Common {
 		f.restoreCommon(c, f.now())
 	}

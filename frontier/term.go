@@ -15,22 +15,34 @@ type taken struct {
 	past *past
 }
 
-// leaving tells the calls of Withdraw that a site may have become free.
+// leaving is for sites that change hands.
 type leaving struct {
-	changed chan struct{} // closed by tellFreed; nil: no call of Withdraw waits
+	terms   map[uint64]bool // the terms whose first growth was absorbed
+	changed chan struct{}   // closed by tellFreed; nil: no call of Withdraw waits
 }
 
 // has reports whether this frontier has the site with the given name.
 func (f *Frontier) has(name Site) bool { return f.opts.Term == nil || f.opts.Term(name) != 0 }
 
-// current reports whether a state of the term t is not older than the term in which this frontier
-// has the site.
+// beginTerms records the numbers of terms whose first growth is absorbed.
+func (f *Frontier) beginTerms(terms []uint64) {
+	if len(terms) > 0 && f.terms == nil {
+		f.terms = map[uint64]bool{}
+	}
+	for _, number := range terms {
+		f.terms[number] = true
+	}
+}
+
+// current reports whether a state of the term t is of the term in which this frontier has the
+// site, and whether this term has begun. Otherwise the clocks that the site shares with others
+// might not be known yet.
 func (f *Frontier) current(name Site, t *Term) bool {
 	if f.opts.Term == nil {
 		return true
 	}
 	number := f.opts.Term(name)
-	return number != 0 && t != nil && t.Number == number
+	return number != 0 && t != nil && t.Number == number && f.terms[number]
 }
 
 // drain adds n to the number of sites that had a request and are not in memory. Sites that

@@ -132,7 +132,7 @@ type simNode struct {
 	since   time.Time // when the commit under way began; zero: there is none
 	changed chan struct{}
 	wake    chan struct{} // of capacity 1: there is something to commit
-	late    []Growth // not yet in growths
+	late    []Growth      // not yet in growths
 	growths Growths
 }
 
@@ -318,6 +318,7 @@ func (n *simNode) take(i int) {
 		n.numbers = 1
 	}
 	n.terms[i].Store(n.numbers)
+	g.Terms = []uint64{n.numbers}
 	for _, name := range slices.Sorted(maps.Keys(cache)) {
 		g.Sites = append(g.Sites, n.state(i, cache[name]))
 	}
