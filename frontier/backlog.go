@@ -76,9 +76,6 @@ type SiteState struct {
 	Term      *Term // the term in which the backlog has found this state; nil without Options.Term
 }
 
-// WaitsBy returns the clock that decides Waiting: AgainClock or RetryClock.
-func (s *SiteState) WaitsBy() Clock { return waitsBy(s.Waiting, s.NextAgain) }
-
 // Left returns the number of entries that have not ended, in Queued and in Again.
 func (s *SiteState) Left() int { return s.Queued + s.Again }
 

@@ -136,7 +136,7 @@ func (f *Frontier) evict(s *site) bool {
 	switch {
 	case f.sites[s.name] != s:
 		return true // it was removed already
-	case s.place == placeOut || w.held > 0 || len(w.ends) > 0:
+	case s.place == placeOut || w.held > 0:
 		return false
 	}
 	f.unqueue(s)

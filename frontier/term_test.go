@@ -202,6 +202,20 @@ func TestWithdrawWaitsForDoneDuringATurn(t *testing.T) {
 	})
 }
 
+// A site that is withdrawn while its turn is made gets no turn.
+func TestNoTurnOfASiteThatIsBeingWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *termed
+		var f *Frontier
+		b, f = newTermed(t, Options{Site: func(Site) (SiteLimits, error) {
+			b.terms[siteA] = 0
+			return SiteLimits{}, nil
+		}}, "http://a.example/1")
+		none(t, f, time.Hour)
+		withdrawn(t, f, true)
+	})
+}
+
 func TestWithdrawWithoutTermsDoesNothing(t *testing.T) {
 	f := opened(t, new(memory), Options{}, "http://a.example/")
 	turn := turnOf(t, f, siteA)
@@ -244,9 +258,19 @@ func TestStatesOfOtherTermsAreIgnored(t *testing.T) {
 				t.Errorf("%s: the site is in memory", name)
 			}
 		}
-		b.comes(siteA, 2)
+		// An old state that comes together with the new one, and has earlier clocks.
+		old := b.state(st)
+		old.Term = &Term{Number: 1}
+		now := time.Now()
+		b.memory.Submit(Completion{Site: siteA, Clocks: Clocks{Ended: now, Due: now.Add(time.Minute), By: RetryAfterClock}})
+		<-b.memory.Grown()
 		b.memory.Forget()
+		b.grown.Put(Growth{Sites: []SiteState{old}})
+		b.comes(siteA, 2)
 		finish(t, turnOf(t, f, siteA), page)
+		if d := time.Since(now); d != time.Minute {
+			t.Errorf("a turn after %v", d)
+		}
 	})
 }
 

@@ -194,8 +194,8 @@ func (t *Turn) First() time.Time { return t.first }
 // for the clocks of the address and of the host name, which other sites may share, and its
 // delay is at least PublicFloor. If only a proxy knows the address, addr is the zero Addr,
 // which has no clock. Bind returns a *NotYet if one of these clocks, the clock of the
-// registrable domain, or another crawl of Options.Shared does not permit the request yet, or if
-// Options.Blocked forbids it.
+// registrable domain, or another crawl of Options.Shared does not permit the request yet. It
+// also returns one if Options.Blocked forbids requests now.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
 	if f.blocked() != nil {
@@ -249,8 +249,8 @@ func (t *Turn) Pace(gap Gap) error {
 }
 
 // Hop returns a turn for another site, to which the robots.txt of the turn's site redirects. If
-// the other site has a turn already, or is not due, Hop returns a *NotYet. If the other site is
-// excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
+// the other site has a turn already, or is not due, Hop returns a *NotYet, and so it does if
+// another frontier has the site (see Options.Term). If the other site is excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
 // other would wait for each other for ever. The new turn has no entry, and needs its own
 // Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
