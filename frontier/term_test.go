@@ -304,8 +304,8 @@ func TestASiteComesWithItsClocks(t *testing.T) {
 		if r := f.Rest(); r.Verdict != ErrUnasked {
 			t.Errorf("%+v", r)
 		}
-		if got := f.Stats().Spent.Pages; got != 1 {
-			t.Errorf("%d pages are of this frontier", got)
+		if n := f.Stats(); n.Spent.Pages != 1 || n.Sites != 1 { // not siteA, which another frontier had, too
+			t.Errorf("of this frontier: %+v", n)
 		}
 	})
 }
@@ -435,6 +435,13 @@ func TestASiteThatWaitedForAWithdrawnOneGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		finish(t, hop, Outcome{Again: true, Request: &Request{}})
+		finish(t, turn, Outcome{Again: true})
+		b.terms[siteB] = 0
+		withdrawn(t, f, true)
+		turn = turnOf(t, f, siteA)
+		if _, err := turn.Hop(siteB); !errors.As(err, &notYet) || notYet.Until.Sub(time.Now()) != time.Second {
+			t.Errorf("a new refusal: %v", err)
+		}
 		finish(t, turn, page)
 	})
 }
@@ -475,11 +482,13 @@ func TestManySitesAreWithdrawn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		finish(t, turnOf(t, f, siteA), page)
+		o := page
+		o.Request = &Request{Started: time.Now(), Ended: time.Now()} // so that the site is quick
+		finish(t, turnOf(t, f, siteA), o)
 		b.terms = map[Site]uint64{siteA: 1}
 		withdrawn(t, f, true)
 		f.Rest() // absorbs a growth
-		if n := f.Stats(); n.Entries != 2 || n.Sites != 1 || quickOf(f) > 1 {
+		if n := f.Stats(); n.Entries != 2 || n.Sites != 1 || quickOf(f) != 1 {
 			t.Errorf("%+v", n)
 		}
 		b.terms = map[Site]uint64{}

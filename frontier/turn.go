@@ -206,8 +206,21 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	if t.finished {
 		return errFinished
 	}
-	now := f.now()
 	f.served(t.site, addr, public)
+	if err := t.may(f.now()); err != nil {
+		return err
+	}
+	if err := t.reserve(addr, public); err != nil {
+		return err
+	}
+	t.bind(f.now())
+	return nil
+}
+
+// may returns nil if the commons of t's site permit a request now, or else a *NotYet. It requires
+// that f.mu is held.
+func (t *Turn) may(now time.Time) error {
+	f := t.frontier
 	for i := range f.commons {
 		own := f.part(t.site, i)
 		err := f.commons[i].may(&own, now)
@@ -215,10 +228,6 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 			return err
 		}
 	}
-	if err := t.reserve(addr, public, now); err != nil {
-		return err
-	}
-	t.bind(now)
 	return nil
 }
 
