@@ -168,24 +168,24 @@ func (g *Growths) Put(n Growth) {
 //
 // A group of sites changes hands in these steps:
 //
-//   - Options.Term of the old frontier returns 0 for these sites. Then Withdraw is called. After
-//     it has returned, all changes are submitted, and the backlog stores them. Now another
-//     frontier may have the sites.
+//   - Options.Term of the old frontier returns 0 for these sites from now on. Then Withdraw is
+//     called. After it has returned, all changes are submitted, and the backlog stores them. Now
+//     another frontier may have the sites.
 //   - The backlog of the new frontier reads the states of these sites, with a Term that has a new
-//     Number. Then Options.Term returns this Number, and the states come in one Growth, with
-//     the clocks that the sites share: sites of one host or domain in the same Growth. Sites
-//     without entries need to come only if they are due later than now, or may be asked until
-//     Rest.
+//     Number. Then Options.Term returns this Number, and one Growth brings the Number, the states
+//     and the clocks that the sites share. The group must have all sites of a host or domain. A
+//     site without entries may be left out if it is due now and had no request since Rest.
 //   - No entry counts as read at the beginning of a term: Read returns all entries again that
 //     have not ended.
 //
-// A state whose Term.Number is not the current one is old, and is ignored. So a backlog need not
-// take back growths that were not received yet.
+// A state is ignored if its Term.Number is not the current one, or if no Growth has brought this
+// Number yet. So a backlog need not take back growths that were not received.
 type Term struct {
 	Number uint64 // not 0, and different for each term in the life of a frontier
 	// Rest is the time until which a frontier that did not give the sites back may send
-	// requests to them. Each site then rests its full pause, counted from Rest. Zero: the sites
-	// were given back, and only their clocks count.
+	// requests to them. Each site rests its full pause, counted from Rest. Later terms of the
+	// sites have the same Rest, or a later one, because the sites may be given back before the
+	// pause is over. Zero: the sites were always given back, so only their clocks count.
 	Rest time.Time
 }
 

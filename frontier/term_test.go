@@ -500,3 +500,45 @@ func TestManySitesAreWithdrawn(t *testing.T) {
 }
 
 func quickOf(f *Frontier) int { return f.reserve.quick }
+
+// Sites that come with different times of Term.Rest rest each from its own.
+func TestEachTermHasItsOwnRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{})
+		b.terms[siteA], b.terms[siteB] = 0, 0
+		b.memory.Submit(Completion{Links: []Entry{{URL: mustParse(t, "http://a.example/1")}, {URL: mustParse(t, "http://b.example/1")}}})
+		<-b.memory.Grown()
+		begin := time.Now()
+		b.rest = begin.Add(time.Minute)
+		b.comes(siteA, 2)
+		b.rest = begin.Add(2 * time.Minute)
+		b.comes(siteB, 3)
+		for _, want := range []time.Duration{time.Minute, 2 * time.Minute} {
+			turn, err := f.Next(t.Context())
+			if err != nil || time.Since(begin) != want+time.Second {
+				t.Errorf("a turn after %v, %v, want %v and the delay", time.Since(begin), err, want)
+			}
+			finish(t, turn, page)
+		}
+	})
+}
+
+// A site for which a withdrawn one waited can leave memory.
+func TestAWithdrawnSiteWaitsForNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, "http://a.example/1")
+		b.memory.Submit(Completion{Site: siteB, Clocks: Clocks{Ended: time.Now(), Due: time.Now().Add(time.Hour), By: RetryAfterClock}})
+		<-b.memory.Grown()
+		turn := turnOf(t, f, siteA)
+		turn.Hop(siteB)
+		finish(t, turn, Outcome{Again: true})
+		b.terms[siteA] = 0
+		withdrawn(t, f, true)
+		st, _ := b.memory.State(siteB)
+		b.grown.Put(Growth{Sites: []SiteState{b.state(st)}})
+		f.Rest()
+		if _, ok := f.Status(siteB); ok {
+			t.Error("the other site stays in memory")
+		}
+	})
+}
