@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,9 @@ type clusterOf interface {
 	}, time.Duration)
 }
 
+// perNode are the settings that may differ between the nodes of a crawl: how much one of them does.
+var perNode = []string{"limit", "max-bytes", "max-time", "rate", "bandwidth", "concurrency", "patience"}
+
 // agree returns an error if the options of this node differ from those of the other nodes, which
 // are running: what one node refuses, the others would fetch.
 func (c *Crawler) agree(changes []Change) error {
@@ -39,7 +43,12 @@ func (c *Crawler) agree(changes []Change) error {
 	}
 	var names []string
 	for _, change := range changes {
-		names = append(names, fmt.Sprint(change))
+		if !slices.Contains(perNode, change.Setting) {
+			names = append(names, fmt.Sprint(change))
+		}
+	}
+	if len(names) == 0 {
+		return nil
 	}
 	return fmt.Errorf("crawler: the other nodes of this crawl run with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
 }

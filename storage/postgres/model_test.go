@@ -90,7 +90,7 @@ func TestTheStoreIsTheModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			url, dir := newDatabase(t), t.TempDir()
+			url, dir := NewDatabase(t), t.TempDir()
 			db := open(t, url, dir)
 			take(t, db)
 			// Another node of the same run, so that the fates of sites are kept.

@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"golang.org/x/net/publicsuffix"
 )
 
 // A database implements storage.State.
@@ -113,12 +114,12 @@ func (d *database) OpenStore(dir string, opts state.Options) (state.Store, error
 	return db, nil
 }
 
-func (d *database) open(dir string, opts state.Options) (db *node, err error) {
+func (d *database) open(dir string, opts state.Options) (opened *node, err error) {
 	if opts.Gather == 0 {
 		opts.Gather = 200 * time.Millisecond
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	db = &node{
+	db := &node{
 		dir: dir, opts: opts, lease: d.lease, longest: 2 * time.Minute, ctx: ctx, cancel: cancel,
 		closing: make(chan struct{}), committed: make(chan struct{}),
 		sites: map[frontier.Site]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
@@ -174,12 +175,8 @@ func (db *node) load(d *database) error {
 	if !there {
 		return nil
 	}
-	var format, seed int64
-	if err := db.pool.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&format, &db.parts, &seed); err != nil {
+	if err := db.check(ctx, d.config.ConnConfig.Database); err != nil {
 		return err
-	}
-	if db.seed = uint64(seed); format != 1 {
-		return &state.VersionError{Path: "database " + d.config.ConnConfig.Database, Have: uint64(format), Can: 1}
 	}
 	var open bool
 	var committed *time.Time
@@ -205,6 +202,26 @@ func (db *node) load(d *database) error {
 		return nil
 	})
 	return err
+}
+
+// check reads the row of the crawl. It returns an error if this program would read the tables in
+// another way than the program that made them: with another list of public suffixes a site would
+// belong to another partition, so that two nodes could make requests to it.
+func (db *node) check(ctx context.Context, database string) error {
+	var found, seed int64
+	var suffixes string
+	err := db.pool.QueryRow(ctx, "select format, parts, seed, suffixes from crawl where id = 1").Scan(&found, &db.parts, &seed, &suffixes)
+	switch {
+	case err != nil:
+		return err
+	case found != format:
+		return &state.VersionError{Path: "database " + database, Have: uint64(found), Can: format}
+	case suffixes != publicsuffix.List.String():
+		return fmt.Errorf("the crawl was begun by a version of the program that has another list of public suffixes (%s, not %s): run that version in all nodes",
+			suffixes, publicsuffix.List)
+	}
+	db.seed = uint64(seed)
+	return nil
 }
 
 // Begun implements state.Store. The time Begun.Restarted is zero, because partitions that a
@@ -290,27 +307,22 @@ func (db *node) create() error {
 			return err
 		}
 		if there {
-			var seed int64
-			if err := db.pool.QueryRow(db.ctx, "select parts, seed from crawl where id = 1").Scan(&db.parts, &seed); err != nil {
-				return err
-			}
-			db.seed = uint64(seed)
-			return nil
+			return db.check(db.ctx, db.pool.Config().ConnConfig.Database)
 		}
 		err := pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(db.ctx, tables); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed) values (1, $1, $2, $3)", format, db.parts, int64(db.seed)); err != nil {
+			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes) values (1, $1, $2, $3, $4)", format, db.parts, int64(db.seed), publicsuffix.List.String()); err != nil {
 				return err
 			}
 			_, err := tx.Exec(db.ctx, "insert into crawl.part (id) select generate_series(0, $1 - 1)", db.parts)
 			return err
 		})
-		if err == nil || try == 3 {
-			return err
+		if err == nil {
+			return nil
 		}
-		if !already(err) {
+		if try == 3 || !already(err) {
 			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w", err)
 		}
 	}

@@ -16,7 +16,7 @@ const tables = `
 create schema crawl;
 create table crawl.crawl (
 	id int primary key check (id = 1),
-	format int not null, parts int not null, seed bigint not null, created timestamptz not null default clock_timestamp());
+	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp());
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
 	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,

@@ -30,8 +30,8 @@ func RunTests(m *testing.M) int {
 
 var databases atomic.Int64
 
-// database returns the connection string of a new database.
-func newDatabase(t testing.TB) string {
+// NewDatabase returns the connection string of a new database.
+func NewDatabase(t testing.TB) string {
 	t.Helper()
 	s, err := server()
 	if errors.Is(err, pgtest.ErrNone) {
