@@ -53,6 +53,16 @@ func (c *Crawler) agree(changes []Change) error {
 	return fmt.Errorf("crawler: the other nodes of this crawl run with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
 }
 
+// forgive makes a failed request no failure of the site, if it failed while this node had no lease:
+// the node sends nothing then. The URL is handed out again.
+func (j *job) forgive(res *fetch.Result) {
+	c, o := j.deps.cluster, &res.Outcome
+	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble || c.May() {
+		return
+	}
+	*o = frontier.Outcome{Again: true, Request: o.Request}
+}
+
 // network returns the network for requests. In a crawl of several nodes it sends nothing after the
 // lease of this node has ended, because another node may have its sites then.
 func (d *jobDeps) network(n fetch.Network) fetch.Network {
