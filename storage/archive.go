@@ -136,17 +136,22 @@ func newArchive(dir string, opts Archive, d disk.Disk, now time.Time) (*archive,
 		return nil, err
 	}
 	a := &archive{opts: opts, dir: filepath.Join(dir, ArchiveDir), encoder: encoder, disk: d}
-	a.prefix = strings.TrimSuffix(filepath.Base(name), ".crawl") + "-" + now.UTC().Format("20060102150405")
-	a.prefix = strings.Map(func(r rune) rune {
+	a.prefix = warcPrefix(strings.TrimSuffix(filepath.Base(name), ".crawl"), now)
+	return a, os.MkdirAll(a.dir, 0o755)
+}
+
+// warcPrefix returns the beginning of the names of the WARC files of a run that begins now.
+func warcPrefix(name string, now time.Time) string {
+	prefix := strings.Map(func(r rune) rune {
 		if 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9' || r == '-' || r == '.' || r == '_' {
 			return r
 		}
 		return '_'
-	}, a.prefix)
-	if n := len(a.prefix); n > maxPrefix { // keep the end of the prefix, because it has the time
-		a.prefix = a.prefix[:maxPrefix/2] + a.prefix[n-maxPrefix/2:]
+	}, name+"-"+now.UTC().Format("20060102150405"))
+	if n := len(prefix); n > maxPrefix { // keep the end of the prefix, because it has the time
+		prefix = prefix[:maxPrefix/2] + prefix[n-maxPrefix/2:]
 	}
-	return a, os.MkdirAll(a.dir, 0o755)
+	return prefix
 }
 
 // append adds whole records to the last file. It returns the name of this file, and the offset

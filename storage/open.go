@@ -101,6 +101,9 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, errors.Join(err, st.Abandon())
 	}
 	db := &DB{Records: Records{dir, st}, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
+	if n, ok := st.(interface{ Node() string }); ok {
+		db.outputs.node = n.Node() // the WARC files of all nodes will be in one directory
+	}
 	if err := db.begin(&opts, asked); err != nil {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
 	}

@@ -20,6 +20,7 @@ import (
 // of the archive's files.
 type outputs struct {
 	dir   string
+	node  string // name of the node of a crawl on several machines, else empty
 	disk  disk.Disk
 	state marksPutter
 	made  state.IndexMarks // the marks of the last index.cdxj and its index.part; used only by Open and Close
@@ -70,6 +71,9 @@ func (s *outputs) open(opts *Options, known state.Marks, unclean bool) (err erro
 	if opts.Archive != nil {
 		if s.archive, err = newArchive(dir, *opts.Archive, s.disk, time.Now()); err != nil {
 			return err
+		}
+		if s.node != "" {
+			s.archive.prefix = warcPrefix(s.node, time.Now())
 		}
 	}
 	log := known[LogFile]

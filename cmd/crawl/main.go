@@ -104,7 +104,7 @@ May a crawler fetch it?
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
 		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(),
-		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.repairCommand(), p.indexCommand(),
+		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.repairCommand(), p.indexCommand(), p.collectCommand(),
 		p.identityCommand(), p.optOutCommand(), p.scheduleCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)
 	root.AddCommand(p.steerCommands()...)

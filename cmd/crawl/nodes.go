@@ -17,8 +17,7 @@ func nodeState(f *settings.Flags) (storage.State, error) {
 		return nil, nil
 	}
 	if hasPassword(f.State) {
-		// Other users of the machine can read the arguments of a process.
-		return nil, exit.Usagef("--state: leave the password out, because others can read the command line: put it into $PGPASSWORD or ~/.pgpass")
+		return nil, errPassword
 	}
 	switch {
 	case f.Series != "":
@@ -34,6 +33,10 @@ func nodeState(f *settings.Flags) (storage.State, error) {
 	}
 	return state, nil
 }
+
+// errPassword is the error of a password in --state: other users of the machine can read the
+// arguments of a process.
+var errPassword = exit.Usagef("--state: leave the password out, because others can read the command line: put it into $PGPASSWORD or ~/.pgpass")
 
 // hasPassword reports whether a connection string has a password.
 func hasPassword(state string) bool {

@@ -455,25 +455,12 @@ func (db *node) scanSnapshots(rows pgx.Rows, site frontier.Site) (all []*robots.
 	var zipped []byte
 	copies := map[*robots.Snapshot]time.Time{}
 	_, err = pgx.ForEachRow(rows, []any{&at, &record, &zipped}, func() error {
-		var r struct {
-			Snapshot robots.Snapshot
-			Copy     time.Time
-		}
-		if err := json.Unmarshal(record, &r); err != nil {
+		s, of, err := decodeSnapshot(site, record, zipped)
+		if err != nil {
 			return err
 		}
-		s := &r.Snapshot
-		if zipped != nil {
-			z, err := gzip.NewReader(bytes.NewReader(zipped))
-			if err == nil {
-				s.Body, err = io.ReadAll(io.LimitReader(z, maxRulesBody+1))
-			}
-			if err != nil {
-				return fmt.Errorf("robots.txt of %s: %w", site, err)
-			}
-		}
-		if !r.Copy.IsZero() {
-			copies[s] = r.Copy
+		if !of.IsZero() {
+			copies[s] = of
 		}
 		all = append(all, s)
 		return nil
@@ -484,6 +471,28 @@ func (db *node) scanSnapshots(rows pgx.Rows, site frontier.Site) (all []*robots.
 		}
 	}
 	return all, err
+}
+
+// decodeSnapshot returns the snapshot of a row, and the time at which its copy was fetched, or zero
+// if it has no copy.
+func decodeSnapshot(site frontier.Site, record, zipped []byte) (s *robots.Snapshot, of time.Time, err error) {
+	var r struct {
+		Snapshot robots.Snapshot
+		Copy     time.Time
+	}
+	if err := json.Unmarshal(record, &r); err != nil {
+		return nil, of, err
+	}
+	if zipped != nil {
+		z, err := gzip.NewReader(bytes.NewReader(zipped))
+		if err == nil {
+			r.Snapshot.Body, err = io.ReadAll(io.LimitReader(z, maxRulesBody+1))
+		}
+		if err != nil {
+			return nil, of, fmt.Errorf("robots.txt of %s: %w", site, err)
+		}
+	}
+	return &r.Snapshot, r.Copy, nil
 }
 
 // snapshotAt returns the snapshot of a site that was fetched at a time.

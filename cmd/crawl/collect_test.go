@@ -1,0 +1,573 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/internal/pgtest"
+	"github.com/permesso-crawler/permesso/storage"
+)
+
+// A treeWeb is hosts with pages. Each page is linked from exactly one other page, mostly of
+// another host, so that one lost link loses pages.
+type treeWeb struct {
+	address      string
+	hosts, pages int // pages of each host
+
+	mu       sync.Mutex
+	requests int
+}
+
+func newTreeWeb(t *testing.T, hosts, pages int) *treeWeb {
+	w := &treeWeb{hosts: hosts, pages: pages}
+	listen, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.address = listen.Addr().String()
+	server := &http.Server{Handler: w, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	// The web. It ends with the test.
+	go func() { served <- server.Serve(listen) }()
+	t.Cleanup(func() {
+		server.Close()
+		<-served
+	})
+	return w
+}
+
+func (w *treeWeb) url(n int) string {
+	return fmt.Sprintf("http://h%d.test/%s", n%w.hosts, w.path(n/w.hosts))
+}
+
+// path returns the path of a page. Some are forbidden, some are missing, and some are redirects.
+func (w *treeWeb) path(page int) string {
+	switch {
+	case page == 0:
+		return ""
+	case page%7 == 6:
+		return "private/" + strconv.Itoa(page)
+	}
+	return strconv.Itoa(page)
+}
+
+func (w *treeWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	w.requests++
+	w.mu.Unlock()
+	host, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(r.Host, "h"), ".test"))
+	if err != nil || r.URL.Path == "/robots.txt" {
+		fmt.Fprint(rw, "User-agent: *\nDisallow: /private/\n")
+		return
+	}
+	page, err := strconv.Atoi("0" + strings.TrimPrefix(r.URL.Path, "/"))
+	switch {
+	case err != nil || page >= w.pages:
+		http.NotFound(rw, r)
+		return
+	case page%5 == 4: // many hosts have this page
+		rw.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintf(rw, "%s", strings.Repeat("The same text. ", 20))
+		return
+	case page%5 == 3:
+		http.Redirect(rw, r, "/", http.StatusFound)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/html")
+	fmt.Fprintf(rw, "<title>%s</title>%s", r.Host+r.URL.Path, strings.Repeat("Text. ", 30))
+	n := page*w.hosts + host
+	for _, child := range []int{3*n + 1, 3*n + 2, 3*n + 3} {
+		if child < w.hosts*w.pages {
+			fmt.Fprintf(rw, "<a href=%q>x</a>\n", w.url(child))
+		}
+	}
+}
+
+func (w *treeWeb) asked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.requests
+}
+
+// A collecting is a crawl of several nodes, and a directory for what is made of it.
+type collecting struct {
+	*testing.T
+	web       *treeWeb
+	state     string // connection string
+	dir       string
+	env       []string
+	processes map[int]*exec.Cmd
+	said      map[int]*bytes.Buffer
+}
+
+func newCollecting(t *testing.T, hosts, pages int) *collecting {
+	server, err := pgtest.Start("fsync=off")
+	if errors.Is(err, pgtest.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c := &collecting{T: t, web: newTreeWeb(t, hosts, pages), dir: t.TempDir(), processes: map[int]*exec.Cmd{}, said: map[int]*bytes.Buffer{}}
+	if c.state, err = server.Create("crawl"); err != nil {
+		t.Fatal(err)
+	}
+	c.env = append(os.Environ(), "PGUSER=permesso", "PGPASSWORD=Geheim17", "HOME="+c.dir, "XDG_CONFIG_HOME="+c.dir)
+	t.Cleanup(func() {
+		for _, cmd := range c.processes {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	return c
+}
+
+func (c *collecting) run(dir string, more ...string) []string {
+	return slices.Concat([]string{"run", "--dir", dir, "--name", "testbot", "--contact", "https://example.org/testbot", "--delay", "30ms", "--allow-private",
+		"--connect-to", "::" + c.web.address, "--progress", "none", "--patience", "5s", "--output", "warc,jsonl,links", "--scope", "any"}, more, []string{c.web.url(0)})
+}
+
+func (c *collecting) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("crawl", args...)
+	cmd.Dir, cmd.Env = c.dir, c.env
+	return cmd
+}
+
+// crawl runs a command, and checks its exit code.
+func (c *collecting) crawl(code int, args ...string) string {
+	c.Helper()
+	out, err := c.command(args...).CombinedOutput()
+	var ended *exec.ExitError
+	is := 0
+	if errors.As(err, &ended) {
+		is = ended.ExitCode()
+	} else if err != nil {
+		c.Fatal(err)
+	}
+	if is != code {
+		c.Errorf("crawl %s: exit code %d, want %d:\n%s", strings.Join(args, " "), is, code, out[max(0, len(out)-3000):])
+	}
+	if bytes.Contains(out, []byte("Geheim17")) {
+		c.Errorf("crawl %s prints the password: %s", strings.Join(args, " "), out)
+	}
+	return string(out)
+}
+
+func (c *collecting) start(i int) {
+	cmd := c.command(c.run(fmt.Sprintf("node%d.crawl", i), "--state", c.state)...)
+	c.said[i] = new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = c.said[i], c.said[i]
+	if err := cmd.Start(); err != nil {
+		c.Fatal(err)
+	}
+	c.processes[i] = cmd
+}
+
+// nodes runs a number of nodes to their end. When the web has had as many requests as kills says, it
+// kills one node after the other, and starts it again.
+func (c *collecting) nodes(n int, kills ...int) {
+	c.Helper()
+	for i := range n {
+		c.start(i)
+		if i == 0 {
+			c.asked(1)
+		}
+	}
+	for k, at := range kills {
+		c.asked(at)
+		cmd := c.processes[k%n]
+		cmd.Process.Kill()
+		cmd.Wait()
+		c.start(k % n)
+	}
+	for i := range n {
+		for { // a node that has lost its session is started again
+			err := c.processes[i].Wait()
+			code := c.processes[i].ProcessState.ExitCode()
+			delete(c.processes, i)
+			if code == exit.Done || code == exit.Nothing {
+				break
+			}
+			if code != exit.Later {
+				c.Fatalf("node %d: %v:\n%s", i, err, c.said[i])
+			}
+			c.start(i)
+		}
+	}
+}
+
+// asked waits until the web has had a number of requests.
+func (c *collecting) asked(n int) {
+	c.Helper()
+	for limit := time.Now().Add(time.Minute); c.web.asked() < n; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(limit) {
+			c.Fatalf("the web had only %d requests: %v", c.web.asked(), c.said)
+		}
+	}
+}
+
+func (c *collecting) nodeDirs(n int) (dirs []string) {
+	for i := range n {
+		dirs = append(dirs, fmt.Sprintf("node%d.crawl", i))
+	}
+	return dirs
+}
+
+// fates returns the fates of all URLs of a crawl.
+func (c *collecting) fates(dir string) map[string]string {
+	c.Helper()
+	r, err := storage.OpenReader(filepath.Join(c.dir, dir))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer r.Close()
+	fates := map[string]string{}
+	for site, err := range r.Names() {
+		if err != nil {
+			c.Fatal(err)
+		}
+		for k, err := range r.Entries(site) {
+			if err != nil {
+				c.Fatal(err)
+			}
+			fates[k.URL.String()] = fmt.Sprint(k.Fate.Code, " ", k.Fate.Status, " ", k.Fate.Digest, " ", k.Via, " ", k.Hops, " ", k.Depth)
+		}
+	}
+	return fates
+}
+
+func (c *collecting) lines(parts ...string) (n int) {
+	c.Helper()
+	f, err := os.Open(filepath.Join(append([]string{c.dir}, parts...)...))
+	if err != nil {
+		c.Fatal(err)
+	}
+	defer f.Close()
+	for scan := bufio.NewScanner(f); scan.Scan(); n++ {
+	}
+	return n
+}
+
+func TestACollectedCrawlIsThatOfOneMachine(t *testing.T) {
+	t.Parallel()
+	c := newCollecting(t, 6, 24)
+	c.nodes(3, 20, 40, 60)
+	said := c.crawl(0, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...)
+	c.crawl(0, c.run("one.crawl")...)
+
+	// The same web has the same URLs with the same fates.
+	want, got := c.fates("one.crawl"), c.fates("all.crawl")
+	if !maps.Equal(got, want) {
+		for url := range want {
+			if got[url] != want[url] {
+				c.Errorf("%s: %q, want %q", url, got[url], want[url])
+			}
+		}
+		c.Errorf("there are %d URLs, want %d", len(got), len(want))
+	}
+	for _, page := range []int{0, 1, 2, 5} {
+		url := c.web.url(page)
+		if said := c.crawl(0, "explain", "--dir", "all.crawl", url); !strings.Contains(said, url) || !strings.Contains(said, "fetched") {
+			c.Errorf("explain %s: %s", url, said)
+		}
+	}
+	if n := len(want); n < 80 {
+		c.Errorf("the web has only %d URLs", n)
+	}
+	if want := fmt.Sprintf("all.crawl: 3 nodes, %d URLs, ", len(want)); !strings.HasPrefix(said, want) {
+		c.Errorf("%q, want %q", said, want)
+	}
+	for _, args := range [][]string{
+		{"verify", "all.crawl"}, {"audit", "all.crawl"}, {"report", "all.crawl"}, {"provenance", "all.crawl"}, {"provenance", "--verify", "all.crawl"},
+		{"status", "all.crawl"}, {"list", "all.crawl"}, {"export", "all.crawl", "--format", "csv", "--output", "all.csv"}, {"index", "all.crawl"}, {"verify", "all.crawl"},
+		{"repair", "--yes", "all.crawl"},
+	} {
+		c.crawl(0, args...)
+	}
+	if diff := c.crawl(0, "diff", "one.crawl", "all.crawl"); !strings.Contains(diff, fmt.Sprintf(" %d  not-modified", c.lines("one.crawl", "pages.jsonl"))) {
+		c.Errorf("the pages differ from those of one machine: %s", diff)
+	}
+	if rows := c.lines("all.csv"); rows != len(want)+1 {
+		c.Errorf("all.csv has %d lines, want a head and %d rows", rows, len(want))
+	}
+	if got, want := strings.Fields(c.crawl(0, "list", "all.crawl")), slices.Sorted(maps.Keys(want)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		c.Errorf("list prints %q, want %q", got, want)
+	}
+
+	// One machine continues it, and has nothing to do.
+	before := c.web.asked()
+	c.crawl(0, c.run("all.crawl")...)
+	if n := c.web.asked() - before; n > 0 {
+		c.Errorf("a run of the collected crawl made %d requests", n)
+	}
+	c.crawl(0, "verify", "all.crawl")
+	var done map[string]any
+	if err := json.Unmarshal([]byte(c.crawl(0, slices.Concat([]string{"collect", "--json", "--state", c.state}, c.nodeDirs(3), []string{"again.crawl"})...)), &done); err != nil || done["urls"] != float64(len(want)) {
+		c.Errorf("%v, %v", done, err)
+	}
+	c.crawl(0, "verify", "again.crawl")
+	if left, _ := filepath.Glob(filepath.Join(c.dir, ".all.crawl*")); len(left) > 0 {
+		c.Errorf("left: %v", left)
+	}
+}
+
+// exec executes SQL in the database.
+func (c *collecting) exec(sql string) {
+	c.Helper()
+	conn, err := pgx.Connect(c.Context(), c.state)
+	if err == nil {
+		_, err = conn.Exec(c.Context(), sql)
+		err = errors.Join(err, conn.Close(context.Background()))
+	}
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// kill runs a number of nodes until the web has had some requests, and kills them.
+func (c *collecting) kill(n, requests int) {
+	c.Helper()
+	for i := range n {
+		c.start(i)
+		if i == 0 {
+			c.asked(1)
+		}
+	}
+	c.asked(requests)
+	for i, cmd := range c.processes {
+		cmd.Process.Kill()
+		cmd.Wait()
+		delete(c.processes, i)
+	}
+}
+
+// One machine continues a crawl whose nodes were all killed. Nothing is lost, and no rule is broken.
+func TestOneMachineContinuesACollectedCrawl(t *testing.T) {
+	t.Parallel()
+	c := newCollecting(t, 6, 24)
+	c.kill(3, 40)
+	c.crawl(exit.InUse, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...) // the sessions have leases
+	c.exec("update crawl.node set until = clock_timestamp()")
+	c.crawl(0, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...)
+	c.crawl(0, "verify", "all.crawl")
+	c.crawl(0, "audit", "all.crawl")
+	c.crawl(0, c.run("all.crawl")...)
+	c.crawl(0, "verify", "all.crawl")
+	c.crawl(0, "audit", "all.crawl")
+	c.crawl(0, c.run("one.crawl")...)
+	want, got := c.fates("one.crawl"), c.fates("all.crawl")
+	for url := range want {
+		if got[url] != want[url] {
+			c.Errorf("%s: %q, want %q", url, got[url], want[url])
+		}
+	}
+	if len(got) != len(want) {
+		c.Errorf("there are %d URLs, want %d", len(got), len(want))
+	}
+}
+
+func TestWhatCannotBeCollected(t *testing.T) {
+	t.Parallel()
+	c := newCollecting(t, 4, 12)
+	c.kill(2, 20)
+	c.exec("update crawl.node set until = clock_timestamp()")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit := func(name string, change func(raw []byte) []byte) {
+		raw, err := os.ReadFile(name)
+		must(err)
+		must(os.WriteFile(name, change(raw), 0o644))
+	}
+	var node struct{ Node string }
+	raw, err := os.ReadFile(filepath.Join(c.dir, "node1.crawl", "crawl.json"))
+	must(errors.Join(err, json.Unmarshal(raw, &node), os.Mkdir(filepath.Join(c.dir, "empty"), 0o755)))
+	nodes := []string{"node0.crawl", "node1.crawl"}
+	warc := func(dir string) string {
+		all, err := filepath.Glob(filepath.Join(dir, "node0.crawl", "warc", "*"))
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		return all[0]
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(dir string) // of copies of the directories
+		args   []string         // without collect; nil: the nodes and all.crawl
+		code   int
+		says   string
+	}{
+		{"no argument", nil, []string{}, exit.Usage, "the directories of all nodes, and a new directory"},
+		{"one argument", nil, nodes[:1], exit.Usage, "the directories of all nodes, and a new directory"},
+		{"no such directory", nil, []string{"node0.crawl", "none", "all.crawl"}, exit.Usage, "none"},
+		{"no directory of a node", nil, []string{"node0.crawl", "../empty", "all.crawl"}, exit.Usage, "it has no crawl.json"},
+		{"twice", nil, []string{"node0.crawl", "node0.crawl", "all.crawl"}, exit.Usage, "node0.crawl is named twice"},
+		{"by two names", nil, []string{"node0.crawl", "./node0.crawl", "node1.crawl", "all.crawl"}, exit.Fatal, "are the same directory"},
+		{"a copy", func(dir string) {
+			must(os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "node0.crawl"))))
+		},
+			[]string{"node0.crawl", "copy", "node1.crawl", "all.crawl"}, exit.Fatal, "node0.crawl and copy are both of the node node0-"},
+		{"a node is missing", nil, []string{"node0.crawl", "all.crawl"}, exit.Fatal, "are missing: " + node.Node},
+		{"it exists", func(dir string) { must(os.Mkdir(filepath.Join(dir, "all.crawl"), 0o755)) }, nil, exit.Usage, "all.crawl exists"},
+		{"no parent", nil, []string{"node0.crawl", "node1.crawl", "none/all.crawl"}, exit.Fatal, "none"},
+		{"another crawl", func(dir string) {
+			edit(filepath.Join(dir, "node1.crawl", "crawl.json"), func(raw []byte) []byte { return bytes.Replace(raw, []byte(node.Node), []byte("other"), 1) })
+		}, nil, exit.Fatal, "node1.crawl is the directory of the node other"},
+		{"another database", func(dir string) {
+			edit(filepath.Join(dir, "node1.crawl", "crawl.json"), func(raw []byte) []byte { return bytes.Replace(raw, []byte(`"crawl"`), []byte(`"other"`), 1) })
+		}, nil, exit.Fatal, `of the crawl in the database "other"`},
+		{"a damaged note", func(dir string) {
+			must(os.WriteFile(filepath.Join(dir, "node0.crawl", "crawl.json"), []byte("{"), 0o644))
+		}, nil, exit.State, "crawl.json is damaged"},
+		{"short pages", func(dir string) {
+			edit(filepath.Join(dir, "node0.crawl", "pages.jsonl"), func([]byte) []byte { return nil })
+		}, nil, exit.State, "pages.jsonl is damaged: 0 bytes long where"},
+		{"no log", func(dir string) { must(os.Remove(filepath.Join(dir, "node0.crawl", "crawl.log"))) }, nil, exit.State, "crawl.log is damaged: it is missing"},
+		{"no WARC file", func(dir string) { must(os.Remove(warc(dir))) }, nil, exit.State, "it is missing"},
+		{"a short WARC file", func(dir string) { must(os.Truncate(warc(dir), 9)) }, nil, exit.State, "9 bytes long where"},
+		{"changed pages", func(dir string) {
+			edit(filepath.Join(dir, "node0.crawl", "pages.jsonl"), func(raw []byte) []byte { return bytes.Replace(raw, []byte("h0.test"), []byte("h9.test"), 1) })
+		}, nil, exit.Check, "1 output of the nodes is damaged"},
+		{"no index", func(dir string) { must(os.Remove(filepath.Join(dir, "node0.crawl", "index.part"))) }, nil, exit.Done, "all.crawl: 2 nodes, "},
+		{"more than was committed", func(dir string) {
+			for _, name := range []string{"pages.jsonl", "links.jsonl", "index.part"} {
+				edit(filepath.Join(dir, "node0.crawl", name), func(raw []byte) []byte { return append(raw, "torn"...) })
+			}
+			edit(filepath.Join(dir, "node0.crawl", "crawl.log"), func(raw []byte) []byte { return append(raw, "torn"...) })
+			edit(warc(dir), func(raw []byte) []byte { return append(raw, "torn"...) })
+		}, nil, exit.Done, "all.crawl: 2 nodes, "},
+		{"a password", nil, append([]string{"--state", "postgres://a:Geheim17@b/c"}, "node0.crawl", "node1.crawl", "all.crawl"), exit.Usage, "leave the password out"},
+		{"no connection string", nil, []string{"--state", "host=x port=y", "node0.crawl", "node1.crawl", "all.crawl"}, exit.Usage, "--state: "},
+		{"no server", nil, []string{"--state", "host=/none user=permesso dbname=crawl", "node0.crawl", "node1.crawl", "all.crawl"}, exit.Fatal, `in the database "crawl" of PostgreSQL at /none`},
+		{"no crawl", nil, []string{"--state", strings.Replace(c.state, "dbname=crawl", "dbname=postgres", 1), "node0.crawl", "node1.crawl", "all.crawl"}, exit.Usage, "there is no crawl"},
+	} {
+		dir := filepath.Join(c.dir, strings.ReplaceAll(tc.name, " ", "-"))
+		for _, node := range nodes {
+			must(os.CopyFS(filepath.Join(dir, node), files{os.DirFS(filepath.Join(c.dir, node))}))
+		}
+		if tc.change != nil {
+			tc.change(dir)
+		}
+		before, err := filepath.Glob(filepath.Join(dir, "*"))
+		must(err)
+		at := *c
+		at.dir = dir
+		args := tc.args
+		if args == nil {
+			args = append(slices.Clone(nodes), "all.crawl")
+		}
+		if said := at.crawl(tc.code, append([]string{"collect"}, args...)...); !strings.Contains(said, tc.says) {
+			t.Errorf("%s: %q does not say %q", tc.name, said, tc.says)
+		}
+		switch tc.code {
+		case exit.Done:
+			at.crawl(0, "verify", "all.crawl")
+		case exit.Check:
+			at.crawl(exit.State, "verify", "all.crawl")
+		default:
+			after, err := filepath.Glob(filepath.Join(dir, "*"))
+			must(err)
+			hidden, err := filepath.Glob(filepath.Join(dir, ".all*"))
+			must(err)
+			if !slices.Equal(before, after) || len(hidden) > 0 {
+				t.Errorf("%s leaves %v and %v, want %v", tc.name, after, hidden, before)
+			}
+		}
+	}
+}
+
+// An interrupt removes what was made so far, and so does the next command after a kill.
+func TestACollectThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	c := newCollecting(t, 4, 12)
+	c.kill(2, 20)
+	c.exec("update crawl.node set until = clock_timestamp()")
+	args := []string{"collect", "node0.crawl", "node1.crawl", "all.crawl"}
+	hidden := func() []string {
+		all, err := filepath.Glob(filepath.Join(c.dir, ".all.crawl.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		conn, err := pgx.Connect(t.Context(), c.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx, err := conn.Begin(t.Context())
+		if err == nil {
+			_, err = tx.Exec(t.Context(), "lock table crawl.site in access exclusive mode")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := c.command(args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for limit := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			made, err := filepath.Glob(filepath.Join(c.dir, ".all.crawl.*", "crawl", storage.StateFile))
+			if err != nil || time.Now().After(limit) {
+				t.Fatal("collect has not begun to read the table", err)
+			}
+			if len(made) > 0 {
+				break
+			}
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait()
+		if signal == syscall.SIGINT {
+			if code := cmd.ProcessState.ExitCode(); code != exit.Forced || len(hidden()) > 0 {
+				t.Errorf("an interrupt ends it with %d, and leaves %v: %s", code, hidden(), said.String())
+			}
+		} else if len(hidden()) != 1 {
+			t.Errorf("a kill leaves %v", hidden())
+		}
+		if err := conn.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(c.dir, "all.crawl")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after %v: %v", signal, err)
+		}
+	}
+	c.crawl(0, args...)
+	c.crawl(0, "verify", "all.crawl")
+	if left := hidden(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -1,0 +1,458 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/processes"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/internal/collect"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// Collect makes one crawl of all nodes of the crawl, as collect.Crawl does.
+func (d *database) Collect(ctx context.Context, dirs []string, into string, moved bool) (collect.Result, error) {
+	return collect.Crawl(ctx, d, dirs, into, moved)
+}
+
+func noNode(dir string) error {
+	return fmt.Errorf("%w of several nodes in %s: it has no %s", storage.ErrNoCrawl, dir, state.NodeFile)
+}
+
+func readNote(f *os.File) (note homeNote, err error) {
+	raw, err := io.ReadAll(io.LimitReader(f, 1<<16))
+	if err != nil {
+		return note, err
+	}
+	if err := json.Unmarshal(raw, &note); err != nil {
+		return note, &state.DamagedError{Path: f.Name(), Err: err}
+	}
+	if note.State != "postgres" {
+		return note, &state.DamagedError{Path: f.Name(), Err: fmt.Errorf("the state is in %q, which this version does not know", note.State)}
+	}
+	return note, nil
+}
+
+// Node returns the name of this node.
+func (db *node) Node() string { return db.name }
+
+// A liveError says that nodes have sessions.
+type liveError struct {
+	in    string
+	nodes []string
+}
+
+func (e *liveError) Error() string {
+	return fmt.Sprintf("the crawl in %s is in use: %s", e.in, strings.Join(e.nodes, "; "))
+}
+
+func (e *liveError) Unwrap() error { return &state.InUseError{Dir: e.in} }
+
+// A source implements state.Source. All its queries are in one transaction, and so see the
+// database at the same moment.
+type source struct {
+	of    *database
+	conn  *pgx.Conn
+	tx    pgx.Tx
+	db    *node // decodes rows; it has no connection
+	nodes []state.Node
+
+	committed, restarted time.Time // for state.Maker.Ended
+	killed               bool      // a partition belongs to a node that is dead
+}
+
+// CollectState implements state.Collector.
+func (d *database) CollectState(ctx context.Context) (state.Source, error) {
+	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig)
+	if err != nil {
+		return nil, d.failed(err)
+	}
+	s := &source{of: d, conn: conn, db: new(node)}
+	s.db.clock.same = d.same
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(d.failed(err), s.Close())
+	}
+	return s, nil
+}
+
+// begin begins the transaction, and reads everything that is small.
+func (s *source) begin(ctx context.Context) (err error) {
+	s.tx, err = s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return err
+	}
+	// Writing the file takes time, during which a query is under way.
+	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
+		if _, err := s.tx.Exec(ctx, "set local "+name+" = 0"); err != nil {
+			return err
+		}
+	}
+	sent := time.Now()
+	var now time.Time
+	var there bool
+	if err := s.tx.QueryRow(ctx, "select clock_timestamp(), to_regclass('crawl.crawl') is not null").Scan(&now, &there); err != nil {
+		return err
+	}
+	s.db.clock.met(sent, now)
+	if !there {
+		return fmt.Errorf("%w of several nodes in it", storage.ErrNoCrawl)
+	}
+	var have, seed int64
+	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &seed); err != nil {
+		return err
+	}
+	if have != format {
+		return &state.VersionError{Path: "database " + s.of.config.ConnConfig.Database, Have: uint64(have), Can: format}
+	}
+	if err := s.live(ctx); err != nil {
+		return err
+	}
+	if err := s.readNodes(ctx); err != nil {
+		return err
+	}
+	return s.readRests(ctx)
+}
+
+// live returns an error if a node has a session.
+func (s *source) live(ctx context.Context) error {
+	rows, err := s.tx.Query(ctx, "select name, until from node where until > clock_timestamp() order by name")
+	if err != nil {
+		return err
+	}
+	var all []string
+	var name string
+	var until time.Time
+	_, err = pgx.ForEachRow(rows, []any{&name, &until}, func() error {
+		// A node that was killed has its session to the end of the lease.
+		all = append(all, fmt.Sprintf("node %s runs, or was killed and has its lease until %s", name, until.Local().Format(time.TimeOnly)))
+		return nil
+	})
+	if err == nil && len(all) > 0 {
+		return &liveError{fmt.Sprintf("the database %q", s.of.config.ConnConfig.Database), all}
+	}
+	return err
+}
+
+func (s *source) readNodes(ctx context.Context) error {
+	rows, err := s.tx.Query(ctx, "select name, open, committed from home order by name")
+	if err != nil {
+		return err
+	}
+	byName := map[string]int{}
+	var n state.Node
+	var committed *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&n.Name, &n.Unclean, &committed}, func() error {
+		byName[n.Name] = len(s.nodes)
+		n.Growing, n.Finished = state.Marks{}, state.Marks{}
+		s.nodes = append(s.nodes, n)
+		if committed != nil {
+			if t := s.db.clock.local(*committed); t.After(s.committed) {
+				s.committed = t
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, err = s.tx.Query(ctx, "select node, file, finished, mark from mark")
+	if err != nil {
+		return err
+	}
+	var name, file string
+	var finished bool
+	var mark state.Mark
+	_, err = pgx.ForEachRow(rows, []any{&name, &file, &finished, &mark}, func() error {
+		i, ok := byName[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("the table mark has the node %s, and home does not", name)
+		case finished:
+			s.nodes[i].Finished[file] = mark
+		default:
+			s.nodes[i].Growing[file] = mark
+		}
+		mark = state.Mark{}
+		return nil
+	})
+	return err
+}
+
+// readRests finds out whether nodes did not give their sites back, and until when they may have made
+// requests.
+func (s *source) readRests(ctx context.Context) error {
+	var rest *time.Time
+	if err := s.tx.QueryRow(ctx, "select coalesce(bool_or(owner is not null), false), max(rest) from part").Scan(&s.killed, &rest); err != nil {
+		return err
+	}
+	if rest != nil {
+		s.restarted = s.db.clock.local(*rest)
+	}
+	// The processes of the nodes that had them are dead, because Hold has locked their directories.
+	if now := time.Now(); s.killed && now.After(s.restarted) {
+		s.restarted = now
+	}
+	return nil
+}
+
+// Nodes implements state.Source.
+func (s *source) Nodes() []state.Node { return s.nodes }
+
+// Hold implements state.Source.
+func (s *source) Hold(dir string) (name string, held io.Closer, err error) {
+	path := filepath.Join(dir, state.NodeFile)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) { // of an archive that nobody may change
+		f, err = os.Open(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, noNode(dir)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	name, err = s.hold(dir, f)
+	if err != nil {
+		f.Close()
+		return "", nil, err
+	}
+	return name, f, nil
+}
+
+func (s *source) hold(dir string, f *os.File) (string, error) {
+	if got, err := outfile.Lock(f); err != nil {
+		return "", fmt.Errorf("%s: %w", f.Name(), err)
+	} else if !got {
+		run, _ := state.ReadRun(dir)
+		return "", &state.InUseError{Dir: dir, Run: run}
+	}
+	note, err := readNote(f)
+	if err != nil {
+		return "", err
+	}
+	c := s.of.config.ConnConfig
+	known := slices.ContainsFunc(s.nodes, func(n state.Node) bool { return n.Name == note.Node })
+	if note.Database != c.Database || !known {
+		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
+			dir, note.Node, note.Database, note.Host, c.Database, c.Host)
+	}
+	return note.Node, nil
+}
+
+// Close implements state.Source.
+func (s *source) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return s.conn.Close(ctx)
+}
+
+// Copy implements state.Source.
+func (s *source) Copy(ctx context.Context, m *state.Maker) error {
+	for _, step := range []func(context.Context, *state.Maker) error{s.copySites, s.copySnapshots, s.copyValues, s.copyPayloads, s.copyCommon} {
+		err := step(ctx, m)
+		var made *makerError
+		if errors.As(err, &made) {
+			return made.err
+		}
+		if err != nil {
+			return s.of.failed(err)
+		}
+	}
+	return m.Ended(s.committed, s.restarted, s.killed)
+}
+
+// A makerError is an error of a state.Maker, not of the database.
+type makerError struct{ err error }
+
+func (e *makerError) Error() string { return e.err.Error() }
+
+func made(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &makerError{err}
+}
+
+// sitesAtOnce is how many sites one query of entries is for.
+const sitesAtOnce = 1000
+
+// copySites writes all sites with their entries.
+func (s *source) copySites(ctx context.Context, m *state.Maker) error {
+	after := siteID{-1, 0}
+	for {
+		rows, err := s.tx.Query(ctx, "select part, id, name, clocks, spent, fate from site where (part, id) > ($1, $2) order by part, id limit $3", after.part, after.id, sitesAtOnce)
+		if err != nil {
+			return err
+		}
+		sites, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*site, error) {
+			one := new(site)
+			var clocks, spent, fate []byte
+			if err := row.Scan(&one.part, &one.id, &one.name, &clocks, &spent, &fate); err != nil {
+				return nil, err
+			}
+			return one, s.db.decode(one, clocks, spent, fate)
+		})
+		if err != nil || len(sites) == 0 {
+			return err
+		}
+		if err := s.copyEntries(ctx, m, sites); err != nil {
+			return err
+		}
+		after = sites[len(sites)-1].siteID
+	}
+}
+
+// copyEntries writes sites, which have the order of the table, with their entries.
+func (s *source) copyEntries(ctx context.Context, m *state.Maker, sites []*site) error {
+	// The conditions on queue are those on entry: without them each query would read all of queue.
+	const in = " where (part, site) >= ($1, $2) and (part, site) <= ($3, $4)"
+	first, last := sites[0].siteID, sites[len(sites)-1].siteID
+	rows, err := s.tx.Query(ctx, "select e.part, e.site, "+rowColumns+" from (select * from entry"+in+") e left join (select * from queue"+in+`) q
+		on q.part = e.part and q.site = e.site and q.n = e.n and q.key = e.key order by e.part, e.site, e.n`, first.part, first.id, last.part, last.id)
+	if err != nil {
+		return err
+	}
+	begin := func(one *site) error {
+		return made(m.Site(&frontier.SiteState{Site: one.name, Clocks: one.clocks, Spent: one.spent, Fate: one.fate}))
+	}
+	next := 0 // index in sites of the first one that was not written
+	var id siteID
+	var r row
+	_, err = pgx.ForEachRow(rows, append([]any{&id.part, &id.id}, r.into()...), func() error {
+		for ; next == 0 || sites[next-1].siteID != id; next++ {
+			if next == len(sites) {
+				return fmt.Errorf("the table entry has the site %d in partition %d, and the table site does not", id.id, id.part)
+			}
+			if one := sites[next]; one.siteID == id || !blank(one) {
+				if err := begin(one); err != nil {
+					return err
+				}
+			}
+		}
+		k, err := s.db.kept(&r)
+		if err == nil {
+			err = made(m.Entry(&k))
+		}
+		return err
+	})
+	for ; err == nil && next < len(sites); next++ {
+		if !blank(sites[next]) {
+			err = begin(sites[next])
+		}
+	}
+	return err
+}
+
+// blank reports whether nothing is known of a site but its name. Such a site was named before its
+// first entry, which then was not committed.
+func blank(s *site) bool {
+	return s.clocks == (frontier.Clocks{}) && s.spent == (frontier.Spent{}) && s.fate == (frontier.Fate{})
+}
+
+// copySnapshots writes all snapshots.
+func (s *source) copySnapshots(ctx context.Context, m *state.Maker) error {
+	rows, err := s.tx.Query(ctx, "select s.site, s.record, b.gzip from snapshot s left join body b on b.digest = s.body order by s.part, s.site, s.put")
+	if err != nil {
+		return err
+	}
+	var name string
+	var record, zipped []byte
+	_, err = pgx.ForEachRow(rows, []any{&name, &record, &zipped}, func() error {
+		one, at, err := decodeSnapshot(frontier.Site(name), record, zipped)
+		if err != nil {
+			return err
+		}
+		if !at.IsZero() {
+			one.Copy = &robots.Snapshot{Fetched: at}
+		}
+		return made(m.Snapshot(frontier.Site(name), one))
+	})
+	return err
+}
+
+// copyValues writes all values. Of those that each node has, it writes one.
+func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
+	rows, err := s.tx.Query(ctx, "select key, value::text from value where node = '' order by key")
+	if err != nil {
+		return err
+	}
+	var key string
+	var value []byte
+	var last struct{ Began time.Time } // of the last run
+	_, err = pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		if key == processes.HistoryKey {
+			if err := json.Unmarshal(value, &last); err != nil {
+				return err
+			}
+		}
+		return made(m.Value(key, value))
+	})
+	if err != nil {
+		return err
+	}
+	rows, err = s.tx.Query(ctx, "select value::text from value where node <> '' and key = $1", processes.EndKey)
+	if err != nil {
+		return err
+	}
+	// The end of a run belongs to the run that has the same beginning. If that run did not end, the
+	// last end of another node is the best that is known.
+	var best []byte
+	var end processes.End
+	_, err = pgx.ForEachRow(rows, []any{&value}, func() error {
+		var one processes.End
+		if err := json.Unmarshal(value, &one); err != nil {
+			return err
+		}
+		of, was := one.Of.Equal(last.Began), end.Of.Equal(last.Began)
+		if best == nil || of && !was || of == was && one.Time.After(end.Time) {
+			best, end = slices.Clone(value), one
+		}
+		return nil
+	})
+	if err != nil || best == nil {
+		return err
+	}
+	return made(m.Value(processes.EndKey, best))
+}
+
+// copyPayloads writes the first answer with each payload. A revisit record refers to the first
+// answer that its node has, which stays in the archive.
+func (s *source) copyPayloads(ctx context.Context, m *state.Maker) error {
+	rows, err := s.tx.Query(ctx, "select distinct on (digest) digest, date, url from payload order by digest, date, node")
+	if err != nil {
+		return err
+	}
+	var digest string
+	var p state.Payload
+	_, err = pgx.ForEachRow(rows, []any{&digest, &p.Date, &p.URL}, func() error { return made(m.Payload(digest, p)) })
+	return err
+}
+
+// copyCommon writes the clocks that several sites share.
+func (s *source) copyCommon(ctx context.Context, m *state.Maker) error {
+	rows, err := s.tx.Query(ctx, "select name, due from common order by name")
+	if err != nil {
+		return err
+	}
+	var c frontier.CommonClock
+	_, err = pgx.ForEachRow(rows, []any{&c.Name, &c.Due}, func() error {
+		c.Due = s.db.clock.local(c.Due)
+		return made(m.Common(c))
+	})
+	return err
+}
+
+var _ state.Collector = (*database)(nil)
