@@ -107,7 +107,7 @@ func TestACollectedStateIsThatOfTheDatabase(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			url, dir := newDatabase(t), t.TempDir()
+			url, dir := NewDatabase(t), t.TempDir()
 			db := open(t, url, dir)
 			take(t, db)
 			// Another node of the same run, so that the fates of sites are kept.
@@ -349,7 +349,7 @@ func TestTheEndOfACollectedCrawl(t *testing.T) {
 		"of that begun": {at, []map[string]any{end(at.Add(-9), at.Add(5), "a"), end(at, at.Add(1), "b"), end(at.Add(-7), at.Add(6), "c")}, "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := newDatabase(t)
+			url := NewDatabase(t)
 			for i := range max(1, len(tc.ends)) {
 				db := open(t, url, t.TempDir())
 				err := db.Put(processes.HistoryKey, map[string]any{"Began": tc.began})
@@ -376,7 +376,7 @@ func TestTheEndOfACollectedCrawl(t *testing.T) {
 // A node that did not give its sites back may have made requests until now, or until its
 // partitions rest.
 func TestACollectedCrawlKnowsOfKilledNodes(t *testing.T) {
-	url, dir := newDatabase(t), t.TempDir()
+	url, dir := NewDatabase(t), t.TempDir()
 	db := open(t, url, dir)
 	take(t, db)
 	d, err := New(url)
