@@ -71,10 +71,10 @@ func (r *release) debian(b built, content []file) (data []byte, name string, err
 		Name: "permesso", Arch: b.arch, Platform: "linux", Version: debianVersion(r.version), VersionSchema: "none", Section: "web", Priority: "optional",
 		Maintainer: maintainer, Homepage: "https://github.com/permesso-crawler/permesso", MTime: r.time, DisableGlobbing: true,
 		Description: `polite web crawler
-crawl fetches the pages of sites politely: it reads robots.txt first, waits between two
-requests to a site, and continues where it stopped, even after a kill. It writes WARC
-archives, JSON lines for each page, CSV, Parquet, text and Markdown, and logs why a URL
-was not fetched.`,
+crawl fetches the pages of sites politely: it reads robots.txt first, waits
+between two requests to a site, and continues where it stopped, even after a
+kill. It writes WARC archives, JSON lines for each page, CSV, Parquet, text
+and Markdown, and logs why a URL was not fetched.`,
 		Overridables: nfpm.Overridables{Depends: []string{"adduser"}, Recommends: []string{"ca-certificates"}, Umask: 0o022},
 	})
 	for _, f := range all {
