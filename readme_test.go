@@ -165,6 +165,37 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	}
 }
 
+// Each row of the tables of promises names the tests that fail if the promise is broken.
+func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
+	const versions = "docs/reference/versions.md"
+	tests := map[string]bool{}
+	eachFile(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasSuffix(name, "_test.go") {
+				tests[fn.Name.Name] = true
+			}
+		}
+	})
+	for heading, least := range map[string]int{"What stays": 8, "Newer and older": 6, "Change the version": 5} {
+		rows := regexp.MustCompile(`(?m)^\| .* \|$`).FindAllString(section(t, versions, heading), -1)
+		if len(rows)-1 < least { // without the heading of the table
+			t.Errorf("%s, %s: %d promises", versions, heading, len(rows)-1)
+		}
+		for _, row := range rows[1:] {
+			cells := strings.Split(strings.Trim(row, "|"), "|")
+			named := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[len(cells)-1], -1)
+			if len(named) == 0 {
+				t.Errorf("%s: this promise names no test:\n\t%s", versions, row)
+			}
+			for _, name := range named {
+				if _, err := os.Stat(name[1]); !tests[name[1]] && (err != nil || !strings.HasPrefix(name[1], ".ci/")) {
+					t.Errorf("%s: %s is no test:\n\t%s", versions, name[1], row)
+				}
+			}
+		}
+	}
+}
+
 // README.md can be read in a few minutes.
 func TestTheReadmeIsShort(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
