@@ -196,6 +196,35 @@ func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
 	}
 }
 
+// go install builds what the documents name, and does not refuse the module: a module with a
+// replacement or an exclusion cannot be installed from another directory.
+func TestGoInstallIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := regexp.MustCompile(`(?m)^\s*(replace|exclude)\b.*`).Find(raw); found != nil {
+		t.Errorf("go.mod: %s", found)
+	}
+	path := regexp.MustCompile(`(?m)^module (\S+)$`).FindSubmatch(raw)
+	if path == nil {
+		t.Fatal("go.mod names no module")
+	}
+	for _, document := range []string{"README.md", "docs/guide/install.md"} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, ok := "", false
+		if found := regexp.MustCompile(`(?m)^    go install (\S+)@latest$`).FindSubmatch(text); found != nil {
+			dir, ok = strings.CutPrefix(string(found[1]), string(path[1])+"/")
+		}
+		if _, err := os.Stat(filepath.Join(dir, "main.go")); !ok || err != nil {
+			t.Errorf("%s: go install %s: %v", document, dir, err)
+		}
+	}
+}
+
 // README.md can be read in a few minutes.
 func TestTheReadmeIsShort(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
