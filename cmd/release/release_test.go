@@ -21,6 +21,7 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+	"github.com/xeipuuv/gojsonschema"
 )
 
 func TestTheVersionIsThatOfTheTag(t *testing.T) {
@@ -254,6 +255,13 @@ func TestEachModuleIsInTheBill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	format := billFormat(t)
+	if result, err := format.Validate(gojsonschema.NewBytesLoader(b.sbom)); err != nil || !result.Valid() {
+		t.Errorf("the bill is not of its format: %v, %v", err, result)
+	}
+	if result, err := format.Validate(gojsonschema.NewBytesLoader(bytes.ReplaceAll(b.sbom, []byte(`"MIT"`), []byte(`"NIT"`)))); err != nil || result.Valid() {
+		t.Errorf("a license that does not exist is valid (%v)", err)
+	}
 	var bom cdx.BOM
 	if err := cdx.NewBOMDecoder(bytes.NewReader(b.sbom), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
 		t.Fatal(err)
@@ -283,4 +291,31 @@ func TestEachModuleIsInTheBill(t *testing.T) {
 	if bom.Metadata.Component.Version != r.version || bom.Metadata.Timestamp != r.time.Format(time.RFC3339) || !json.Valid(b.sbom) {
 		t.Errorf("the bill is of %s, %s", bom.Metadata.Component.Version, bom.Metadata.Timestamp)
 	}
+}
+
+// billFormat returns the schema of bills, which is in the module of their encoder.
+func billFormat(t *testing.T) *gojsonschema.Schema {
+	t.Helper()
+	dir, err := output(t.Context(), "", nil, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) gojsonschema.JSONLoader {
+		raw, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "schema", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gojsonschema.NewBytesLoader(raw)
+	}
+	loader := gojsonschema.NewSchemaLoader()
+	for _, name := range []string{"spdx.schema.json", "jsf-0.82.schemax.json"} { // each has its own address in it
+		if err := loader.AddSchemas(read(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema, err := loader.Compile(read("bom-1.6.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
