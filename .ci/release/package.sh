@@ -52,17 +52,25 @@ for page in crawl crawl-run crawl-schedule-run; do
 done
 within bash -c 'source /usr/share/bash-completion/completions/crawl && type __start_crawl' >/dev/null || fail "bash does not read its completion"
 
-# The command lines of the units, by the user and in the directory of the units.
-within sh -c 'printf "identity: {name: testbot, contact: me@example.org}\nseeds: [\"http://nothing.invalid/\"]\n" >/etc/permesso/news.yaml'
+# The commands of docs/guide/install.md, and the command lines of the units, by the user and in the
+# directory of the units.
+edited='s,- https://example.org/ ,- http://nothing.invalid/ ,; s/name: mybot/name: testbot/; s/^# schedule:/schedule:/'
 unit() { sed -n "s/^ExecStart=//p" "$work/root/usr/lib/systemd/system/$1" | sed "s/%i/$2/g"; }
+within /usr/bin/crawl init /etc/permesso/news.yaml >/dev/null 2>&1
+within sed -i "${edited%;*}" /etc/permesso/news.yaml
 got=0
 as_permesso sh -c "cd && exec $(unit crawl@.service news)" >"$work/said" 2>&1 || got=$?
 [ "$got" = 4 ] || { cat "$work/said" >&2; fail "a crawl of a site that does not exist: exit $got, want 4"; }
 [ -e "$work/root/var/lib/permesso/news.crawl/state.db" ] || fail "the crawl is not where the unit says"
-as_permesso sh -c 'cd && mkdir weekly && printf "identity: {name: testbot, contact: me@example.org}\nseeds: [\"http://nothing.invalid/\"]\nschedule: {every: \"@weekly\", zone: UTC}\n" >weekly/job.yaml'
+as_permesso mkdir /var/lib/permesso/weekly
+as_permesso crawl init /var/lib/permesso/weekly/job.yaml >/dev/null 2>&1
+as_permesso sed -i "$edited" /var/lib/permesso/weekly/job.yaml
 got=0
-as_permesso sh -c "cd && exec timeout --signal TERM 2 $(unit crawl-series@.service weekly)" >"$work/said" 2>&1 || got=$?
+as_permesso sh -c "cd && exec timeout --signal TERM 3 $(unit crawl-series@.service weekly)" >"$work/said" 2>&1 || got=$?
 grep -q 'weekly: .*next' "$work/said" || { cat "$work/said" >&2; fail "the scheduler: exit $got"; }
+for command in status report 'list --count'; do # a member of the group
+	within /usr/sbin/runuser -u nobody -g permesso -- crawl $command $([ "$command" != report ] || echo --json --out -) /var/lib/permesso/demo.crawl >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "the group cannot read a crawl: $command"; }
+done
 
 # An upgrade restarts schedulers, and no crawl.
 asked >/dev/null
