@@ -7,6 +7,7 @@ require (
 	github.com/goreleaser/nfpm/v2 v2.45.2
 	github.com/xeipuuv/gojsonschema v1.2.0
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+	golang.org/x/mod v0.41.0
 	golang.org/x/sync v0.24.0
 )
 
