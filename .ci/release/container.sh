@@ -11,7 +11,7 @@ mkdir -p "$work/store" "$work/run"
 pod() { podman --root "$work/store" --runroot "$work/run" --storage-driver vfs --runtime runc --cgroup-manager cgroupfs "$@"; }
 trap 'pod rm -fa >/dev/null 2>&1; pod rmi -fa >/dev/null 2>&1; rm -rf "$work"' EXIT
 
-build() { pod build -q --isolation chroot --timestamp 0 --platform "linux/$1" -t "permesso-$2" "$context"; }
+build() { pod build -q --no-cache --isolation chroot --timestamp 0 --platform "linux/$1" -t "permesso-$2" "$context"; }
 arch=$(dpkg --print-architecture)
 build "$arch" one >/dev/null
 build "$arch" two >/dev/null

@@ -226,8 +226,8 @@ func moduleDirs(ctx context.Context, root string) (map[string]string, error) {
 	return dirs, nil
 }
 
-// manual returns the manual pages and completions that the program writes, and the times of the
-// pages are those of the commit.
+// manual returns the manual pages and completions that the program writes. The pages have the
+// date of the commit.
 func (r *release) manual(ctx context.Context, program string) (files []file, err error) {
 	dir := filepath.Join(r.temp, "man1")
 	if _, err := output(ctx, "", nil, program, "man", dir); err != nil {
@@ -286,7 +286,7 @@ func (r *release) files(ctx context.Context, chosen []platform) ([]file, error) 
 	}
 	all := append(slices.Concat(made...), file{name: "container/Containerfile", data: text})
 	slices.SortFunc(all, func(a, b file) int { return cmp.Compare(a.name, b.name) })
-	return append(all, file{name: "SHA256SUMS", data: checksums(all)}), nil
+	return append(all, file{name: sums, data: checksums(all)}), nil
 }
 
 // platformFiles returns the files of one platform.

@@ -85,8 +85,10 @@ and Markdown, and logs why a URL was not fetched.`,
 		c := &files.Content{Destination: "/" + f.name, Type: files.TypeFile, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: f.permissions(), MTime: r.time}}
 		if f.isDir() {
 			c.Type, c.Destination = files.TypeDir, strings.TrimSuffix(c.Destination, "/")
-		} else if c.Source = at; os.WriteFile(at, f.data, 0o644) != nil {
-			return nil, "", fmt.Errorf("%s cannot be written", at)
+		} else if err := os.WriteFile(at, f.data, 0o644); err != nil {
+			return nil, "", err
+		} else {
+			c.Source = at
 		}
 		info.Contents = append(info.Contents, c)
 	}
