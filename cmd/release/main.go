@@ -72,6 +72,9 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) (code int, e
 	if *dir == "" {
 		*dir = filepath.Join(r.top, "dist")
 	}
+	if err := replaceable(*dir); err != nil { // before minutes of work, and again after it
+		return 1, err
+	}
 	files, err := r.files(ctx, chosen)
 	if err != nil {
 		return 1, err
