@@ -35,6 +35,10 @@ func (db *node) commitGroup(last bool) error {
 		return err
 	}
 	q.done(ops)
+	for _, name := range db.finished {
+		delete(db.marks, name)
+	}
+	db.finished = nil
 	if len(g.moment.Full) == 0 {
 		return nil
 	}
@@ -42,9 +46,7 @@ func (db *node) commitGroup(last bool) error {
 		q.fail(err, false)
 		return err
 	}
-	for _, name := range g.moment.Full {
-		delete(db.marks, name)
-	}
+	db.finished = g.moment.Full
 	return nil
 }
 
@@ -112,7 +114,7 @@ func (g *group) commit() (err error) {
 		g.addEnds(b)
 		g.addSites(b)
 		g.addOthers(b)
-		db.putMarks(b, db.marks, g.moment.Full)
+		db.putMarks(b, db.marks, db.finished)
 		b.Queue("update home set committed = clock_timestamp() where name = $1", db.name)
 		if tries++; tries > 1 {
 			g.doubt = true

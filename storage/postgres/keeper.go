@@ -113,8 +113,12 @@ func (k *keeper) balance(ctx context.Context) error {
 				return err
 			}
 			if want := db.fair(live) - mine; want > 0 {
-				_, err := tx.Exec(db.ctx, `update part p set owner = $1 from (select id from part where owner is null order by id limit $2 for update skip locked) f
-					where p.id = f.id`, db.id, want)
+				// In the same transaction the row of this node says that it is not at rest. Otherwise
+				// another node could find the end of the crawl before this one has read what is
+				// queued in the partitions.
+				_, err := tx.Exec(db.ctx, `with t as (update part p set owner = $1
+						from (select id from part where owner is null order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
+					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want)
 				if err != nil {
 					return err
 				}
@@ -136,6 +140,7 @@ func (k *keeper) balance(ctx context.Context) error {
 		return err
 	}
 	var taken []int
+	defer func() { k.idle = k.idle && len(taken) == 0 }()
 	db.mu.Lock()
 	for id := range rests {
 		if db.had[id] == nil {

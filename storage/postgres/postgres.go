@@ -84,6 +84,7 @@ type node struct {
 	committed chan struct{} // closed when the committer has ended
 	closed    atomic.Bool
 	marks     state.Marks // of all outputs at their last flush; used by the committer
+	finished  []string    // the files that were finished after the last commit: the next one says so
 	numbers   numbers
 	known     knownKeys
 
