@@ -141,7 +141,9 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 }
 
 // lines returns a printer that writes labelled lines to standard output.
-func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
+func (p *program) lines() *say.Lines {
+	return &say.Lines{W: p.out, Width: terminal.Width(p.out), Colours: terminal.Colours(p.out)}
+}
 
 // say prints a line on standard output.
 func (p *program) say(format string, args ...any) error {

@@ -1,4 +1,4 @@
-package say
+package looks
 
 import (
 	"testing"
@@ -8,8 +8,9 @@ func TestWrap(t *testing.T) {
 	const line = "label        one two three-and-four five"
 	for width, want := range map[int]string{
 		0: line, 80: line, len(line): line, 10: line,
-		24: "label        one two\n             three-and-four\n             five",
-		20: "label        one two\n             three-and-four\n             five", // a line may be full: no blank follows it
+		27: "label        one two\n             three-and-four\n             five",
+		24: "label        one two\n  three-and-four five",               // no room after the indent
+		20: "label        one two\n  three-and-four\n             five", // a line may be full: no blank follows it
 		5:  line,
 	} {
 		if got := Wrap(line, 13, width); got != want {
