@@ -214,11 +214,11 @@ func (p *program) counted(site frontier.Site, n map[frontier.Code]int, asJSON bo
 	if name == "" {
 		name = "in all"
 	}
-	text := looks.Text{{Style: looks.Strong, Text: name}, {Text: ": " + say.Plural(say.Sum(n), "URL")}}
+	text := looks.Text{{Style: looks.Strong, Text: name}, {Text: ": " + looks.Whole(say.Plural(say.Sum(n), "URL"))}}
 	between := ": "
 	for _, fate := range slices.Concat(frontier.Fates(), linkFates()) {
 		if n[fate] > 0 {
-			text = append(text, looks.Span{Text: fmt.Sprintf("%s%d ", between, n[fate])}, looks.Span{Style: fateStyle(fate), Text: fate.String()})
+			text = append(text, looks.Span{Text: between + looks.Whole(fmt.Sprintf("%d ", n[fate]))}, looks.Span{Style: fateStyle(fate), Text: fate.String()})
 			between = ", "
 		}
 	}

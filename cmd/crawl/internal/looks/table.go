@@ -114,7 +114,8 @@ func (t Table) row(label string, row []Text, widths []int) Text {
 func (t Table) wide(label string, row []Text, widths []int, last, width int) []Text {
 	if width > 0 && len(row) > 1 && row[0].Width() > widths[0] {
 		rest := append([]Text{nil}, row[1:]...)
-		return append([]Text{append(t.margin(label), row[0]...)}, t.wide("", rest, widths, last, width)...)
+		first := append(t.margin(label), row[0]...).Wrap(t.Indent+between, width)
+		return append(first, t.wide("", rest, widths, last, width)...)
 	}
 	return t.row(label, row, widths).Wrap(last, width)
 }

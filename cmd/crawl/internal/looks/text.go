@@ -42,7 +42,7 @@ func (t Text) String() string { return t.Painted(false) }
 func (t Text) Painted(colours bool) string {
 	var b strings.Builder
 	for _, s := range t {
-		text := Printable(s.Text)
+		text := strings.ReplaceAll(Printable(s.Text), whole, " ")
 		if !colours || s.Style == Plain || text == "" {
 			b.WriteString(text)
 			continue
@@ -51,6 +51,13 @@ func (t Text) Painted(colours bool) string {
 	}
 	return b.String()
 }
+
+// whole is the blank at which a line is not broken (NO-BREAK SPACE). It is printed as a blank.
+const whole = "\u00a0"
+
+// Whole returns a text that is printed as it is, and that Wrap does not break at its blanks, such
+// as a figure with its noun.
+func Whole(text string) string { return strings.ReplaceAll(text, " ", whole) }
 
 // Painted returns each of the lines as Text.Painted does.
 func Painted(lines []Text, colours bool) []string {

@@ -64,7 +64,7 @@ func verdict(s crawler.Summary) looks.Text {
 	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
 		return looks.Text{{Style: looks.Bad, Text: nothingInWords(s)}}
 	}
-	text := fmt.Sprintf("%s of %s", say.Plural(s.Pages, "page"), say.Plural(s.Sites, "site"))
+	text := looks.Whole(say.Plural(s.Pages, "page")) + " of " + looks.Whole(say.Plural(s.Sites, "site"))
 	if s.Frontier.Spent.Pages > s.Pages {
 		text += " in this run"
 	}
@@ -91,11 +91,11 @@ func leftInWords(s crawler.Summary) string {
 	case n == 1 && wait == 1:
 		text = "1 URL waits"
 	case wait == n:
-		text = fmt.Sprintf("%d URLs wait", n)
+		text = looks.Whole(fmt.Sprintf("%d URLs wait", n))
 	case wait > 0:
-		text = fmt.Sprintf("%s left, %d of them waiting", say.Plural(n, "URL"), wait)
+		text = looks.Whole(say.Plural(n, "URL")) + fmt.Sprintf(" left, %d of them waiting", wait)
 	default:
-		text = say.Plural(n, "URL") + " left"
+		text = looks.Whole(say.Plural(n, "URL")) + " left"
 	}
 	if again > 0 {
 		text += fmt.Sprintf(", %d to be fetched again", again)
@@ -114,7 +114,7 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 	}
 	add("next", "crawl report "+arg, "makes one page with pictures")
 	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
-		add("", "crawl list --count "+arg, "counts URLs by what became of them")
+		add("", "crawl list --count "+arg, "counts URLs by fate")
 		add("", "crawl explain --dir "+arg+" URL", "says why a URL was not fetched")
 	}
 	add("", "crawl audit "+arg, "checks each pause and each rule")
@@ -147,11 +147,20 @@ func shortPath(dir string) string {
 // answerLines prints the results of requests.
 func answerLines(w *say.Lines, status map[int]int, errors map[string]int) {
 	if len(status) > 0 {
-		w.Line("answers", "%d (%s)", say.Sum(status), strings.Join(say.Listed(status), ", "))
+		w.Line("answers", "%d (%s)", say.Sum(status), statusCounts(status))
 	}
 	if len(errors) > 0 {
 		w.Row(looks.Span{Style: looks.Bad, Text: "failed"}, looks.Line(fmt.Sprintf("%s: %s", say.Plural(say.Sum(errors), "request"), say.InList(say.InOrder(errors), words.Stage))))
 	}
+}
+
+// statusCounts returns the number of answers with each status.
+func statusCounts(status map[int]int) string {
+	all := say.Listed(status)
+	for i := range all {
+		all[i] = looks.Whole(all[i])
+	}
+	return strings.Join(all, ", ")
 }
 
 // skipLines prints which URLs were not fetched, and which links did not bring their URL
@@ -305,7 +314,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 	w.Table(t)
 	if slices.ContainsFunc(others[:min(len(others), most)], func(st frontier.SiteStatus) bool { return st.Over }) {
-		w.Line("", "budgets of a site: --max-host-pages, --max-host-bytes, --max-host-time")
+		w.Line("", "budgets: --max-host-pages, --max-host-bytes, --max-host-time")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"a clock": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {})}, "http://a.test  2 URLs  due in 1m30s (back-off)\n"},
 		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test  1 URL  due\n"},
 		"a budget": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Over = true })},
-			"http://a.test  2 URLs  its budget is spent\nbudgets of a site: --max-host-pages, --max-host-bytes, --max-host-time\n"},
+			"http://a.test  2 URLs  its budget is spent\nbudgets: --max-host-pages, --max-host-bytes, --max-host-time\n"},
 		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test  2 URLs  no answer (connect: refused): given up in this run\n"},
 		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test  2 URLs  no answer: given up in this run\n"},
 		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test  2 URLs  no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},

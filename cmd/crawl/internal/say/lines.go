@@ -73,17 +73,20 @@ func (l *Lines) Verdict(text ...looks.Span) {
 
 // Table prints a table.
 func (l *Lines) Table(t looks.Table) {
-	for _, line := range t.Lines(l.Width) {
-		l.Print(line, 0)
-	}
+	t.OneRow = t.OneRow || l.Cut
+	l.put(t.Lines(l.Width))
 }
 
 // Print prints a text, broken between words. Lines after the first are indented.
 func (l *Lines) Print(text looks.Text, indent int) {
-	lines := text.Wrap(indent, l.Width)
 	if l.Cut {
-		lines = []looks.Text{text.Fit(l.Width)}
+		l.put([]looks.Text{text.Fit(l.Width)})
+		return
 	}
+	l.put(text.Wrap(indent, l.Width))
+}
+
+func (l *Lines) put(lines []looks.Text) {
 	for _, line := range lines {
 		if l.Err == nil {
 			_, l.Err = fmt.Fprintln(l.W, line.Painted(l.Colours))

@@ -13,7 +13,7 @@ import (
 // Audit prints the report of the crawl in dir. certificate is the file that has the
 // report, or "" if there is none.
 func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
-	w.Verdict(judged(r.Violated), looks.Span{Style: looks.Strong, Text: fmt.Sprintf(" in %s to %s", say.Plural(int(r.Requests), "request"), say.Plural(int(r.Sites), "site"))})
+	w.Verdict(judged(r.Violated), looks.Span{Style: looks.Strong, Text: " in " + looks.Whole(say.Plural(int(r.Requests), "request")) + " to " + looks.Whole(say.Plural(int(r.Sites), "site"))})
 	killed := ""
 	if r.Killed > 0 {
 		killed = fmt.Sprintf(", %d of them killed", r.Killed)

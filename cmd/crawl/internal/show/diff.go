@@ -56,10 +56,10 @@ func (t *diffText) verdict() looks.Text {
 	var parts []string
 	for _, k := range diff.Kinds() {
 		if of := t.Counts.Of(k); k.IsChange() && of > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", of, k))
+			parts = append(parts, looks.Whole(fmt.Sprintf("%d %s", of, k)))
 		}
 	}
-	return looks.Text{{Style: looks.Strong, Text: say.Plural(int(n), "changed URL") + ":"}, {Text: " " + strings.Join(parts, ", ")}}
+	return looks.Text{{Style: looks.Strong, Text: looks.Whole(say.Plural(int(n), "changed URL")) + ":"}, {Text: " " + strings.Join(parts, ", ")}}
 }
 
 // kindStyle returns the style of a kind: whether something is there now, or no longer.
