@@ -199,7 +199,7 @@ func siteTable(s crawler.StatusSites, now time.Time, most, width int) (table loo
 }
 
 // wide is the width of a terminal from which on a line has room for the long words for a clock.
-const wide = 100
+const wide = 120
 
 // waitTime returns how long a site waits or, if that is long, until when.
 func waitTime(wait time.Duration, due time.Time) string {
