@@ -215,6 +215,7 @@ func TestScreens(t *testing.T) {
 		{"plain", "xterm", "lines", 2 * time.Second}, {"none", "xterm", "", 0},
 	} {
 		t.Setenv("TERM", c.term)
+		t.Setenv("NO_COLOR", "")
 		term := newTerminal(t, 43, "")
 		p := &program{err: term.File}
 		s := p.screen(c.progress, true)
@@ -227,6 +228,9 @@ func TestScreens(t *testing.T) {
 		}
 		if s.columns() != columns {
 			t.Errorf("%s, TERM=%s: %d columns, want %d", c.progress, c.term, s.columns(), columns)
+		}
+		if colours := terminal.Colours(term.File); colours != (c.term != "dumb") || s.board != nil && s.board.Colours != colours {
+			t.Errorf("%s, TERM=%s: colours: %v", c.progress, c.term, colours)
 		}
 		// Messages go through the block, not into it.
 		if (p.err == s.board) != (c.at == "block") {

@@ -265,3 +265,50 @@ func TestABoardStaysInItsPlace(t *testing.T) {
 		t.Errorf("wider: %q", out.String())
 	}
 }
+
+// writes counts how often something was written.
+type writes struct {
+	bytes.Buffer
+	n int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n++
+	return w.Buffer.Write(p)
+}
+
+// Each drawing, and each message above the block, is one write, after which the block is there.
+// The block is never higher than the window, and a full line keeps its last character. While a
+// message has no line end, no block is drawn into its line.
+func TestABoardIsDrawnInOneWrite(t *testing.T) {
+	var out writes
+	height := 4
+	b := &terminal.Board{W: &out, Width: func() int { return 10 }, Height: func() int { return height }}
+	for i, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { b.Draw([]string{"one", "\x1b[32m漢字漢字漢\x1b[m", "0123456789", "four", "five"}) }, "one|漢字漢字漢|0123456789|"},
+		{func() { fmt.Fprintln(b, "a message") }, "a message|one|漢字漢字漢|0123456789|"},
+		{func() { height = 2 }, ""},
+		{func() { b.Draw([]string{"two", "three"}) }, "a message|two|"},
+		{func() { height = 1 }, ""},
+		{func() { b.Draw([]string{"none"}) }, "a message|"},
+		{func() { height = 24 }, ""},
+		{func() { b.Draw([]string{"again"}) }, "a message|again|"},
+		{func() { fmt.Fprint(b, "half") }, "a message|half"},
+		{func() { b.Draw([]string{"not now"}) }, "a message|half"},
+		{func() { fmt.Fprint(b, " a line\n") }, "a message|half a lin|e|"},
+		{func() { b.Draw([]string{"now"}) }, "a message|half a lin|e|now|"},
+		{func() { b.Draw(nil) }, "a message|half a lin|e|"},
+	} {
+		out.n = 0
+		step.do()
+		if step.want == "" {
+			continue
+		}
+		if got := strings.Join(screenAfter(t, out.String(), 10), "|"); got != step.want || out.n > 1 {
+			t.Errorf("step %d: %d writes, and the terminal shows %q, want %q", i, out.n, got, step.want)
+		}
+	}
+}

@@ -12,8 +12,8 @@ import (
 // words.
 type Style string
 
-// The styles use three of the sixteen colours that each terminal has, those that can be read on
-// dark and on light backgrounds. Yellow, cyan and blue cannot.
+// The styles use three of the sixteen colours that each terminal has. In the usual palettes
+// yellow, cyan and blue have less contrast to a dark or to a light background than these.
 const (
 	Plain  Style = ""
 	Strong Style = "1"    // bold

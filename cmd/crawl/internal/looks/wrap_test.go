@@ -17,4 +17,7 @@ func TestWrap(t *testing.T) {
 			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
 		}
 	}
+	if got, want := Wrap("    12345678 9", 2, 10), "  12345678\n  9"; got != want {
+		t.Errorf("a first word without room after its blanks: %q, want %q", got, want)
+	}
 }

@@ -128,9 +128,9 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 	w.Table(t)
 }
 
-// shortPath returns the path of a directory as the user would write it: relative to the current
-// directory, if that is shorter. It begins neither with a hyphen nor with "./" if there is no
-// need to.
+// shortPath returns the path of a directory, relative to the current directory if that is
+// shorter. A path that begins with a hyphen gets "./" before it, so that it is not read as a
+// flag.
 func shortPath(dir string) string {
 	short := filepath.Clean(dir)
 	if here, err := os.Getwd(); err == nil && filepath.IsAbs(short) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -275,6 +277,77 @@ func TestSummaryWithoutSitemaps(t *testing.T) {
 			if said := strings.Contains(out.String(), "sitemap"); said != (row != "") || !asJSON && !strings.Contains(out.String(), row) {
 				t.Errorf("%+v:\n%s", n, out.String())
 			}
+		}
+	}
+}
+
+// The summary begins with what came of the run, in one sentence.
+func TestTheVerdictOfARun(t *testing.T) {
+	run := func(change func(*crawler.Summary)) crawler.Summary {
+		s := crawler.Summary{End: crawler.EndDone, Sites: 7}
+		s.Pages, s.Fetched, s.Requests = 50, 53, 62
+		s.Frontier.Spent.Pages = 50
+		change(&s)
+		return s
+	}
+	left := func(of map[frontier.Code]int) func(*crawler.Summary) {
+		return func(s *crawler.Summary) {
+			s.Left = of
+			s.Frontier.Entries = say.Sum(of)
+		}
+	}
+	for want, s := range map[string]crawler.Summary{
+		"50 pages of 7 sites, no request early; nothing is left": run(func(*crawler.Summary) {}),
+		"1 page of 1 site, no request early; nothing is left": run(func(s *crawler.Summary) {
+			s.Pages, s.Sites, s.Frontier.Spent.Pages = 1, 1, 1
+		}),
+		"50 pages of 7 sites in this run, 1 request early; nothing is left":         run(func(s *crawler.Summary) { s.Frontier.Polite.Early, s.Frontier.Spent.Pages = 1, 60 }),
+		"0 pages of 7 sites in this run; nothing is left":                           run(func(s *crawler.Summary) { s.Pages, s.Fetched, s.Requests = 0, 0, 0 }),
+		"50 pages of 7 sites, no request early; 1 URL waits":                        run(left(map[frontier.Code]int{frontier.Waiting: 1})),
+		"50 pages of 7 sites, no request early; 8 URLs wait":                        run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.Queued: 2, frontier.LimitReached: 5})),
+		"50 pages of 7 sites, no request early; 8 URLs left, 1 of them waiting":     run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.BudgetSpent: 7})),
+		"50 pages of 7 sites, no request early; 3 URLs left":                        run(left(map[frontier.Code]int{frontier.SiteDead: 1, frontier.Excluded: 2})),
+		"50 pages of 7 sites, no request early; 3 URLs will be fetched again":       run(func(s *crawler.Summary) { s.Frontier.Again = 3 }),
+		"50 pages of 7 sites, no request early; 2 URLs wait, 3 to be fetched again": run(func(s *crawler.Summary) { left(map[frontier.Code]int{frontier.Queued: 2})(s); s.Frontier.Again = 3 }),
+		"nothing could be fetched: 2 not connected": run(func(s *crawler.Summary) {
+			s.End, s.Pages, s.Fetched, s.Frontier.Spent.Pages, s.Errors = crawler.EndUnasked, 0, 0, 0, map[string]int{"connect": 2}
+		}),
+	} {
+		var out bytes.Buffer
+		if err := Summary(&say.Lines{W: &out}, s, "a.crawl", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(out.String(), "\n\nended        "); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// The summary ends with commands that a shell understands, and paths that are short.
+func TestWhatToDoNextHasShortPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("a b.crawl/warc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"./x.crawl":                         "next         crawl report x.crawl  makes one page with pictures\n",
+		filepath.Join(here, "x.crawl"):      "next         crawl report x.crawl  makes one page with pictures\n",
+		filepath.Join(here, "a b.crawl"):    "next         crawl report 'a b.crawl'  makes one page with pictures\n             crawl audit 'a b.crawl'   checks each pause and each rule\nfiles        a b.crawl/warc            what the servers sent\n",
+		"/nonexistent/x":                    "next         crawl report /nonexistent/x  makes one page with pictures\n",
+		"-x":                                "next         crawl report ./-x  makes one page with pictures\n",
+		"e\x1b[2Jvil\n":                     "next         crawl report 'e[2Jvil '  makes one page with pictures\n",
+		filepath.Join("..", "other", "b.x"): "next         crawl report ../other/b.x  makes one page with pictures\n",
+	} {
+		var out bytes.Buffer
+		if err := Summary(&say.Lines{W: &out}, crawler.Summary{End: crawler.EndDone}, dir, ""); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q:\n%swant\n%s", dir, out.String(), want)
 		}
 	}
 }
