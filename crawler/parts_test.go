@@ -232,6 +232,15 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 		a = take("c", 0)
 		third := take("d", 2)
 		oldest("b")
+		for n, want := range []string{"", "b", "b c", "b c d", "b c d"} {
+			var got []string
+			for _, one := range d.running(n) {
+				got = append(got, string(one.site))
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("the %d oldest are %q, want %s", n, got, want)
+			}
+		}
 		d.leave(b)
 		oldest("c")
 		d.leave(a)

@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,4 +101,23 @@ func (d *slots) oldest() (site frontier.Site, since time.Time, ok bool) {
 		}
 	}
 	return site, since, ok
+}
+
+// A runningVisit is a visit that has not ended.
+type runningVisit struct {
+	site  frontier.Site
+	since time.Time
+}
+
+// running returns the n running visits that began first, the first of them first.
+func (d *slots) running(n int) (all []runningVisit) {
+	d.mu.Lock()
+	for _, one := range d.all {
+		if one.site != "" {
+			all = append(all, runningVisit{one.site, one.since})
+		}
+	}
+	d.mu.Unlock()
+	slices.SortFunc(all, func(a, b runningVisit) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.site, b.site)) })
+	return all[:min(n, len(all))]
 }

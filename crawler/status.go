@@ -159,6 +159,9 @@ func (c *Crawler) Status() Status {
 	if site, since, ok := c.visits.oldest(); ok {
 		s.Sites.Asking = &StatusSite{Site: site, Seconds: s.Time.Sub(since).Seconds()}
 	}
+	for _, one := range c.visits.slots.running(mostSites) {
+		s.Sites.AskingSites = append(s.Sites.AskingSites, StatusSite{Site: one.site, Seconds: s.Time.Sub(one.since).Seconds()})
+	}
 	return s
 }
 

@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -26,7 +28,15 @@ type StatusSites struct {
 	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
 	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is the time that they take if robots.txt allows all of them, with the pause of the site between two; URLs to fetch again are not included
 	Asking  *StatusSite `json:"asking,omitempty"`  // the site of the running visit that began first; its Seconds is the age of that visit
+
+	// At most five sites of each kind, for a list of the sites that matter now.
+	AskingSites  []StatusSite `json:"asking_sites,omitempty"`   // of the running visits that began first, the first of them first; Seconds is the age of the visit
+	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`  // of the sites counted in Waiting, those that may get a request last, the last one first
+	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"` // of the sites counted in GivenUp, those with the most queued URLs; Given and Detail say why
 }
+
+// mostSites is the most sites in each list of StatusSites.
+const mostSites = 5
 
 // A StatusClock describes the sites that wait for the same frontier.Clock.
 type StatusClock struct {
@@ -45,7 +55,9 @@ type StatusSite struct {
 	Due     time.Time      `json:"due,omitzero"`            // when it may get its next request
 	By      frontier.Clock `json:"clock,omitempty"`         // the clock that it waits for
 	Pause   float64        `json:"delay_seconds,omitempty"` // between two requests, in seconds
-	Seconds float64        `json:"seconds,omitempty"`       // see StatusSites.Longest and StatusSites.Asking
+	Seconds float64        `json:"seconds,omitempty"`       // see StatusSites.Longest, Asking and AskingSites
+	Given   frontier.Code  `json:"given_up,omitempty"`      // why it was given up in this run, see StatusSites.GivenUpSites
+	Detail  string         `json:"detail,omitempty"`        // the fact that decided Given, such as a failed connection
 }
 
 // add counts a site. Sites may be added in any order.
@@ -63,6 +75,8 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 		return
 	case st.Given.Code != frontier.Undecided:
 		s.GivenUp++
+		one := StatusSite{Site: st.Site, Queued: st.Queued, Again: st.Again, Given: st.Given.Code, Detail: st.Given.Detail}
+		s.GivenUpSites = one.keepAmong(s.GivenUpSites, func(a, b *StatusSite) int { return b.Queued - a.Queued })
 		return
 	case st.Over:
 		s.Spent++
@@ -105,6 +119,20 @@ func (s *StatusSites) wait(one StatusSite) {
 	s.Clocks[one.By] = c
 	one.keepIf(&s.Next, func(was *StatusSite) bool { return one.Due.Before(was.Due) })
 	one.keepIf(&s.Last, func(was *StatusSite) bool { return one.Due.After(was.Due) })
+	s.WaitingSites = one.keepAmong(s.WaitingSites, func(a, b *StatusSite) int { return b.Due.Compare(a.Due) })
+}
+
+// keepAmong returns the list with s in its place, cut to mostSites. The order decides between two
+// sites; the site's name, if the order does not.
+func (s StatusSite) keepAmong(list []StatusSite, order func(a, b *StatusSite) int) []StatusSite {
+	at, _ := slices.BinarySearchFunc(list, &s, func(one StatusSite, of *StatusSite) int {
+		return cmp.Or(order(&one, of), cmp.Compare(one.Site, of.Site))
+	})
+	if at == mostSites {
+		return list
+	}
+	list = slices.Insert(list, at, s)
+	return list[:min(len(list), mostSites)]
 }
 
 // keepIf replaces *kept by a pointer to a copy of s, if *kept is nil or better(*kept) is true.

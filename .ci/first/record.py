@@ -46,6 +46,12 @@ def kinds(lines):
     return found
 
 
+def printed_line(two):
+    """Reports whether the first of two lines is output: indented, or empty between such lines."""
+    line = two[0] or two[-1]
+    return line.startswith("    ") and not line.startswith("    $ ")
+
+
 def main(document, connect, check):
     with open(document, encoding="utf-8") as file:
         lines = file.read().split("\n")
@@ -57,11 +63,11 @@ def main(document, connect, check):
         if not line.startswith("    $ ") or line.startswith("    $ go "):
             continue
         below = []
-        while at < len(lines) and lines[at].startswith("    ") and not lines[at].startswith("    $ "):
+        while at < len(lines) and printed_line(lines[at : at + 2]):
             below.append(lines[at])
             at += 1
         commands += 1
-        printed = ["    " + text for text in run(line.removeprefix("    $ "), connect, "    ^C" in below)]
+        printed = [("    " + text).rstrip() for text in run(line.removeprefix("    $ "), connect, "    ^C" in below)]
         if check and kinds(printed) != kinds(below):
             wrong += 1
             print("%s prints lines of the kinds\n%s, the document has\n%s" % (line.strip(), kinds(printed), kinds(below)), file=sys.stderr)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
@@ -101,6 +102,7 @@ type plan struct {
 
 	Schedule *timetable.Plan `json:"schedule,omitempty"`
 
+	allowed int      // number of seeds that may be fetched; printed without --json only
 	started []string // how the user can start the runs of the schedule; printed without --json only
 }
 
@@ -165,6 +167,7 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 		s := &asked.Sites[i]
 		site := planSiteOf(s, opts.Dialect)
 		out.OK = out.OK && s.Allowed() == len(s.Seeds)
+		out.allowed += s.Allowed()
 		out.LeastForSeeds = max(out.LeastForSeeds, s.Least(s.Allowed()).Seconds())
 		if s.Allowed() > 0 && s.Delay > slowest {
 			slowest, out.SlowestSite = s.Delay, s.Site
@@ -260,63 +263,80 @@ func resumed(dir string) (*planResumed, error) {
 
 // showPlan prints a plan for people.
 func (p *program) showPlan(plan *plan) error {
-	lines := []string{fmt.Sprintf("%s of %s, as %s into %s", say.Plural(plan.Seeds, "seed"), say.Plural(len(plan.Sites), "site"), plan.Name, plan.Dir)}
+	w := p.lines()
+	style := looks.Good
+	if !plan.OK {
+		style = looks.Bad
+	}
+	w.Verdict(looks.Span{Style: style, Text: fmt.Sprintf("%d of %s may be fetched", plan.allowed, say.Plural(plan.Seeds, "seed"))},
+		looks.Span{Style: looks.Strong, Text: ", in " + say.InSeconds(plan.LeastForSeeds) + " at least"})
+	print := func(format string, args ...any) {
+		text := say.OneLine(fmt.Sprintf(format, args...))
+		w.Print(looks.Line(text), len(text)-len(strings.TrimLeft(text, " "))+2)
+	}
+	print("%s of %s, as %s into %s", say.Plural(plan.Seeds, "seed"), say.Plural(len(plan.Sites), "site"), plan.Name, plan.Dir)
 	if was := plan.Resumes; was != nil {
 		text := fmt.Sprintf("the crawl in the directory is continued: %s, %d left", say.Plural(was.Pages, "budget page"), was.Left)
 		if was.Again > 0 {
 			text += fmt.Sprintf(", %d to be fetched again", was.Again)
 		}
-		lines = append(lines, text)
+		print("%s", text)
 	}
 	for i := range plan.Sites {
-		lines = append(lines, plan.Sites[i].lines()...)
+		plan.Sites[i].print(w)
 	}
-	lines = append(lines, "", plan.least())
+	print("")
+	print("%s", plan.least())
 	if plan.Revisit != "" {
-		lines = append(lines, "it does not end by itself: pages are fetched again (--revisit "+plan.Revisit+")")
+		print("it does not end by itself: pages are fetched again (--revisit %s)", plan.Revisit)
 	}
 	if s := plan.Schedule; s != nil {
-		lines = append(lines, "", "schedule: "+s.Words())
+		print("")
+		print("schedule: %s", s.Words())
 		for _, at := range s.Next {
-			lines = append(lines, "  "+s.At(at))
+			print("  %s", s.At(at))
 		}
-		lines = append(lines, plan.started...)
+		for _, line := range plan.started {
+			print("%s", line)
+		}
 	}
-	return p.sayAll(lines)
+	return w.Err
 }
 
-// lines returns what is printed about a site.
-func (s *planSite) lines() []string {
-	lines := []string{"", fmt.Sprintf("%s  %s", s.Site, say.Plural(s.Seeds, "seed"))}
-	add := func(format string, args ...any) { lines = append(lines, "  "+fmt.Sprintf(format, args...)) }
+// print prints what is known about a site.
+func (s *planSite) print(w *say.Lines) {
+	w.Print(nil, 0)
+	w.Print(looks.Text{{Style: looks.Strong, Text: say.OneLine(string(s.Site))}, {Text: "  " + say.Plural(s.Seeds, "seed")}}, 2)
+	add := func(style looks.Style, word, format string, args ...any) {
+		w.Print(looks.Text{{Text: "  "}, {Style: style, Text: word}, {Text: say.OneLine(fmt.Sprintf(format, args...))}}, 4)
+	}
 	switch {
 	case s.Problem != "":
-		add("was not contacted: %s", s.Problem+words.Permits(s.Problem))
+		add(looks.Bad, "was not contacted", ": %s", s.Problem+words.Permits(s.Problem))
 	case s.Access == robots.Defer.String():
-		add("robots.txt: %s: nothing of the site is fetched before it answers", s.Answered)
+		add(looks.Bad, "robots.txt: "+say.OneLine(s.Answered), ": nothing of the site is fetched before it answers")
 	default:
-		add("robots.txt: %s", s.Answered)
+		add(looks.Plain, "robots.txt", ": %s", s.Answered)
 	}
 	for _, r := range s.Refused {
 		why := r.Reason
 		if r.Line > 0 {
 			why = fmt.Sprintf("line %d: %s", r.Line, r.Rule)
 		}
-		add("refused: %s (%s)", r.URL, why)
+		add(looks.Bad, "refused", ": %s (%s)", r.URL, why)
 	}
 	for _, l := range s.LeftAlone {
-		add("is left alone: %s (%s)", l.URL, l.Reason)
+		add(looks.Wait, "is left alone", ": %s (%s)", l.URL, l.Reason)
 	}
 	if s.Delay > 0 {
-		add("%s between two requests (%s): %s an hour at most", say.InSeconds(s.Delay), s.DelayBy, say.Plural(s.PagesPerHour, "page"))
+		add(looks.Plain, "", "%s between two requests (%s): %s an hour at most", say.InSeconds(s.Delay), s.DelayBy, say.Plural(s.PagesPerHour, "page"))
 	}
 	if s.Sitemaps > 0 {
-		add("names %s", say.Plural(s.Sitemaps, "sitemap"))
+		add(looks.Plain, "", "names %s", say.Plural(s.Sitemaps, "sitemap"))
 	}
 	if s.Better != "" {
-		add("better than crawling it: %s", s.Better)
+		add(looks.Plain, "", "better than crawling it: %s", s.Better)
 	}
-	return lines
 }
 
 // least returns a sentence with the shortest time that the crawl needs for its seeds. If there

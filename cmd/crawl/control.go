@@ -131,6 +131,7 @@ func queries() map[string]query {
 // A queryAsk is what another process sends to a running crawl to have a query answered.
 type queryAsk struct {
 	Columns int             // width of the terminal that shows the answer; 0 if there is no terminal
+	Colours bool            // whether that terminal shows colours
 	Query   json.RawMessage // the query
 }
 
@@ -138,7 +139,7 @@ type queryAsk struct {
 // which directory it reads.
 func (p *program) look(q query, dir string) error {
 	of := *p
-	of.columns = p.width()
+	of.columns, of.colours = p.width(), terminal.Colours(p.out)
 	return p.whileQuiet(reading(q.name(), dir), func(to io.Writer) error {
 		of.out = to
 		return of.lookAt(q, dir)
@@ -153,7 +154,7 @@ func (p *program) lookAt(q query, dir string) error {
 		if jerr != nil {
 			return jerr
 		}
-		printErr := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, text}, p.out, p.err)
+		printErr := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, p.colours, text}, p.out, p.err)
 		var shut *control.ShutError
 		switch {
 		case errors.As(printErr, &shut):
@@ -218,7 +219,7 @@ func (p *program) answers(c *crawler.Crawler) map[string]control.Query {
 				a.OptOut, err = optout.Why()
 			}
 			if err == nil {
-				err = q.print(&program{out: out, err: errs, columns: ask.Columns}, a, true)
+				err = q.print(&program{out: out, err: errs, columns: ask.Columns, colours: ask.Colours}, a, true)
 			}
 			return exit.Code(err), err
 		}

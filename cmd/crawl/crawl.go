@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
@@ -202,7 +203,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 		}
 		line := fmt.Sprintf("crawl: %s as %s into %s; Ctrl-C stops, %s",
 			say.Plural(len(opts.Seeds), "seed"), opts.Identity.Token, opts.Dir, again)
-		fmt.Fprintln(p.err, say.Wrap(say.OneLine(line), len("crawl: "), show.columns()))
+		fmt.Fprintln(p.err, looks.Wrap(say.OneLine(line), len("crawl: "), show.columns()))
 	}
 	refused := false
 	for _, c := range s.Changes {
@@ -259,6 +260,7 @@ func (p *program) watch(c *crawler.Crawler, cancel context.CancelCauseFunc, sign
 		ticks = ticker.C
 	}
 	look := progress.NewLooker(c, time.Now())
+	look.Sites = show.board != nil
 	if show.board != nil {
 		defer show.board.Draw(nil)
 	}
@@ -362,7 +364,7 @@ func (p *program) paint(v *progress.View, to screen) {
 	case p.events != nil:
 		p.events.Progress(v)
 	case to.board != nil:
-		to.board.Draw(v.Block(to.board.Width()))
+		to.board.Draw(looks.Painted(v.Block(to.board.Width()), to.board.Colours))
 	case to.width != nil:
 		fmt.Fprintln(p.err, v.Line(to.width()))
 	default:

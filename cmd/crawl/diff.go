@@ -251,7 +251,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 			of.out = to
 		}
 		width := min(cmp.Or(terminal.Width(p.out), 80), 100)
-		err := of.compare(ctx, f, was, is, width)
+		err := of.compare(ctx, f, was, is, width, terminal.Colours(p.out))
 		if late := out.Flush(); err == nil {
 			err = late
 		}
@@ -263,7 +263,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 }
 
 // compare compares two crawls, and prints what the flags choose.
-func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, width int) error {
+func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, width int, colours bool) error {
 	of, err := (&listQuery{Sites: f.sites}).siteFilter()
 	if err != nil {
 		return err
@@ -289,7 +289,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 	case f.json:
 		return p.diffEnd(r)
 	}
-	return show.Diff(&say.Lines{W: p.out, Width: width}, r)
+	return show.Diff(&say.Lines{W: p.out, Width: width, Colours: colours}, r)
 }
 
 // print sets the functions of o so that changes are printed as they are found, if the flags

@@ -57,7 +57,7 @@ func TestEventsTellOfARun(t *testing.T) {
 	if err := json.Unmarshal(last.Bytes(), &end); err != nil || end["event"] != "end" || end["code"] != 0.0 || end["end"] != "done" || end["pages"] != 10.0 || end["queued"] != 0.0 || end["early_requests"] != 0.0 {
 		t.Errorf("%s, %v", &last, err)
 	}
-	if !strings.HasPrefix(out, "ended        done") {
+	if !strings.HasPrefix(out, "10 pages of 1 site, no request early; nothing is left\n\nended        done: nothing is left\n") {
 		t.Errorf("the summary is %s", out)
 	}
 	table := document(t, "docs/guide/running.md")

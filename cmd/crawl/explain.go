@@ -133,7 +133,7 @@ func (v *explainQuery) print(p *program, a *account.Account, live bool) error {
 		case v.JSON:
 			err = p.object(show.ExplanationJSON(x))
 		default:
-			w := &say.Lines{W: p.out, Width: p.width()}
+			w := p.lines()
 			if i > 0 {
 				_, w.Err = fmt.Fprintln(p.out)
 			}

@@ -454,12 +454,14 @@ func (f *figureTable) progress(raw string) {
 		Requests: r.Requests, Robots: r.Robots, Fetched: r.Fetched, Pages: r.Pages, Bytes: r.Bytes, Status: r.Status, Errors: r.Errors, SkippedLinks: r.SkippedLinks, SkippedURLs: r.SkippedURLs,
 	}
 	v.Stats.Frontier.Entries, v.Stats.Frontier.Again, v.Stats.Frontier.Sites = s.Crawl.Queued, s.Crawl.Again, s.Sites.Known
-	for _, line := range v.Block(1000) {
+	v.Stats.Frontier.Done = s.Crawl.Done
+	for _, text := range v.Block(1000) {
+		line := strings.Join(strings.Fields(text.String()), " ")
 		for _, m := range statusIn.FindAllStringSubmatch(line, -1) {
 			f.is("answers of a status: "+m[1], "progress: "+line, number(m[2]))
 		}
 		line = statusIn.ReplaceAllString(line, "")
-		if kept, is := strings.CutPrefix(line, "kept out: "); is {
+		if kept, is := strings.CutPrefix(line, "kept out "); is {
 			urls, links, _ := strings.Cut(kept, "; ")
 			f.line("progress", "not fetched "+urls)
 			f.line("progress", "not followed "+links)

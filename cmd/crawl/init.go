@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/spf13/cobra"
@@ -84,7 +84,7 @@ func allSettings() string {
 			group = s.Group
 			fmt.Fprintf(&b, "\n# %s\n", group)
 		}
-		for line := range strings.Lines(say.Wrap(s.Help, 0, 90)) {
+		for line := range strings.Lines(looks.Wrap(s.Help, 0, 90)) {
 			b.WriteString("\n# " + strings.TrimSpace(line))
 		}
 		fmt.Fprintf(&b, "\n# %s: %s\n", s.Name, asYAML(s))

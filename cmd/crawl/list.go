@@ -12,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
@@ -209,21 +210,34 @@ func (p *program) counted(site frontier.Site, n map[frontier.Code]int, asJSON bo
 			Fates map[frontier.Code]int `json:"fates"`
 		}{site, say.Sum(n), n})
 	}
-	var parts []string
-	for _, fate := range slices.Concat(frontier.Fates(), linkFates()) {
-		if n[fate] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[fate], fate))
-		}
-	}
 	name := string(site)
 	if name == "" {
 		name = "in all"
 	}
-	text := say.Plural(say.Sum(n), "URL")
-	if parts != nil {
-		text += ": " + strings.Join(parts, ", ")
+	text := looks.Text{{Style: looks.Strong, Text: name}, {Text: ": " + looks.Whole(say.Plural(say.Sum(n), "URL"))}}
+	between := ": "
+	for _, fate := range slices.Concat(frontier.Fates(), linkFates()) {
+		if n[fate] > 0 {
+			text = append(text, looks.Span{Text: between + looks.Whole(fmt.Sprintf("%d ", n[fate]))}, looks.Span{Style: fateStyle(fate), Text: fate.String()})
+			between = ", "
+		}
 	}
-	return p.say("%s: %s", name, text)
+	w := p.lines()
+	w.Print(text, 2)
+	return w.Err
+}
+
+// fateStyle returns the style of the word for what became of a URL.
+func fateStyle(fate frontier.Code) looks.Style {
+	switch fate {
+	case frontier.Fetched:
+		return looks.Good
+	case frontier.Failed, frontier.SiteDead, frontier.RobotsUnreachable:
+		return looks.Bad
+	case frontier.Queued, frontier.Waiting, frontier.BudgetSpent, frontier.LimitReached:
+		return looks.Wait
+	}
+	return looks.Plain
 }
 
 // fateNames returns all values of --fate. The fates of links come last.

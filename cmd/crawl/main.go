@@ -45,6 +45,7 @@ type program struct {
 	roots    *x509.CertPool   // certificates to verify servers with, in crawl identity verify; nil means those of the system
 	events   *progress.Events // nil if messages are for people
 	columns  int              // width of the terminal of another process that shows the output; if 0, the width of out counts
+	colours  bool             // whether that terminal shows colours
 	control  bool             // whether a crawl opens a control socket; false in tests with virtual time
 }
 
@@ -141,7 +142,9 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 }
 
 // lines returns a printer that writes labelled lines to standard output.
-func (p *program) lines() *say.Lines { return &say.Lines{W: p.out, Width: terminal.Width(p.out)} }
+func (p *program) lines() *say.Lines {
+	return &say.Lines{W: p.out, Width: p.width(), Colours: p.colours || terminal.Colours(p.out)}
+}
 
 // say prints a line on standard output.
 func (p *program) say(format string, args ...any) error {

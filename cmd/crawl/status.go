@@ -92,7 +92,7 @@ func (p *program) watchStatus(ctx context.Context, dir string, asJSON bool) erro
 		}
 		switch {
 		case b != nil && !progress.Over(s):
-			b.Draw(progress.StatusBlock(s, b.Width()))
+			b.Draw(progress.StatusBlock(s, b.Width(), b.Height(), b.Colours))
 		default:
 			if b != nil {
 				b.Draw(nil)

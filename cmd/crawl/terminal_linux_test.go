@@ -215,6 +215,7 @@ func TestScreens(t *testing.T) {
 		{"plain", "xterm", "lines", 2 * time.Second}, {"none", "xterm", "", 0},
 	} {
 		t.Setenv("TERM", c.term)
+		t.Setenv("NO_COLOR", "")
 		term := newTerminal(t, 43, "")
 		p := &program{err: term.File}
 		s := p.screen(c.progress, true)
@@ -227,6 +228,9 @@ func TestScreens(t *testing.T) {
 		}
 		if s.columns() != columns {
 			t.Errorf("%s, TERM=%s: %d columns, want %d", c.progress, c.term, s.columns(), columns)
+		}
+		if colours := terminal.Colours(term.File); colours != (c.term != "dumb") || s.board != nil && s.board.Colours != colours {
+			t.Errorf("%s, TERM=%s: colours: %v", c.progress, c.term, colours)
 		}
 		// Messages go through the block, not into it.
 		if (p.err == s.board) != (c.at == "block") {
@@ -251,20 +255,30 @@ func TestScreens(t *testing.T) {
 }
 
 // A crawl on a narrow terminal breaks its lines between words, and erases the block that it
-// has drawn. It uses no colours, so NO_COLOR changes nothing.
+// has drawn. With NO_COLOR it says the same without colours.
 func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TERM", "xterm")
 	site := httptest.NewServer(demoweb.Handler(false, 0))
 	defer site.Close()
-	for _, columns := range []uint16{40, 80, 120} {
+	for _, columns := range []uint16{40, 80, 120, 121} {
+		noColour := ""
+		if columns%2 == 1 {
+			noColour = "1"
+		}
+		t.Setenv("NO_COLOR", noColour)
 		term := newTerminal(t, columns, "")
 		code := run([]string{"run", "--name", "testbot", "--contact", "me@example.org", "--delay", "10ms", "--patience", "1s", "--scope", "list", "--fresh",
 			"--connect-to", "::" + strings.TrimPrefix(site.URL, "http://"), "--dir", "a.crawl", "http://library.demo.test/"}, term, term.File, term.File)
 		text := term.text()
-		if other := regexp.MustCompile("\x1b(\\[[0-9]+F|\\[J)").ReplaceAllString(text, ""); strings.Contains(other, "\x1b") {
-			t.Errorf("%d columns: something is coloured, or moved: %q", columns, other)
+		style := regexp.MustCompile("\x1b\\[(1|32|35|1;31)?m")
+		if coloured := style.MatchString(text); coloured == (noColour != "") {
+			t.Errorf("%d columns, NO_COLOR=%s: coloured: %v", columns, noColour, coloured)
+		}
+		text = style.ReplaceAllString(text, "")
+		if other := regexp.MustCompile("\x1b(\\[[0-9]+F|\\[[JK]|\\[\\?(7|2026)[hl])").ReplaceAllString(text, ""); strings.Contains(other, "\x1b") {
+			t.Errorf("%d columns: something moves: %q", columns, other)
 		}
 		rows := screenAfter(t, text, int(columns))
 		if columns == 40 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
@@ -105,18 +107,24 @@ func TestABlockIsDrawnAndTakenAway(t *testing.T) {
 			p.err = b
 			return screen{every: 250 * time.Millisecond, board: b, json: true}
 		})
-		all := regexp.MustCompile("\x1b\\[[0-9]+F\x1b\\[J").FindAllStringIndex(said, -1)
-		if len(all) < 200 || !strings.Contains(said[:all[0][0]], "0 pages, ") {
+		all := regexp.MustCompile("\x1b\\[[0-9]+F").FindAllStringIndex(said, -1)
+		if len(all) < 200 || !strings.Contains(said[:all[0][0]], "\nURLs ") {
 			t.Fatalf("%d columns: %d blocks, the first is %q", width, len(all), said[:all[0][0]])
 		}
 		last := all[len(all)-1][0]
 		rows := screenAfter(t, said[:last], width)
-		for _, row := range rows[len(rows)-6 : len(rows)-1] {
-			if row == "" || utf8.RuneCountInString(row) > width {
-				t.Errorf("%d columns: the last block has %q", width, row)
+		begin := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "running ") })
+		if begin < 0 || len(rows)-begin != 8 {
+			t.Fatalf("%d columns: the last block is %q", width, rows)
+		}
+		rows = rows[begin : len(rows)-1]
+		for i, label := range []string{"running ", "pages ", "URLs ", "requests ", "kept out ", "sites ", "  "} {
+			if !strings.HasPrefix(rows[i], label) || utf8.RuneCountInString(rows[i]) > width {
+				t.Errorf("%d columns: the last block has %q, want %s", width, rows[i], label)
 			}
 		}
-		if !strings.HasPrefix(rows[len(rows)-6], "1m") || !strings.Contains(rows[len(rows)-6], "9 pages, 1 left") || !strings.Contains(rows[len(rows)-5], "▁") {
+		if !strings.Contains(rows[0], " 1m") || !strings.HasSuffix(rows[0], "░  90%") || !strings.Contains(rows[1], " 9, 0.1/s ") || !strings.Contains(rows[1], "▁") ||
+			!strings.HasSuffix(rows[2], " 10 of 11 known, 1 left") || !strings.Contains(rows[6], "a.example  waits ") {
 			t.Errorf("%d columns: the last block is %q", width, rows)
 		}
 		after := screenAfter(t, said, width)
@@ -137,35 +145,90 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// screenAfter returns the lines of a terminal after text, as far as a board needs one:
-// text, line ends, CPL and ED.
+// screenAfter returns the lines of a terminal after text, as far as the program needs one.
 func screenAfter(t *testing.T, text string, width int) []string {
 	t.Helper()
-	rows := []string{""}
-	for text != "" {
-		var up int
-		switch {
-		case strings.HasPrefix(text, "\x1b[J"):
-			rows, text = rows[:len(rows)-1], text[3:]
-			rows = append(rows, "")
-		case strings.HasPrefix(text, "\x1b["):
-			if _, err := fmt.Sscanf(text, "\x1b[%dF", &up); err != nil || up >= len(rows) {
-				t.Fatalf("%d rows, and %q", len(rows), text)
-			}
-			rows = rows[:len(rows)-up]
-			_, text, _ = strings.Cut(text, "F")
-		case text[0] == '\n':
-			rows, text = append(rows, ""), text[1:]
-		default:
-			if utf8.RuneCountInString(rows[len(rows)-1]) == width {
-				rows = append(rows, "")
-			}
-			_, n := utf8.DecodeRuneInString(text)
-			rows[len(rows)-1] += text[:n]
-			text = text[n:]
-		}
+	s := screenOf{t: t, width: width, wraps: true, rows: [][]string{nil}}
+	s.write(text)
+	var rows []string
+	for _, row := range s.rows {
+		rows = append(rows, strings.TrimRight(strings.Join(row, ""), " "))
 	}
 	return rows
+}
+
+// A screenOf is a terminal of unlimited height: text, line ends, and the sequences CPL, ED, EL,
+// SGR and the modes DECAWM and 2026. As on a real one, the cursor stays on the last column
+// after a full line, until the next character.
+type screenOf struct {
+	t     *testing.T
+	width int
+	wraps bool       // DECAWM
+	rows  [][]string // a grapheme for each column; "" after a wide one
+	y, x  int
+}
+
+var sequence = regexp.MustCompile("^\x1b\\[(\\??[0-9;]*)([A-Za-z])")
+
+func (s *screenOf) write(text string) {
+	for text != "" {
+		m := sequence.FindStringSubmatch(text)
+		if m == nil {
+			if text[0] == '\x1b' {
+				s.t.Fatalf("unknown sequence %q", text[:min(len(text), 20)])
+			}
+			r, n := utf8.DecodeRuneInString(text)
+			s.put(r)
+			text = text[n:]
+			continue
+		}
+		text = text[len(m[0]):]
+		switch row := s.rows[s.y]; m[2] + m[1] {
+		case "J":
+			s.rows = s.rows[:s.y+1]
+			fallthrough
+		case "K":
+			s.rows[s.y] = row[:min(len(row), min(s.x, s.width-1))]
+		case "h?7", "l?7":
+			s.wraps = m[2] == "h"
+		case "h?2026", "l?2026":
+		default:
+			n, err := strconv.Atoi(m[1])
+			switch {
+			case m[2] == "m":
+			case m[2] != "F" || err != nil || n > s.y:
+				s.t.Fatalf("%d rows, and %q", len(s.rows), m[0])
+			default:
+				s.y, s.x = s.y-n, 0
+			}
+		}
+	}
+}
+
+func (s *screenOf) put(r rune) {
+	if r == '\n' {
+		s.y, s.x = s.y+1, 0
+		if s.y == len(s.rows) {
+			s.rows = append(s.rows, nil)
+		}
+		return
+	}
+	n := looks.Width(string(r))
+	if s.x+n > s.width {
+		if !s.wraps {
+			s.x = s.width - n
+		} else {
+			s.put('\n')
+		}
+	}
+	for len(s.rows[s.y]) < s.x+n {
+		s.rows[s.y] = append(s.rows[s.y], " ")
+	}
+	s.rows[s.y][s.x] = string(r)
+	if n == 2 {
+		s.rows[s.y][s.x+1] = ""
+	}
+	s.x += n
 }
 
 func TestABoardStaysInItsPlace(t *testing.T) {
@@ -191,14 +254,61 @@ func TestABoardStaysInItsPlace(t *testing.T) {
 	b.Draw([]string{strings.Repeat("x", 20), "y"})
 	width = 8
 	b.Draw([]string{"z"})
-	if !strings.Contains(out.String(), "\x1b[4F\x1b[J") {
+	if !strings.Contains(out.String(), "\x1b[4Fz\x1b[K\n\x1b[J") {
 		t.Errorf("narrower: %q", out.String())
 	}
 	// And wider: the new line takes one row.
 	out.Reset()
 	width = 40
 	b.Draw([]string{"w"})
-	if !strings.HasPrefix(out.String(), "\x1b[1F\x1b[J") {
+	if !strings.Contains(out.String(), "\x1b[1Fw\x1b[K\n\x1b[J") {
 		t.Errorf("wider: %q", out.String())
+	}
+}
+
+// writes counts how often something was written.
+type writes struct {
+	bytes.Buffer
+	n int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.n++
+	return w.Buffer.Write(p)
+}
+
+// Each drawing, and each message above the block, is one write, after which the block is there.
+// The block is never higher than the window, and a full line keeps its last character. While a
+// message has no line end, no block is drawn into its line.
+func TestABoardIsDrawnInOneWrite(t *testing.T) {
+	var out writes
+	height := 4
+	b := &terminal.Board{W: &out, Width: func() int { return 10 }, Height: func() int { return height }}
+	for i, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { b.Draw([]string{"one", "\x1b[32m漢字漢字漢\x1b[m", "0123456789", "four", "five"}) }, "one|漢字漢字漢|0123456789|"},
+		{func() { fmt.Fprintln(b, "a message") }, "a message|one|漢字漢字漢|0123456789|"},
+		{func() { height = 2 }, ""},
+		{func() { b.Draw([]string{"two", "three"}) }, "a message|two|"},
+		{func() { height = 1 }, ""},
+		{func() { b.Draw([]string{"none"}) }, "a message|"},
+		{func() { height = 24 }, ""},
+		{func() { b.Draw([]string{"again"}) }, "a message|again|"},
+		{func() { fmt.Fprint(b, "half") }, "a message|half"},
+		{func() { b.Draw([]string{"not now"}) }, "a message|half"},
+		{func() { fmt.Fprint(b, " a line\n") }, "a message|half a lin|e|"},
+		{func() { b.Draw([]string{"now"}) }, "a message|half a lin|e|now|"},
+		{func() { b.Draw(nil) }, "a message|half a lin|e|"},
+	} {
+		out.n = 0
+		step.do()
+		if step.want == "" {
+			continue
+		}
+		if got := strings.Join(screenAfter(t, out.String(), 10), "|"); got != step.want || out.n > 1 {
+			t.Errorf("step %d: %d writes, and the terminal shows %q, want %q", i, out.n, got, step.want)
+		}
 	}
 }

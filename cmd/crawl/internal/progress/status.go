@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -25,13 +26,18 @@ func brokenOff(s crawler.Status) bool {
 	return s.State == crawler.StateKilled || s.State == crawler.StateNoRoom || s.State == crawler.StateUnknown
 }
 
-// StatusBlock returns what StatusLines prints, cut to the width of a terminal.
-func StatusBlock(s crawler.Status, width int) []string {
-	var b bytes.Buffer
-	StatusLines(&say.Lines{W: &b}, s)
-	all := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i := range all {
-		all[i] = say.Fit(all[i], width)
+// StatusBlock returns what StatusLines prints on a terminal of this size. If there is no room for
+// all lines, each is cut to the width of the terminal, so that as many facts as possible are
+// seen.
+func StatusBlock(s crawler.Status, width, height int, colours bool) []string {
+	var all []string
+	for _, cut := range []bool{false, true} {
+		var b bytes.Buffer
+		StatusLines(&say.Lines{W: &b, Width: width, Colours: colours, Cut: cut}, s)
+		all = strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		if len(all) < height && !slices.ContainsFunc(all, func(line string) bool { return looks.Width(line) > width }) {
+			break
+		}
 	}
 	return all
 }
@@ -42,20 +48,28 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		w.Line("crawl", "%s has not begun: its run ended before the first request, and nothing is lost; the same command begins it", s.Dir)
 		return
 	}
-	w.Line("crawl", "%s as %s: %s", s.Dir, s.Name, statusHead(s))
+	state, rest, _ := strings.Cut(statusHead(s), ";")
+	if rest != "" {
+		rest = ";" + rest
+	}
+	w.Row(looks.Span{Text: "crawl"}, looks.Text{{Text: s.Dir + " as " + s.Name + ": "}, {Style: stateStyle(s), Text: state}, {Text: rest}})
+	c := s.Crawl
+	been := c.Done + c.Again
+	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes)))
+	if w.Width >= narrow {
+		far = append(append(looks.Bar(been, c.Known, min(w.Width/5, mostBar/2)), looks.Span{Text: " "}), far...)
+	}
+	w.Row(looks.Span{Text: "how far"}, far)
 	if !brokenOff(s) {
 		runLines(w, s)
 	}
-	c := s.Crawl
-	been := c.Done + c.Again
-	w.Line("how far", "%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes))
 	siteLines(w, s)
 	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
 		w.Line("again", "%s", again)
 	}
 	if p := s.Polite; p.Requests > 0 {
-		w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d", p.Early, say.Seconds(p.LeastMargin).Round(time.Microsecond), p.RetryAfter)
+		politeLine(w, p.Early, say.Seconds(p.LeastMargin), p.RetryAfter)
 	}
 	if s.Memory.Total > 0 {
 		w.Line("memory", "%s, of them %s in use", say.Size(int64(s.Memory.Total)), say.Size(int64(s.Memory.Heap)))
@@ -67,6 +81,30 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		w.Line("ordered", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
 	}
 }
+
+// stateStyle returns the style of the words for the state of a crawl.
+func stateStyle(s crawler.Status) looks.Style {
+	switch {
+	case brokenOff(s):
+		return looks.Bad
+	case s.State == crawler.StatePaused, s.State == crawler.StateStopping:
+		return looks.Wait
+	}
+	return looks.Strong
+}
+
+// politeLine prints how well the pauses between requests were kept.
+func politeLine(w *say.Lines, early int, margin time.Duration, retryAfter int) {
+	style := looks.Good
+	if early > 0 {
+		style = looks.Bad
+	}
+	w.Row(looks.Span{Text: "politeness"}, looks.Text{{Style: style, Text: fmt.Sprintf("early requests: %d", early)},
+		{Text: fmt.Sprintf("; least margin: %s; Retry-After obeyed: %d", margin.Round(time.Microsecond), retryAfter)}})
+}
+
+// mostListed is the most sites of each kind that a status lists.
+const mostListed = 5
 
 // mostOrders is how many orders are shown. An order is a command, such as pause, that was sent
 // to the crawl while it ran. The output with --json has more of them, and crawl.log has all.
@@ -158,6 +196,12 @@ func siteLines(w *say.Lines, s crawler.Status) {
 	if one := n.Asking; one != nil {
 		w.Line("asking", "%s for %s", one.Site, say.Short(say.Seconds(one.Seconds)))
 	}
+	if Over(s) {
+		n.AskingSites, n.WaitingSites = nil, nil
+	}
+	t := siteTable(n, s.Time, mostListed, w.Width)
+	t.Indent = w.Indent()
+	w.Table(t)
 }
 
 // clocksOf returns the clocks, which are the reasons why sites have to wait. The clock that

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -57,18 +57,27 @@ func TestAStatusFitsTheTerminal(t *testing.T) {
 		},
 		Orders: []crawler.Order{{Time: now, Do: crawler.OrderPause, Reason: "a\x1b[2Jcall" + strings.Repeat(" for a long time", 20)}},
 	}
-	for _, width := range []int{80, 40, 20} {
-		for _, line := range StatusBlock(s, width) {
-			if utf8.RuneCountInString(line) > width || strings.ContainsRune(line, '\x1b') {
-				t.Errorf("%d columns: %q", width, line)
+	s.Sites.GivenUpSites = []crawler.StatusSite{{Site: "http://c.test", Queued: 3, Given: frontier.SiteDead, Detail: "connect: \x1b[2Jrefused" + strings.Repeat("漢", 100)}}
+	s.Sites.WaitingSites = []crawler.StatusSite{{Site: frontier.Site("http://" + strings.Repeat("w", 253)), Due: now.Add(time.Minute), By: frontier.RobotsClock}}
+	for _, height := range []int{100, 24, 5} {
+		for width := range 130 {
+			all := StatusBlock(s, width, height, false)
+			for _, line := range all {
+				if looks.Width(line) > width || strings.ContainsRune(line, '\x1b') {
+					t.Errorf("%d columns: %q", width, line)
+				}
+			}
+			if height == 24 && (len(all) >= 24) {
+				t.Errorf("%d columns: %d lines", width, len(all))
 			}
 		}
 	}
-	text := strings.Join(StatusBlock(s, 200), "\n")
+	text := strings.Join(StatusBlock(s, 500, 100, false), "\n")
 	for _, want := range []string{
-		"pages        0 in this run (2xx), 0 B; 1.2 pages/s and 2.5 kB/s in the last 30 s", "how far      1 of 3 URLs known by now (33%); ",
+		"pages        0 in this run (2xx), 0 B; 1.2 pages/s and 2.5 kB/s in the last 30 s", "░ 1 of 3 URLs known by now (33%); ",
 		"sites        5, 4 with something left: 1 asked just now, 2 waiting, 1 excluded", "waits for    robots.txt: 2 sites with 9 URLs, the first for 5.0s, the last for 1m0s",
-		"longest      http://a.test: at its pause 8 URLs take 1m20s, if all may be asked", "asking       http://b.test for 3.5s", " pause: a[2Jcall for a long time",
+		"longest      http://a.test: at its pause 8 URLs take 1m20s, if all may be asked", "asking       http://b.test for 3.5s", "\n             http://c.test  given up: no answer (connect: [2Jrefused漢",
+		"w\n                            waits 1m0s: robots.txt, which could not be fetched and is tried again then\n", " pause: a[2Jcall for a long time",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)

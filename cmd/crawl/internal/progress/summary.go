@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -20,9 +22,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Summary prints the summary of a run of the crawl in dir. again says how to continue the
-// crawl. If it is empty, the same command continues it.
+// Summary prints the summary of a run of the crawl in dir: what came of it in one sentence, the
+// figures, and what to do next. again says how to continue the crawl. If it is empty, the same
+// command continues it.
 func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
+	w.Verdict(verdict(s)...)
 	w.Line("ended", "%s", strings.Replace(ending(s), SameCommand, cmp.Or(again, SameCommand), 1))
 	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
 		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
@@ -48,32 +52,115 @@ func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 		w.Line("trap", "%s of %s: %s", say.Plural(t.URLs, "link"), t.Site, t.Pattern)
 	}
 	polite := s.Frontier.Polite
-	w.Line("politeness", "early requests: %d; least margin: %s; Retry-After obeyed: %d",
-		polite.Early, polite.LeastMargin.Round(time.Microsecond), polite.RetryAfter)
+	politeLine(w, polite.Early, polite.LeastMargin, polite.RetryAfter)
 	waitingLines(w, s, time.Now())
-	look := dir + "/crawl.log (a line per request)"
-	if pages := filepath.Join(dir, storage.PagesFile); crawldir.Exists(pages) {
-		look = pages + " (a JSON object per page), " + look
-	}
-	if archive := filepath.Join(dir, storage.ArchiveDir); crawldir.Exists(archive) {
-		look = archive + " (what the servers sent), " + look
-	}
-	w.Line("look at", "%s", look)
-	w.Line("report", "crawl report %s makes one page with pictures of it", dir)
-	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
-		w.Line("why", "crawl explain --dir %s URL says why it was not fetched; crawl list --count %s, how many were not", dir, dir)
-	}
+	w.Print(nil, 0)
+	nextLines(w, s, dir)
 	return w.Err
+}
+
+// verdict returns what came of a run, in one sentence.
+func verdict(s crawler.Summary) looks.Text {
+	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
+		return looks.Text{{Style: looks.Bad, Text: nothingInWords(s)}}
+	}
+	text := looks.Whole(say.Plural(s.Pages, "page")) + " of " + looks.Whole(say.Plural(s.Sites, "site"))
+	if s.Frontier.Spent.Pages > s.Pages {
+		text += " in this run"
+	}
+	all := looks.Text{{Style: looks.Strong, Text: text}}
+	switch early := s.Frontier.Polite.Early; {
+	case early > 0:
+		all = append(all, looks.Span{Style: looks.Strong, Text: ", "}, looks.Span{Style: looks.Bad, Text: say.Plural(early, "request") + " early"})
+	case s.Requests > 0:
+		all = append(all, looks.Span{Style: looks.Strong, Text: ", "}, looks.Span{Style: looks.Good, Text: "no request early"})
+	}
+	return append(all, looks.Span{Style: looks.Strong, Text: "; " + leftInWords(s)})
+}
+
+// leftInWords returns what is left of a crawl. URLs wait if the same command fetches them.
+func leftInWords(s crawler.Summary) string {
+	n, again := s.Frontier.Entries, s.Frontier.Again
+	wait := s.Left[frontier.Queued] + s.Left[frontier.Waiting] + s.Left[frontier.LimitReached]
+	var text string
+	switch {
+	case n == 0 && again == 0:
+		return "nothing is left"
+	case n == 0:
+		return againInWords(again, time.Time{}, time.Time{})
+	case n == 1 && wait == 1:
+		text = "1 URL waits"
+	case wait == n:
+		text = looks.Whole(fmt.Sprintf("%d URLs wait", n))
+	case wait > 0:
+		text = looks.Whole(say.Plural(n, "URL")) + fmt.Sprintf(" left, %d of them waiting", wait)
+	default:
+		text = looks.Whole(say.Plural(n, "URL")) + " left"
+	}
+	if again > 0 {
+		text += fmt.Sprintf(", %d to be fetched again", again)
+	}
+	return text
+}
+
+// nextLines prints what the user may do next, and the files of the crawl.
+func nextLines(w *say.Lines, s crawler.Summary, dir string) {
+	dir = shortPath(dir)
+	arg := say.ShellQuoted(dir)
+	t := looks.Table{Indent: w.Indent()}
+	add := func(label, what, words string) {
+		t.Labels = append(t.Labels, label)
+		t.Rows = append(t.Rows, []looks.Text{{{Style: looks.Strong, Text: say.OneLine(what)}}, looks.Line(words)})
+	}
+	add("next", "crawl report "+arg, "makes one page with pictures")
+	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
+		add("", "crawl list --count "+arg, "counts URLs by fate")
+		add("", "crawl explain --dir "+arg+" URL", "says why a URL was not fetched")
+	}
+	add("", "crawl audit "+arg, "checks each pause and each rule")
+	label := "files"
+	for _, file := range [][2]string{{storage.ArchiveDir, "what the servers sent"}, {storage.PagesFile, "a JSON object per page"}, {storage.LogFile, "a line per request"}} {
+		if path := filepath.Join(dir, file[0]); crawldir.Exists(path) {
+			add(label, path, file[1])
+			label = ""
+		}
+	}
+	w.Table(t)
+}
+
+// shortPath returns the path of a directory, relative to the current directory if that is
+// shorter. A path that begins with a hyphen gets "./" before it, so that it is not read as a
+// flag.
+func shortPath(dir string) string {
+	short := filepath.Clean(dir)
+	if here, err := os.Getwd(); err == nil && filepath.IsAbs(short) {
+		if rel, err := filepath.Rel(here, short); err == nil && len(rel) < len(short) {
+			short = rel
+		}
+	}
+	if strings.HasPrefix(short, "-") {
+		short = "." + string(filepath.Separator) + short
+	}
+	return short
 }
 
 // answerLines prints the results of requests.
 func answerLines(w *say.Lines, status map[int]int, errors map[string]int) {
 	if len(status) > 0 {
-		w.Line("answers", "%d (%s)", say.Sum(status), strings.Join(say.Listed(status), ", "))
+		w.Line("answers", "%d (%s)", say.Sum(status), statusCounts(status))
 	}
 	if len(errors) > 0 {
-		w.Line("failed", "%s: %s", say.Plural(say.Sum(errors), "request"), say.InList(say.InOrder(errors), words.Stage))
+		w.Row(looks.Span{Style: looks.Bad, Text: "failed"}, looks.Line(fmt.Sprintf("%s: %s", say.Plural(say.Sum(errors), "request"), say.InList(say.InOrder(errors), words.Stage))))
 	}
+}
+
+// statusCounts returns the number of answers with each status.
+func statusCounts(status map[int]int) string {
+	all := say.Listed(status)
+	for i := range all {
+		all[i] = looks.Whole(all[i])
+	}
+	return strings.Join(all, ", ")
 }
 
 // skipLines prints which URLs were not fetched, and which links did not bring their URL
@@ -217,12 +304,17 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 		w.Line("", "%s and %s without a public address: %s, given up in this run%s",
 			private[0].Site, say.Plural(len(private)-1, "more site"), say.Plural(urls, "URL"), words.Permits(private[0].Given.Detail))
 	}
+	t := looks.Table{Indent: w.Indent(), Right: []int{1}}
 	for i, st := range others {
 		if i == most {
-			w.Line("", "and %s", say.Plural(len(others)-most, "more site"))
-			return
+			t.Rows = append(t.Rows, []looks.Text{looks.Line("and " + say.Plural(len(others)-most, "more site"))})
+			break
 		}
-		w.Line("", "%s: %s, %s", st.Site, urlsOf(st.Queued, st.Again), why(st, now))
+		t.Rows = append(t.Rows, []looks.Text{looks.Line(string(st.Site)), looks.Line(urlsOf(st.Queued, st.Again)), why(st, now)})
+	}
+	w.Table(t)
+	if slices.ContainsFunc(others[:min(len(others), most)], func(st frontier.SiteStatus) bool { return st.Over }) {
+		w.Line("", "budgets: --max-host-pages, --max-host-bytes, --max-host-time")
 	}
 }
 
@@ -266,22 +358,22 @@ func givenUp(c frontier.Code) string {
 }
 
 // why returns what a site waits for.
-func why(st frontier.SiteStatus, now time.Time) string {
+func why(st frontier.SiteStatus, now time.Time) looks.Text {
 	switch wait := st.Due.Sub(now); {
 	case st.Given.Code != frontier.Undecided:
 		detail := ""
 		if st.Given.Detail != "" {
-			detail = " (" + st.Given.Detail + ")"
+			detail = " (" + say.OneLine(st.Given.Detail) + ")"
 		}
-		return givenUp(st.Given.Code) + detail + ": given up in this run" + words.Permits(detail)
+		return looks.Text{{Text: givenUp(st.Given.Code) + detail + ": "}, {Style: looks.Bad, Text: "given up in this run"}, {Text: words.Permits(detail)}}
 	case st.Excluded != "":
-		return fmt.Sprintf("excluded (%s); --lift %s asks again", st.Excluded, st.Site.Host())
+		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s); --lift %s asks again", say.OneLine(st.Excluded), st.Site.Host())}}
 	case st.Over:
-		return "its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)"
+		return looks.Text{{Style: looks.Wait, Text: "its budget is spent"}}
 	case wait > 0:
-		return fmt.Sprintf("due in %s (%s)", wait.Round(time.Second), st.By)
+		return looks.Text{{Style: looks.Wait, Text: "due"}, {Text: fmt.Sprintf(" in %s (%s)", wait.Round(time.Second), st.By)}}
 	}
-	return "due"
+	return looks.Line("due")
 }
 
 // changeLines prints how pages have changed since the crawl before.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,20 +35,20 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		waiting []frontier.SiteStatus
 		want    string
 	}{
-		"a clock": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {})}, "http://a.test: 2 URLs, due in 1m30s (back-off)\n"},
-		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test: 1 URL, due\n"},
+		"a clock": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {})}, "http://a.test  2 URLs  due in 1m30s (back-off)\n"},
+		"due":     {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Due = now; st.Queued = 1 })}, "http://a.test  1 URL  due\n"},
 		"a budget": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Over = true })},
-			"http://a.test: 2 URLs, its budget is spent (--max-host-pages, --max-host-bytes, --max-host-time)\n"},
-		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test: 2 URLs, no answer (connect: refused): given up in this run\n"},
-		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test: 2 URLs, no answer: given up in this run\n"},
-		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test: 2 URLs, no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
-		"two, and one":    {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test: 2 URLs, no answer: given up in this run\n"},
+			"http://a.test  2 URLs  its budget is spent\nbudgets: --max-host-pages, --max-host-bytes, --max-host-time\n"},
+		"given up":        {[]frontier.SiteStatus{site("a.test", dead("connect: refused"))}, "http://a.test  2 URLs  no answer (connect: refused): given up in this run\n"},
+		"no detail":       {[]frontier.SiteStatus{site("a.test", dead(""))}, "http://a.test  2 URLs  no answer: given up in this run\n"},
+		"one private":     {[]frontier.SiteStatus{site("a.test", private)}, "http://a.test  2 URLs  no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+		"two, and one":    {[]frontier.SiteStatus{site("a.test", private), site("b.test", dead("")), site("c.test", private)}, "http://a.test and 1 more site without a public address: 4 URLs, given up in this run; --allow-private permits it\nhttp://b.test  2 URLs  no answer: given up in this run\n"},
 		"fetched again":   {[]frontier.SiteStatus{again("a.test", 0)}, ""},
-		"and queued, too": {[]frontier.SiteStatus{again("a.test", 1)}, "http://a.test: 1 URL and 3 to be fetched again, due in 1m30s (again)\n"},
+		"and queued, too": {[]frontier.SiteStatus{again("a.test", 1)}, "http://a.test  1 URL and 3 to be fetched again  due in 1m30s (again)\n"},
 		"one private, one fetched again": {[]frontier.SiteStatus{again("a.test", 0), site("b.test", private)},
-			"http://b.test: 2 URLs, no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
+			"http://b.test  2 URLs  no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
 		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Queued, st.Again, st.Excluded = 0, 1, "asked to" })},
-			"http://a.test: 1 URL to be fetched again, excluded (asked to); --lift a.test asks again\n"},
+			"http://a.test  1 URL to be fetched again  excluded (asked to); --lift a.test asks again\n"},
 	} {
 		var out bytes.Buffer
 		waitingLines(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
@@ -54,7 +56,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
 		}
 	}
-	for n, want := range map[int]string{10: "http://9.test: 2 URLs", 11: "and 1 more site", 12: "and 2 more sites"} {
+	for n, want := range map[int]string{10: "http://9.test  2 URLs", 11: "and 1 more site", 12: "and 2 more sites"} {
 		var s crawler.Summary
 		for i := range n {
 			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
@@ -97,7 +99,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		"summary":   text(func(w *say.Lines) { waitingLines(w, s, now) }),
 		"by then":   text(func(w *say.Lines) { waitingLines(w, s, next) }),
 		"object":    object(SummaryJSON(s, "a.crawl")),
-		"board":     strings.Join(v.Block(80), "\n"),
+		"board":     fmt.Sprint(v.Block(80)),
 		"line":      v.Line(200),
 		"logfmt":    v.Logfmt(),
 		"status":    text(func(w *say.Lines) { StatusLines(w, status) }),
@@ -113,7 +115,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		"summary":   {"left         2 URLs queued, can be requested now\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"clock":"again"`},
-		"board":     {"1m0s  5 pages, 2 left, 3 to be fetched again\n", "a.test: next visit 168h0m0s"},
+		"board":     {"URLs         3 of 5 known, 2 left, 3 to be fetched again ", "a.test  waits until 2030-01-09T03:04:05Z: next visit"},
 		"line":      {"2 left, 3 to be fetched again; a.test: next visit 168h0m0s"},
 		"logfmt":    {"queued=2 busy=0 again=3 waiting=168h0m0s for=http://a.test asked-by=again"},
 		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
@@ -275,6 +277,77 @@ func TestSummaryWithoutSitemaps(t *testing.T) {
 			if said := strings.Contains(out.String(), "sitemap"); said != (row != "") || !asJSON && !strings.Contains(out.String(), row) {
 				t.Errorf("%+v:\n%s", n, out.String())
 			}
+		}
+	}
+}
+
+// The summary begins with what came of the run, in one sentence.
+func TestTheVerdictOfARun(t *testing.T) {
+	run := func(change func(*crawler.Summary)) crawler.Summary {
+		s := crawler.Summary{End: crawler.EndDone, Sites: 7}
+		s.Pages, s.Fetched, s.Requests = 50, 53, 62
+		s.Frontier.Spent.Pages = 50
+		change(&s)
+		return s
+	}
+	left := func(of map[frontier.Code]int) func(*crawler.Summary) {
+		return func(s *crawler.Summary) {
+			s.Left = of
+			s.Frontier.Entries = say.Sum(of)
+		}
+	}
+	for want, s := range map[string]crawler.Summary{
+		"50 pages of 7 sites, no request early; nothing is left": run(func(*crawler.Summary) {}),
+		"1 page of 1 site, no request early; nothing is left": run(func(s *crawler.Summary) {
+			s.Pages, s.Sites, s.Frontier.Spent.Pages = 1, 1, 1
+		}),
+		"50 pages of 7 sites in this run, 1 request early; nothing is left":         run(func(s *crawler.Summary) { s.Frontier.Polite.Early, s.Frontier.Spent.Pages = 1, 60 }),
+		"0 pages of 7 sites in this run; nothing is left":                           run(func(s *crawler.Summary) { s.Pages, s.Fetched, s.Requests = 0, 0, 0 }),
+		"50 pages of 7 sites, no request early; 1 URL waits":                        run(left(map[frontier.Code]int{frontier.Waiting: 1})),
+		"50 pages of 7 sites, no request early; 8 URLs wait":                        run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.Queued: 2, frontier.LimitReached: 5})),
+		"50 pages of 7 sites, no request early; 8 URLs left, 1 of them waiting":     run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.BudgetSpent: 7})),
+		"50 pages of 7 sites, no request early; 3 URLs left":                        run(left(map[frontier.Code]int{frontier.SiteDead: 1, frontier.Excluded: 2})),
+		"50 pages of 7 sites, no request early; 3 URLs will be fetched again":       run(func(s *crawler.Summary) { s.Frontier.Again = 3 }),
+		"50 pages of 7 sites, no request early; 2 URLs wait, 3 to be fetched again": run(func(s *crawler.Summary) { left(map[frontier.Code]int{frontier.Queued: 2})(s); s.Frontier.Again = 3 }),
+		"nothing could be fetched: 2 not connected": run(func(s *crawler.Summary) {
+			s.End, s.Pages, s.Fetched, s.Frontier.Spent.Pages, s.Errors = crawler.EndUnasked, 0, 0, 0, map[string]int{"connect": 2}
+		}),
+	} {
+		var out bytes.Buffer
+		if err := Summary(&say.Lines{W: &out}, s, "a.crawl", ""); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := strings.Cut(out.String(), "\n\nended        "); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// The summary ends with commands that a shell understands, and paths that are short.
+func TestWhatToDoNextHasShortPaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll("a b.crawl/warc", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"./x.crawl":                         "next         crawl report x.crawl  makes one page with pictures\n",
+		filepath.Join(here, "x.crawl"):      "next         crawl report x.crawl  makes one page with pictures\n",
+		filepath.Join(here, "a b.crawl"):    "next         crawl report 'a b.crawl'  makes one page with pictures\n             crawl audit 'a b.crawl'   checks each pause and each rule\nfiles        a b.crawl/warc            what the servers sent\n",
+		"/nonexistent/x":                    "next         crawl report /nonexistent/x  makes one page with pictures\n",
+		"-x":                                "next         crawl report ./-x  makes one page with pictures\n",
+		"e\x1b[2Jvil\n":                     "next         crawl report 'e[2Jvil '  makes one page with pictures\n",
+		filepath.Join("..", "other", "b.x"): "next         crawl report ../other/b.x  makes one page with pictures\n",
+	} {
+		var out bytes.Buffer
+		if err := Summary(&say.Lines{W: &out}, crawler.Summary{End: crawler.EndDone}, dir, ""); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q:\n%swant\n%s", dir, out.String(), want)
 		}
 	}
 }

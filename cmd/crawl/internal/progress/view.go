@@ -21,36 +21,10 @@ type View struct {
 	slow  *frontier.SiteStatus // the site with the longest wait
 	old   frontier.Site        // the site with the longest request under way; "" if none
 	asked time.Duration        // for how long that request has run
-}
 
-// Block returns the lines of a view for a terminal of the given width.
-func (v *View) Block(width int) []string {
-	f := v.Stats.Frontier
-	rate := fmt.Sprintf("%.1f pages/s", v.rate())
-	if line := sparkline(v.rates); line != "" {
-		rate += " " + line
-	}
-	lines := []string{
-		v.head(), rate + ", " + say.Size(v.Stats.Bytes), v.answers(),
-	}
-	if kept := v.kept(); kept != "" {
-		lines = append(lines, kept)
-	}
-	sites := say.Plural(f.Sites, "site")
-	if f.Out > 0 {
-		sites += fmt.Sprintf(", %d asked just now", f.Out)
-	}
-	if old := v.oldest(); old != "" {
-		sites += ", " + old
-	}
-	lines = append(lines, sites)
-	if wait := v.wait(); wait != "" {
-		lines = append(lines, wait)
-	}
-	for i := range lines {
-		lines[i] = say.Fit(lines[i], width)
-	}
-	return lines
+	state crawler.State
+	sites crawler.StatusSites // as of the time read, which is a little earlier than Now
+	read  time.Time
 }
 
 // Line returns the view as a sentence, for terminals that cannot be drawn on.
@@ -71,33 +45,6 @@ func (v *View) head() string {
 		text += fmt.Sprintf(", %d to be fetched again", n)
 	}
 	return text
-}
-
-func (v *View) answers() string {
-	parts := []string{say.Plural(v.Stats.Requests, "request")}
-	if codes := say.Listed(v.Stats.Status); len(codes) > 0 {
-		parts = append(parts, "answers "+strings.Join(codes, ", "))
-	}
-	if n := say.Sum(v.Stats.Errors); n > 0 {
-		parts = append(parts, say.Plural(n, "request")+" failed")
-	}
-	return strings.Join(parts, "; ")
-}
-
-// kept returns how many URLs were not fetched, and how many links did not bring their URL into
-// the crawl, for each reason. The URLs come first, and the most frequent reasons come first.
-func (v *View) kept() string {
-	var parts []string
-	if urls := say.InList(say.InOrder(v.Stats.SkippedURLs), words.URLs); urls != "" {
-		parts = append(parts, urls)
-	}
-	if links := say.InList(say.InOrder(v.Stats.SkippedLinks), words.Links); links != "" {
-		parts = append(parts, links)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "kept out: " + strings.Join(parts, "; ")
 }
 
 // leastWait is the shortest wait that is shown.
@@ -135,23 +82,6 @@ func waiting(site frontier.Site, wait time.Duration, by frontier.Clock) string {
 	return fmt.Sprintf("%s: %s %s", host, words.ShortClock(by), say.Short(wait))
 }
 
-// sparkline draws each figure as a block character. The largest figure is a full block.
-func sparkline(figures []float64) string {
-	if len(figures) == 0 {
-		return ""
-	}
-	most := slices.Max(figures)
-	var b strings.Builder
-	for _, n := range figures {
-		level := 0
-		if most > 0 {
-			level = int(n / most * 7)
-		}
-		b.WriteRune('▁' + rune(min(max(level, 0), 7)))
-	}
-	return b.String()
-}
-
 // Logfmt returns the view for programs, in logfmt.
 func (v *View) Logfmt() string {
 	s := v.Stats
@@ -185,6 +115,8 @@ func (v *View) rate() float64 { return float64(v.Stats.Pages) / max(v.Since.Seco
 
 // A Looker makes views of a crawl. It remembers some figures of earlier views.
 type Looker struct {
+	Sites bool // whether the views are shown as blocks, which list sites
+
 	crawler *crawler.Crawler
 	begin   time.Time
 
@@ -193,6 +125,8 @@ type Looker struct {
 	rates   []float64
 	asked   time.Time // when slow was last updated
 	slow    *frontier.SiteStatus
+	next    time.Time      // when status is read again
+	status  crawler.Status // empty unless Sites is true
 }
 
 // The time between two samples of the rate, the number of samples that are kept, and the time
@@ -202,6 +136,10 @@ const (
 	samples     = 16
 	slowEvery   = 2 * time.Second
 )
+
+// mostShare is how many times as long as reading the status took the next reading waits. So it
+// takes at most a fiftieth of the time, and the list of sites is older if there are very many.
+const mostShare = 50
 
 // NewLooker returns a Looker at a crawl that began at the given time.
 func NewLooker(c *crawler.Crawler, began time.Time) *Looker { return &Looker{crawler: c, begin: began} }
@@ -223,7 +161,15 @@ func (l *Looker) At(now time.Time) *View {
 			l.slow = &slow
 		}
 	}
-	v := &View{Stats: s, Since: now.Sub(l.begin), Now: now, rates: slices.Clone(l.rates), slow: l.slow}
+	if l.Sites && !now.Before(l.next) {
+		began := time.Now()
+		l.status = l.crawler.Status()
+		l.next = now.Add(mostShare * time.Since(began))
+	}
+	v := &View{
+		Stats: s, Since: now.Sub(l.begin), Now: now, rates: slices.Clone(l.rates), slow: l.slow,
+		state: l.status.State, sites: l.status.Sites, read: l.status.Time,
+	}
 	if site, since, ok := l.crawler.Oldest(); ok {
 		v.old, v.asked = site, now.Sub(since)
 	}

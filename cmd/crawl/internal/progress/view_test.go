@@ -3,13 +3,16 @@ package progress
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
@@ -24,7 +27,7 @@ func views() map[string]*View {
 	v.Stats.Errors = map[string]int{"stale": 1}
 	v.Stats.SkippedURLs = map[frontier.Code]int{frontier.RobotsDisallowed: 1}
 	v.Stats.SkippedLinks = map[frontier.Code]int{frontier.OutOfScope: 19176, frontier.NoFollow: 12}
-	v.Stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, Out: 3}
+	v.Stats.Frontier = frontier.Stats{Done: 2910, Entries: 58, Sites: 12, Out: 3}
 	all["busy"] = v
 	waiting := *v
 	waiting.Stats.Frontier = frontier.Stats{Entries: 58, Sites: 12, NextDue: now.Add(36 * time.Second), NextSite: "https://docs.example", NextBy: frontier.BackOffClock}
@@ -35,6 +38,24 @@ func views() map[string]*View {
 	hostile := *v
 	hostile.slow = &frontier.SiteStatus{Site: "http://\x1b[2Ja\u202eb\r\n\u009b31m.example", Due: now.Add(1500 * time.Millisecond), By: frontier.OwnClock}
 	all["hostile"] = &hostile
+	listed := *v
+	listed.state, listed.read = crawler.StatePaused, now.Add(-time.Second)
+	listed.old, listed.asked = "https://silent.example", 7*time.Second
+	listed.sites = crawler.StatusSites{
+		Waiting: 3, GivenUp: 4, Spent: 1,
+		AskingSites: []crawler.StatusSite{{Site: "http://answered.example", Seconds: 20}, {Site: "https://silent.example", Seconds: 6}, {Site: "http://quick.example", Seconds: 0.3}},
+		WaitingSites: []crawler.StatusSite{
+			{Site: "http://" + frontier.Site(strings.Repeat("long.", 49)) + "example", Due: now.Add(300 * time.Hour), By: frontier.AgainClock},
+			{Site: "http://slow.example", Due: now.Add(-time.Millisecond), By: frontier.CrawlDelayClock, Pause: 60},
+			{Site: "http://xn--fiqs8s.example", Due: now.Add(50 * time.Second), By: frontier.RobotsClock},
+			{Site: "http://fourth.example", Due: now.Add(40 * time.Second), By: frontier.RobotsClock},
+		},
+		GivenUpSites: []crawler.StatusSite{
+			{Site: "http://dead.example", Queued: 5, Given: frontier.SiteDead, Detail: "connect: \x1b]0;x\a\x1b[2Jrefused 漢字\nnext"},
+			{Site: "http://shut.example", Queued: 3, Given: frontier.RobotsUnreachable},
+		},
+	}
+	all["listed"] = &listed
 	return all
 }
 
@@ -42,11 +63,11 @@ func TestBlock(t *testing.T) {
 	var got strings.Builder
 	all := views()
 	for _, width := range []int{200, 80, 40, 20} {
-		for _, name := range []string{"begun", "busy", "waiting", "slow", "hostile"} {
+		for _, name := range []string{"begun", "busy", "waiting", "slow", "hostile", "listed"} {
 			fmt.Fprintf(&got, "%s, %d columns\n", name, width)
 			for _, line := range all[name].Block(width) {
-				fmt.Fprintf(&got, "|%-*s|\n", width, line)
-				if n := utf8.RuneCountInString(line); n > width {
+				fmt.Fprintf(&got, "|%s|\n", line.Padded(width, false))
+				if n := line.Width(); n > width {
 					t.Errorf("%s: %d of %d columns: %s", name, n, width, line)
 				}
 			}
@@ -68,14 +89,21 @@ func TestBlock(t *testing.T) {
 	}
 }
 
+// style matches the control sequences of styles.
+var style = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
 // A view is text that fits, for any width of the terminal and any name of a site.
 func TestViewsAreTextThatFits(t *testing.T) {
 	for name, v := range views() {
-		for width := range 100 {
-			for _, line := range append(v.Block(width), v.Line(width)) {
-				if n := utf8.RuneCountInString(line); n > width || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && (r < '▁' || r > '█') }) {
+		for width := range 130 {
+			for _, text := range append(v.Block(width), looks.Line(v.Line(width))) {
+				line := text.Painted(true)
+				if n := text.Width(); n > width || looks.Width(line) != n || strings.ContainsFunc(style.ReplaceAllString(line, ""), looks.Steers) || strings.Contains(line, "\n") {
 					t.Fatalf("%s, %d columns: %q", name, width, line)
 				}
+			}
+			if line := v.Line(width); utf8.RuneCountInString(line) > width || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f && (r < '▁' || r > '█') }) {
+				t.Fatalf("%s, %d columns: %q", name, width, line)
 			}
 		}
 		if line := v.Logfmt(); strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f }) {

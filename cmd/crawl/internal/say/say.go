@@ -7,8 +7,9 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf16"
+
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 )
 
 // packagePrefix matches the beginning of an error of the library, as Go errors have it.
@@ -58,18 +59,11 @@ func Indented(s string) string {
 }
 
 // Printable removes characters that could control a terminal.
-func Printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if Steers(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
+func Printable(s string) string { return looks.Printable(s) }
 
 // Steers reports whether a terminal could read r as a control character, or as part of a
 // control sequence.
-func Steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
+func Steers(r rune) bool { return looks.Steers(r) }
 
 // ShellQuoted returns a word quoted for a shell.
 func ShellQuoted(word string) string {

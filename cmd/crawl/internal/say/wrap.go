@@ -3,36 +3,9 @@ package say
 import (
 	"strings"
 	"unicode/utf8"
-)
 
-// Wrap breaks a line between words if it is wider than width. It indents the lines after
-// the first. A width of 0 means that there is no terminal.
-func Wrap(line string, indent, width int) string {
-	if width <= indent {
-		return line
-	}
-	var b strings.Builder
-	at, blanks := 0, 0 // blanks: number of blanks between the last word and the next one; not written at the end of a line
-	for i, word := range strings.Split(line, " ") {
-		if i > 0 {
-			blanks++
-		}
-		n := utf8.RuneCountInString(word)
-		switch {
-		case n == 0:
-			continue
-		case at > 0 && at+blanks > indent && at+blanks+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			at = indent
-		default:
-			b.WriteString(strings.Repeat(" ", blanks))
-			at += blanks
-		}
-		b.WriteString(word)
-		at, blanks = at+n, 0
-	}
-	return b.String()
-}
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
+)
 
 // Fit cuts a line to a width. It removes characters that could control a terminal.
 func Fit(line string, width int) string {
@@ -88,11 +61,11 @@ func (b Block) Wrapped(width int) string {
 	return Wrapped(strings.Join(b.Lines, " "), 0, width)
 }
 
-// Wrapped is like Wrap, but removes the blanks at the end of each line, and also puts a line
+// Wrapped is like looks.Wrap, but removes the blanks at the end of each line, and also puts a line
 // end after the last line.
 func Wrapped(line string, indent, width int) string {
 	var text strings.Builder
-	for part := range strings.Lines(Wrap(line, indent, width)) {
+	for part := range strings.Lines(looks.Wrap(line, indent, width)) {
 		text.WriteString(strings.TrimRight(part, " \n") + "\n")
 	}
 	return text.String()

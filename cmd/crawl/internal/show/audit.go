@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
@@ -12,6 +13,7 @@ import (
 // Audit prints the report of the crawl in dir. certificate is the file that has the
 // report, or "" if there is none.
 func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
+	w.Verdict(judged(r.Violated), looks.Span{Style: looks.Strong, Text: " in " + looks.Whole(say.Plural(int(r.Requests), "request")) + " to " + looks.Whole(say.Plural(int(r.Sites), "site"))})
 	killed := ""
 	if r.Killed > 0 {
 		killed = fmt.Sprintf(", %d of them killed", r.Killed)
@@ -34,7 +36,7 @@ func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
 			w.Told("", "and %d more", r.UnprovenLines-say.MaxProblems)
 			break
 		}
-		w.Told("unproven", "line %d: %s", u.Line, u.Why)
+		w.Row(looks.Span{Style: looks.Wait, Text: "unproven"}, looks.Line(say.OneLine(fmt.Sprintf("line %d: %s", u.Line, u.Why))))
 	}
 	for _, text := range r.Remarks {
 		w.Told("remark", "%s", text)
@@ -59,14 +61,15 @@ func ofThem(robots, use int) string {
 // checkLines prints, for each rule, how much was checked.
 func checkLines(l *say.Lines, all []audit.Check) {
 	for _, c := range all {
-		text := "nothing to hold it against"
+		label, what := looks.Span{Text: string(c.Code)}, looks.Span{Text: "nothing to hold it against"}
 		switch {
 		case c.Violations > 0:
-			text = fmt.Sprintf("broken %s of %d", say.Often(c.Violations), c.Checked)
+			label.Style = looks.Bad
+			what = looks.Span{Style: looks.Bad, Text: fmt.Sprintf("broken %s of %d", say.Often(c.Violations), c.Checked)}
 		case c.Checked > 0:
-			text = "kept " + say.Often(c.Checked)
+			what = looks.Span{Style: looks.Good, Text: "kept " + say.Often(c.Checked)}
 		}
-		l.Told(string(c.Code), "%s: %s", c.Rule, text)
+		l.Row(label, looks.Text{{Text: say.OneLine(c.Rule) + ": "}, what})
 	}
 }
 
@@ -80,19 +83,27 @@ func violationLines(l *say.Lines, log string, list []audit.Violation, all int64)
 		if len(list[i].Lines) > 0 {
 			text = log + ":" + text
 		}
-		l.Told("VIOLATION", "%s", text)
+		violationLine(l, text)
 	}
 	if more := all - int64(min(len(list), say.MaxProblems)); more > 0 {
 		l.Told("", "and %d more", more)
 	}
 }
 
+func violationLine(l *say.Lines, text string) {
+	l.Row(looks.Span{Style: looks.Bad, Text: "VIOLATION"}, looks.Line(say.OneLine(text)))
+}
+
 func resultLine(l *say.Lines, violated int64) {
+	l.Row(looks.Span{Text: "result"}, looks.Text{judged(violated)})
+}
+
+// judged returns the result of an audit that has found so many violations.
+func judged(violated int64) looks.Span {
 	if violated == 0 {
-		l.Told("result", "no rule was broken")
-		return
+		return looks.Span{Style: looks.Good, Text: "no rule was broken"}
 	}
-	l.Told("result", "%s", say.Plural(int(violated), "violation"))
+	return looks.Span{Style: looks.Bad, Text: say.Plural(int(violated), "violation")}
 }
 
 // Together prints what an audit of several crawls of one machine has found about their requests
@@ -105,7 +116,7 @@ func Together(w *say.Lines, joint *audit.Joint) error {
 			w.Told("", "and %d more", joint.Violated-say.MaxProblems)
 			break
 		}
-		w.Told("VIOLATION", "%s", &joint.Violations[i])
+		violationLine(w, fmt.Sprint(&joint.Violations[i]))
 	}
 	resultLine(w, joint.Violated)
 	return w.Err

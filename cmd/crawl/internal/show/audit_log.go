@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
@@ -19,6 +20,7 @@ func Visited(w *say.Lines, r *audit.Visited) error {
 		}
 		return w.Err
 	}
+	w.Verdict(judged(r.Violated), looks.Span{Style: looks.Strong, Text: " in " + say.Plural(int(r.Requests), "request")})
 	w.Told("audited", "%s of %s: %d of %s, from %s to %s", r.Log, cmp.Or(r.Agent, "all"), r.Requests, say.Plural(int(r.Lines), "line"), r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339))
 	for _, n := range r.Names {
 		w.Told("name", "%s: %s", n.Name, say.Plural(int(n.Count), "request"))

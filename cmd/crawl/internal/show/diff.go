@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
@@ -29,6 +30,7 @@ type diffText struct {
 func Diff(w *say.Lines, r *diff.Result) error { return (&diffText{*w, r}).print() }
 
 func (t *diffText) print() error {
+	t.Verdict(t.verdict()...)
 	t.crawl("was", t.Was)
 	t.crawl("is", t.Is)
 	t.caution()
@@ -43,6 +45,34 @@ func (t *diffText) print() error {
 		t.robots(&t.Robots[i])
 	}
 	return t.Err
+}
+
+// verdict returns what has changed, in one sentence.
+func (t *diffText) verdict() looks.Text {
+	n := t.Counts.Changes()
+	if n == 0 {
+		return looks.Text{{Style: looks.Strong, Text: "nothing has changed"}}
+	}
+	var parts []string
+	for _, k := range diff.Kinds() {
+		if of := t.Counts.Of(k); k.IsChange() && of > 0 {
+			parts = append(parts, looks.Whole(fmt.Sprintf("%d %s", of, k)))
+		}
+	}
+	return looks.Text{{Style: looks.Strong, Text: looks.Whole(say.Plural(int(n), "changed URL")) + ":"}, {Text: " " + strings.Join(parts, ", ")}}
+}
+
+// kindStyle returns the style of a kind: whether something is there now, or no longer.
+func kindStyle(k diff.Kind) looks.Style {
+	switch k {
+	case diff.New, diff.Recovered, diff.Allowed:
+		return looks.Good
+	case diff.Gone, diff.Failing:
+		return looks.Bad
+	case diff.Modified, diff.SameText, diff.Moved, diff.Redirected:
+		return looks.Wait
+	}
+	return looks.Plain
 }
 
 // crawl prints the line of one of the crawls.
@@ -75,20 +105,12 @@ func (t *diffText) caution() {
 	}
 }
 
-// row prints a line. It removes characters that could control a terminal.
+// row prints a line.
 func (t *diffText) row(indent int, format string, args ...any) {
-	if t.Err != nil {
-		return
-	}
-	text := say.OneLine(strings.Repeat(" ", indent) + fmt.Sprintf(format, args...))
-	_, t.Err = fmt.Fprint(t.W, say.Wrapped(text, indent+2, t.Width))
+	t.Print(looks.Line(say.OneLine(strings.Repeat(" ", indent)+fmt.Sprintf(format, args...))), indent+2)
 }
 
-func (t *diffText) blank() {
-	if t.Err == nil {
-		_, t.Err = fmt.Fprintln(t.W)
-	}
-}
+func (t *diffText) blank() { t.Print(nil, 0) }
 
 // figures prints the number of URLs of each kind.
 func (t *diffText) figures() {
@@ -96,7 +118,8 @@ func (t *diffText) figures() {
 	t.row(0, "%9s  %s", "URLs", "what became of them")
 	for _, k := range diff.Kinds() {
 		if n := t.Counts.Of(k); n > 0 {
-			t.row(0, "%9d  %-12s %s", n, k, k.Words())
+			name := append(looks.Text{{Style: kindStyle(k), Text: string(k)}}.Padded(12, false), looks.Span{Text: " " + k.Words()})
+			t.Print(append(looks.Line(fmt.Sprintf("%9d  ", n)), name...), 2)
 		}
 	}
 	if t.Disallowed+t.Allowed > 0 {
@@ -132,7 +155,7 @@ func (t *diffText) list(k diff.Kind) {
 		return
 	}
 	t.blank()
-	t.row(0, "%s: %s", k, k.Words())
+	t.Print(looks.Text{{Style: looks.Strong, Text: string(k)}, {Text: ": " + k.Words()}}, 2)
 	for i := range rows {
 		t.row(2, "%s", rows[i].URL)
 		if text := rows[i].Words(); text != "" {
@@ -147,7 +170,7 @@ func (t *diffText) list(k diff.Kind) {
 // robots prints how one robots.txt has changed.
 func (t *diffText) robots(r *diff.Robots) {
 	t.blank()
-	t.row(0, "robots.txt of %s has changed", r.Site)
+	t.Print(looks.Text{{Style: looks.Strong, Text: say.OneLine(fmt.Sprintf("robots.txt of %s has changed", r.Site))}}, 2)
 	t.row(2, "was %s", r.Was.Words())
 	t.row(2, "is  %s", r.Is.Words())
 	if r.Disallowed+r.Allowed+r.Unclear == 0 {
