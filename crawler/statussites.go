@@ -1,6 +1,8 @@
 package crawler
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -26,6 +28,8 @@ type StatusSites struct {
 	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
 	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is the time that they take if robots.txt allows all of them, with the pause of the site between two; URLs to fetch again are not included
 	Asking  *StatusSite `json:"asking,omitempty"`  // the site of the running visit that began first; its Seconds is the age of that visit
+
+	LongestFirst []StatusSite `json:"longest_first,omitempty"` // the sites whose queued URLs take longest to fetch, at most 15, the longest first; Seconds as in Longest
 }
 
 // A StatusClock describes the sites that wait for the same frontier.Clock.
@@ -84,6 +88,25 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	}
 	one.Seconds = max(0, st.Due.Sub(now).Seconds()) + float64(st.Queued-1)*one.Pause
 	one.keepIf(&s.Longest, func(was *StatusSite) bool { return one.Seconds > was.Seconds })
+	s.LongestFirst = one.insert(s.LongestFirst)
+}
+
+// mostLongest is the maximum number of sites in StatusSites.LongestFirst.
+const mostLongest = 15
+
+// insert adds s to sites, which are sorted by Seconds, the largest first. If there are more than
+// mostLongest sites then, it leaves out the last one. Sites with the same Seconds are sorted by
+// name, so that the result does not depend on the order of the calls.
+func (s StatusSite) insert(sites []StatusSite) []StatusSite {
+	order := func(a, b StatusSite) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Site, b.Site))
+	}
+	if n := len(sites); n == mostLongest && order(s, sites[n-1]) > 0 {
+		return sites
+	}
+	at, _ := slices.BinarySearchFunc(sites, s, order)
+	sites = slices.Insert(sites, at, s)
+	return sites[:min(len(sites), mostLongest)]
 }
 
 // wait counts a site that must not get a request yet.
