@@ -84,8 +84,8 @@ func (l *latest) newest() []latestRow {
 // plots returns the pictures except the first, in their order.
 func (r *Recent) plots() []*plot {
 	return []*plot{
-		r.pagesPlot(), r.queuePlot(), r.leftPlot(), r.statusPlot(), r.rulesPlot(), r.outcomePlot(),
-		r.slowPlot(), r.troublePlot(), r.ratePlot(), r.bytesPlot(), r.typesPlot(),
+		r.pagesPlot(), r.queuePlot(), r.statusPlot(), r.bytesPlot(), r.leftPlot(), r.rulesPlot(),
+		r.slowPlot(), r.troublePlot(), r.ratePlot(), r.outcomePlot(), r.typesPlot(),
 	}
 }
 
