@@ -3,9 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/feed"
@@ -84,13 +82,7 @@ func (s *stalling) write(p []byte) {
 	}
 }
 
-func (s *stalling) text(text string) {
-	if s.err == nil {
-		_ = s.control.SetWriteDeadline(time.Now().Add(maxStall))
-		_, s.err = io.Copy(s.w, strings.NewReader(text))
-		s.n += int64(len(text))
-	}
-}
+func (s *stalling) text(text string) { s.write([]byte(text)) }
 
 func (s *stalling) flush() {
 	if s.err == nil {
