@@ -51,7 +51,7 @@ function start(pattern, ...args) {
 // until waits until a condition is true. The condition may fail meanwhile.
 async function until(what, condition) {
   let last;
-  for (const end = Date.now() + 15000; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
+  for (const end = Date.now() + 60000; Date.now() < end; await new Promise((next) => setTimeout(next, 100))) {
     try {
       if (await condition()) return;
     } catch (error) {
