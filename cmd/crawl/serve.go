@@ -86,7 +86,7 @@ func (p *program) serve(ctx context.Context, f *serveFlags, dirs []string) error
 	defer s.Close()
 	server := &http.Server{
 		Handler: s, ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: 16 << 10,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Minute, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		// A slow reader takes little memory of the kernel.
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if tcp, ok := c.(interface{ SetWriteBuffer(int) error }); ok {

@@ -86,6 +86,8 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request, p *place) {
 		refuse(w, r, http.StatusConflict, "There is no report: "+say.WithoutPackages(err.Error()))
 		return
 	}
+	// Making it may have taken longer than an answer may take.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text.Bytes()) // fails only if the client has left

@@ -356,6 +356,7 @@ func TestAStreamHasTheParts(t *testing.T) {
 		resp.Body.Close()
 	}
 	http.DefaultClient.CloseIdleConnections()
+	(&call{"HEAD", "/crawl/a.crawl/live", nil, nil, 405, ""}).make(t, at)
 }
 
 // There are no more streams than there may be, and the others are answered that.

@@ -19,6 +19,10 @@ const (
 // stream sends the updates of a feed as server-sent events, until the client leaves, is too
 // slow, or has got maxStream bytes. The query of r names the layout of the page that it is for.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, f *feed.Feed) {
+	if r.Method != http.MethodGet { // HEAD: there is no end to wait for
+		refuse(w, r, http.StatusMethodNotAllowed, "A stream is only for GET.")
+		return
+	}
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
