@@ -222,7 +222,7 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 
 // The methods of zero values return zero values or errors.
 func TestZeroValuesOfTheStorage(t *testing.T) {
-	for _, err := range []error{&ArchiveError{}, &IndexError{}, &MissingAnswerError{}, &NotBegunError{}, &PurgeError{}, &RepairError{}, &DamagedError{}, &InUseError{}} {
+	for _, err := range []error{&IndexError{}, &MissingAnswerError{}, &NotBegunError{}, &PurgeError{}, &RepairError{}, &DamagedError{}, &InUseError{}} {
 		func() {
 			defer func() {
 				if v := recover(); v != nil {
