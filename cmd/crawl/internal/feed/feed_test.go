@@ -161,3 +161,32 @@ func TestTextsAreJSON(t *testing.T) {
 		t.Errorf("%q: %v", member, err)
 	}
 }
+
+// A run begins when the one before has ended, also if that takes long.
+func TestRunsDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running, runs := 0, 0
+		f := feed.New(0, func(ctx context.Context, publish func(string, []feed.Part)) {
+			if running++; running > 1 {
+				t.Errorf("%d runs at a time", running)
+			}
+			runs++
+			publish("a", []feed.Part{{"a", fmt.Sprint(runs)}})
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			running--
+		})
+		for i := range 3 {
+			r := f.Join()
+			if u, err := r.Next(t.Context()); err != nil || u.Parts[0].HTML != fmt.Sprint(i+1) {
+				t.Errorf("%+v, %v", u, err)
+			}
+			r.Leave()
+			time.Sleep(time.Second)
+		}
+		f.Close()
+		if runs != 3 || running != 0 {
+			t.Errorf("%d runs, %d of them go on", runs, running)
+		}
+	})
+}
