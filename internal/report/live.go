@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ type liveSite struct {
 
 // NewLive returns a Live without any lines.
 func NewLive(name string) *Live {
-	l := &Live{r: newReporter(nil, name, Options{}), sites: map[frontier.Site]*liveSite{}}
+	l := &Live{r: newReporter(context.Background(), name, Options{}), sites: map[frontier.Site]*liveSite{}}
 	l.r.Name, l.r.Runs = name, 1
 	return l
 }

@@ -80,7 +80,6 @@ type frame struct {
 	Tables []string
 
 	Steers bool   // the page has forms that change a crawl
-	Report bool   // there is a report of the crawl
 	Extra  any    // what only this page has
 	Noted  string // what the reader has to know
 }
