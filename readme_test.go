@@ -165,6 +165,66 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 	}
 }
 
+// Each row of the tables of promises names the tests that fail if the promise is broken.
+func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
+	const versions = "docs/reference/versions.md"
+	tests := map[string]bool{}
+	eachFile(t, func(name string, f *ast.File) {
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasSuffix(name, "_test.go") {
+				tests[fn.Name.Name] = true
+			}
+		}
+	})
+	for heading, least := range map[string]int{"What stays": 8, "Newer and older": 6, "Change the version": 5} {
+		rows := regexp.MustCompile(`(?m)^\| .* \|$`).FindAllString(section(t, versions, heading), -1)
+		if len(rows)-1 < least { // without the heading of the table
+			t.Errorf("%s, %s: %d promises", versions, heading, len(rows)-1)
+		}
+		for _, row := range rows[1:] {
+			cells := strings.Split(strings.Trim(row, "|"), "|")
+			named := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[len(cells)-1], -1)
+			if len(named) == 0 {
+				t.Errorf("%s: this promise names no test:\n\t%s", versions, row)
+			}
+			for _, name := range named {
+				if _, err := os.Stat(name[1]); !tests[name[1]] && (err != nil || !strings.HasPrefix(name[1], ".ci/")) {
+					t.Errorf("%s: %s is no test:\n\t%s", versions, name[1], row)
+				}
+			}
+		}
+	}
+}
+
+// go install builds what the documents name, and does not refuse the module: a module with a
+// replacement or an exclusion cannot be installed from another directory.
+func TestGoInstallIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := regexp.MustCompile(`(?m)^\s*(replace|exclude)\b.*`).Find(raw); found != nil {
+		t.Errorf("go.mod: %s", found)
+	}
+	path := regexp.MustCompile(`(?m)^module (\S+)$`).FindSubmatch(raw)
+	if path == nil {
+		t.Fatal("go.mod names no module")
+	}
+	for _, document := range []string{"README.md", "docs/guide/install.md"} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, ok := "", false
+		if found := regexp.MustCompile(`(?m)^    go install (\S+)@latest$`).FindSubmatch(text); found != nil {
+			dir, ok = strings.CutPrefix(string(found[1]), string(path[1])+"/")
+		}
+		if _, err := os.Stat(filepath.Join(dir, "main.go")); !ok || err != nil {
+			t.Errorf("%s: go install %s: %v", document, dir, err)
+		}
+	}
+}
+
 // README.md can be read in a few minutes.
 func TestTheReadmeIsShort(t *testing.T) {
 	raw, err := os.ReadFile("README.md")

@@ -103,6 +103,7 @@ func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Vali
 	if panicked := j.panicked.Load(); panicked != nil {
 		err = errors.Join(err, *panicked)
 	}
+	j.forgive(&res)
 	return res, err
 }
 

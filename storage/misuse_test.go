@@ -90,7 +90,7 @@ var dbMethods = map[string]func(db *DB) error{
 	"no errors": func(db *DB) error {
 		db.Hasten()
 		db.Hasten()
-		_, _, _, _ = db.Grown(), db.KeepsPages(), db.LostLog(), db.Restarted()
+		_, _, _, _ = db.Grown(), db.Cluster(), db.LostLog(), db.Restarted()
 		_, _, _ = db.Dir(), db.LastCommit(), db.Unclean()
 		return nil
 	},

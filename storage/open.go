@@ -226,6 +226,13 @@ func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 // has removed or truncated the file since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
 
+// Cluster returns what a crawler needs to share the crawl with other nodes, or nil if the crawl
+// has only this process.
+func (db *DB) Cluster() state.Cluster {
+	c, _ := db.state.(state.Cluster)
+	return c
+}
+
 // Hasten tells the DB that the run is ending: calls that submit something no longer wait, and
 // the next commit, or Close, stores what was submitted. After Hasten the Bounds are not
 // applied, so only the callers limit how much is in memory.

@@ -69,9 +69,6 @@ func (db *DB) PutVisit(v *Visit) (refused []error, err error) {
 	return refused, nil
 }
 
-// KeepsPages reports whether the crawl writes pages.jsonl. If not, Visit.Page need not be set.
-func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
-
 // records encodes the exchanges of a visit. In refused it returns the errors of those exchanges
 // that cannot be encoded.
 func (db *DB) records(v *Visit) (all []*record, refused []error, err error) {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # check.sh
-# Has systemd read the units that crawl schedule install makes. Installs systemd from
-# Debian's packages if it is not there, and starts nothing of it.
+# Has systemd read the units that crawl schedule install makes, and those of releases. Installs
+# systemd from Debian's packages if it is not there, and starts nothing of it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v systemd-analyze >/dev/null; then
@@ -15,4 +15,4 @@ if ! command -v systemd-analyze >/dev/null; then
 	fi
 	rm -f "$log"
 fi
-PERMESSO_SYSTEMD=1 go test ./cmd/crawl -run '^TestTheUnitsOfASeriesAreUnits$' -count=1
+PERMESSO_SYSTEMD=1 go test ./cmd/crawl -run '^TestTheUnitsOf(ASeriesAreUnits|ReleasesAreUnits|ReleasesMayDoLittle)$' -count=1

@@ -73,15 +73,21 @@ var keptFetched = []string{
 // runKept is crawl run in a web of a test.
 func runKept(t *testing.T, w *crawltest.Web, dir string, args ...string) (code int, said string) {
 	t.Helper()
+	return runIn(t, w, append([]string{
+		"run", "--name", "testbot", "--contact", "https://example.org/testbot", "--progress", "none", "--output", "warc,jsonl,links", "-d", dir,
+		"http://a.example/", "http://b.example/",
+	}, args...)...)
+}
+
+// runIn is a command in a web of a test.
+func runIn(t *testing.T, w *crawltest.Web, args ...string) (code int, said string) {
+	t.Helper()
 	var out bytes.Buffer
 	p := &program{out: &out, err: &out, network: w}
 	root := p.root()
 	root.SetOut(&out)
 	root.SetErr(&out)
-	root.SetArgs(append([]string{
-		"run", "--name", "testbot", "--contact", "https://example.org/testbot", "--progress", "none", "--output", "warc,jsonl,links", "-d", dir,
-		"http://a.example/", "http://b.example/",
-	}, args...))
+	root.SetArgs(args)
 	err := root.ExecuteContext(t.Context())
 	return exit.Code(err), fmt.Sprint(&out, err)
 }
@@ -160,23 +166,29 @@ func currentLayout(t *testing.T) uint64 {
 	return stateVersion(t, hostileCrawl(t), 0)
 }
 
-// keptLayouts returns the files of the kept crawls, in the order of their layouts: one for
-// each layout that this version promises to read. -rewrite makes that of a layout that has
-// none, and changes no other: the files of an older version cannot be made again.
+// keptLayouts returns the files of the kept crawls, in the order of their layouts.
 func keptLayouts(t *testing.T) (files []string) {
+	t.Helper()
+	return keptFiles(t, ".zip", makeKept)
+}
+
+// keptFiles returns the files with a suffix, in the order of their layouts: one for each layout
+// that this version promises to read. -rewrite makes that of a layout that has none, and changes
+// no other: the files of an older version cannot be made again.
+func keptFiles(t *testing.T, suffix string, make func(*testing.T)) (files []string) {
 	t.Helper()
 	current := currentLayout(t)
 	for n := uint64(firstPromised); n <= current; n++ {
-		file, err := filepath.Abs(filepath.Join("testdata", "layouts", fmt.Sprint(n, ".zip")))
+		file, err := filepath.Abs(filepath.Join("testdata", "layouts", fmt.Sprint(n, suffix)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = os.Stat(file)
 		if err != nil && *rewrite && n == current {
-			err = keep(t, file)
+			err = keep(t, file, make)
 		}
 		if err != nil {
-			t.Fatalf("layout %d has no kept crawls, though docs/reference/outputs.md promises that it is read (%v): before a version of it is out, go test ./cmd/crawl -run KeptCrawls -rewrite", n, err)
+			t.Fatalf("layout %d has no kept crawls, though docs/reference/outputs.md promises that it is read (%v): before a version of it is out, go test ./cmd/crawl -run Kept -rewrite", n, err)
 		}
 		files = append(files, file)
 	}
@@ -184,11 +196,11 @@ func keptLayouts(t *testing.T) (files []string) {
 }
 
 // keep makes the crawls of this layout and writes them to a file.
-func keep(t *testing.T, file string) error {
+func keep(t *testing.T, file string, make func(*testing.T)) error {
 	kept := false
 	t.Run("keep", func(t *testing.T) {
 		atHome(t)
-		makeKept(t)
+		make(t)
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		if err := errors.Join(z.AddFS(os.DirFS(".")), z.Close(), os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b.Bytes(), 0o644)); err != nil {
@@ -238,7 +250,11 @@ func TestKeptCrawlsAreReadAndGoOn(t *testing.T) {
 			atHome(t)
 			unpack(t, file)
 			for _, dir := range []string{endedCrawl, killedCrawl, againCrawl} {
+				before := stateVersion(t, dir, 0)
 				readKept(t, dir)
+				if v := stateVersion(t, dir, 0); v != before {
+					t.Errorf("%s: commands that read have changed the layout from %d to %d", dir, before, v)
+				}
 			}
 			if got := fetchedIn(t, endedCrawl); !slices.Equal(got, keptFetched) {
 				t.Errorf("fetched are %q, want %q", got, keptFetched)

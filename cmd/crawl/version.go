@@ -13,6 +13,7 @@ import (
 // A build describes this program. The names of its fields are never changed.
 type build struct {
 	Version  string            `json:"version"`
+	Module   string            `json:"module_version,omitempty"` // as go install has it: a tag, or a commit as Go names it
 	Commit   string            `json:"commit,omitempty"`
 	Time     string            `json:"commit_time,omitempty"`
 	Modified bool              `json:"modified"` // whether the source differs from the commit
@@ -48,8 +49,11 @@ program was built from.`,
 func thisBuild() build {
 	is := processes.This()
 	b := build{
-		Version: crawler.Version, Commit: is.Revision, Time: is.Time, Modified: is.Modified, Go: runtime.Version(), OS: is.OS, Arch: is.Arch,
-		Modules: map[string]string{},
+		Version: crawler.Version, Module: is.Version, Commit: is.Revision, Time: is.Time, Modified: is.Modified,
+		Go: runtime.Version(), OS: is.OS, Arch: is.Arch, Modules: map[string]string{},
+	}
+	if b.Module == "(devel)" { // a build that knows no commit
+		b.Module = ""
 	}
 	for _, m := range is.Modules {
 		b.Modules[m.Path] = m.Version

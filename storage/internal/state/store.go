@@ -1,7 +1,9 @@
 package state
 
 import (
+	"context"
 	"iter"
+	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -48,4 +50,28 @@ type Opener interface {
 	// OpenStore opens the state of the crawl whose outputs are in dir. It writes nothing that
 	// another process reads before Begin.
 	OpenStore(dir string, opts Options) (Store, error)
+}
+
+// A Cluster is a Store that several nodes use. A node has some of the sites at a time.
+type Cluster interface {
+	// Term and Blocked are for frontier.Options.
+	Term(frontier.Site) uint64
+	Blocked() <-chan struct{}
+
+	// May reports whether the node may send bytes to sites now.
+	May() bool
+
+	// Alone reports whether no other node takes part in the crawl.
+	Alone() (bool, error)
+
+	// Join begins to take sites, which are reported by Grown. The frontier is told to withdraw
+	// from sites, and when the crawl has ended. A request is under way for at most longest.
+	Join(f Shared, longest time.Duration)
+}
+
+// A Shared is a frontier.Frontier of one node.
+type Shared = interface {
+	Withdraw(context.Context) error
+	End(error) error
+	Rest() frontier.Rest
 }
