@@ -33,6 +33,7 @@ type StatusSites struct {
 	AskingSites  []StatusSite `json:"asking_sites,omitempty"`   // of the running visits that began first, the first of them first; Seconds is the age of the visit
 	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`  // of the sites counted in Waiting, those that may get a request last, the last one first
 	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"` // of the sites counted in GivenUp, those with the most queued URLs; Given and Detail say why
+	LongestFirst []StatusSite `json:"longest_first,omitempty"` // the sites whose queued URLs take longest to fetch, at most 15, the longest first; Seconds as in Longest
 }
 
 // mostSites is the most sites in each list of StatusSites.
@@ -98,6 +99,25 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	}
 	one.Seconds = max(0, st.Due.Sub(now).Seconds()) + float64(st.Queued-1)*one.Pause
 	one.keepIf(&s.Longest, func(was *StatusSite) bool { return one.Seconds > was.Seconds })
+	s.LongestFirst = one.insert(s.LongestFirst)
+}
+
+// mostLongest is the maximum number of sites in StatusSites.LongestFirst.
+const mostLongest = 15
+
+// insert adds s to sites, which are sorted by Seconds, the largest first. If there are more than
+// mostLongest sites then, it leaves out the last one. Sites with the same Seconds are sorted by
+// name, so that the result does not depend on the order of the calls.
+func (s StatusSite) insert(sites []StatusSite) []StatusSite {
+	order := func(a, b StatusSite) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Site, b.Site))
+	}
+	if n := len(sites); n == mostLongest && order(s, sites[n-1]) > 0 {
+		return sites
+	}
+	at, _ := slices.BinarySearchFunc(sites, s, order)
+	sites = slices.Insert(sites, at, s)
+	return sites[:min(len(sites), mostLongest)]
 }
 
 // wait counts a site that must not get a request yet.

@@ -1,6 +1,6 @@
 #!/bin/bash
-# install.sh node|chromium|sqlite3...
-# Installs Node.js with npm, Chromium, or SQLite's command, from Debian's packages if they are
+# install.sh node|chromium|sqlite3|prometheus...
+# Installs Node.js with npm, Chromium, SQLite's command, or Prometheus, from Debian's packages if they are
 # missing.
 set -euo pipefail
 missing=()
@@ -9,7 +9,8 @@ for what; do
 	node) command -v node >/dev/null && command -v npm >/dev/null || missing+=(nodejs npm) ;;
 	chromium) command -v chromium >/dev/null || missing+=(chromium) ;;
 	sqlite3) command -v sqlite3 >/dev/null || missing+=(sqlite3) ;;
-	*) echo "install.sh: $what is neither node, chromium nor sqlite3" >&2; exit 2 ;;
+	prometheus) command -v promtool >/dev/null || missing+=(prometheus) ;;
+	*) echo "install.sh: $what is neither node, chromium, sqlite3 nor prometheus" >&2; exit 2 ;;
 	esac
 done
 [ ${#missing[@]} -gt 0 ] || exit 0

@@ -142,11 +142,12 @@ func (p *program) look(q query, dir string) error {
 	of.columns, of.colours = p.width(), terminal.Colours(p.out)
 	return p.whileQuiet(reading(q.name(), dir), func(to io.Writer) error {
 		of.out = to
-		return of.lookAt(q, dir)
+		return of.lookAt(context.Background(), q, dir)
 	})
 }
 
-func (p *program) lookAt(q query, dir string) error {
+// lookAt is like look, and prints nothing else. It stops when ctx ends.
+func (p *program) lookAt(ctx context.Context, q query, dir string) error {
 	r, _, err := crawldir.Open(dir)
 	var inUse *storage.InUseError
 	for try := 0; errors.As(err, &inUse) && try < 3; try++ {
@@ -154,7 +155,7 @@ func (p *program) lookAt(q query, dir string) error {
 		if jerr != nil {
 			return jerr
 		}
-		printErr := control.Print(context.Background(), dir, q.name(), queryAsk{p.columns, p.colours, text}, p.out, p.err)
+		printErr := control.Print(ctx, dir, q.name(), queryAsk{p.columns, p.colours, text}, p.out, p.err)
 		var shut *control.ShutError
 		switch {
 		case errors.As(printErr, &shut):
@@ -167,11 +168,11 @@ func (p *program) lookAt(q query, dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(p.lookInto(q, r, dir), r.Close())
+	return errors.Join(p.lookInto(ctx, q, r, dir), r.Close())
 }
 
 // lookInto prints the answer to a query of a crawl that no process runs.
-func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
+func (p *program) lookInto(ctx context.Context, q query, r *storage.Reader, dir string) error {
 	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		return err
@@ -179,6 +180,7 @@ func (p *program) lookInto(q query, r *storage.Reader, dir string) error {
 	if a.OptOut, err = optout.Why(); err != nil {
 		return err
 	}
+	a.Quit = ctx.Err
 	return q.print(p, a, false)
 }
 

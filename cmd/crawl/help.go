@@ -28,7 +28,7 @@ var commandGroups = []struct {
 }{
 	{"Start a crawl", []string{"demo", "init", "check", "run"}},
 	{"Steer one that runs", []string{"status", "pause", "resume", "slow", "exclude", "add", "limit"}},
-	{"Look at it", []string{"report", "explain", "list", "diff", "robots", "audit", "verify"}},
+	{"Look at it", []string{"serve", "report", "explain", "list", "diff", "robots", "audit", "verify"}},
 	{"Again and again", []string{"schedule"}},
 	{"Hand it on", []string{"provenance", "export", "index"}},
 	{"For all crawls", []string{"identity", "optout"}},

@@ -104,7 +104,7 @@ May a crawler fetch it?
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.runCommand(), p.checkCommand(), p.initCommand(), p.demoCommand(),
-		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(),
+		p.listCommand(), p.explainCommand(), p.diffCommand(), p.reportCommand(), p.auditCommand(), p.provenanceCommand(), p.statusCommand(), p.serveCommand(),
 		p.robotsCommand(), p.exportCommand(), p.verifyCommand(), p.repairCommand(), p.indexCommand(), p.collectCommand(),
 		p.identityCommand(), p.optOutCommand(), p.scheduleCommand(), p.completionCommand(), p.manCommand(), p.versionCommand(),
 	)

@@ -117,6 +117,7 @@ func TestNothingThatIsReadSteersTheTerminal(t *testing.T) {
 		append([]string{"robots", "lint", "--site", "http://a.test/"}, site...), append([]string{"robots", "show", "--site", steer}, site...),
 		{"verify", "--in-process", "run" + steer}, {"verify", "--json", "--in-process", "run" + steer},
 		{"list", "run" + steer}, {"list", "--json", "run" + steer}, {"list", "--count", steer}, {"list", "--fate", steer, "a.crawl"}, {"list", "--site", steer + ".test", "run" + steer}, {"list", steer},
+		{"serve", steer}, {"serve", "--listen", steer, "run" + steer}, {"serve", "config" + steer},
 		{"diff", "run" + steer, "run" + steer}, {"diff", "--json", "run" + steer, "run" + steer}, {"diff", steer}, {"diff", "--list", steer, "a", "b"}, {"diff", "--site", steer, "run" + steer, "run" + steer},
 		{"explain", "--dir", "run" + steer, "http://a.test/"}, {"explain", "--dir", "run" + steer, "--json", "http://a.test/"}, {"explain", "--dir", "run" + steer, "http://b.test/" + steer},
 		{"explain", "--dir", steer, "http://a.test/"}, {"explain", "http://" + steer}, {"explain", "--dir", "run" + steer, "--body", "http://b.test/" + steer},

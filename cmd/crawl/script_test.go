@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 			"crowd":      crowd,
 			"answer":     answer,
 			"keys":       keys,
+			"page":       page,
 		},
 	})
 }
@@ -169,6 +170,21 @@ func figures(ts *testscript.TestScript, neg bool, args []string) {
 	said, err := io.ReadAll(resp.Body)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), said, 0o644))
+}
+
+// page PATH FILE fetches a page of crawl serve, which has printed its address into the file
+// address, and writes it into a file.
+func page(ts *testscript.TestScript, neg bool, args []string) {
+	at, _, _ := strings.Cut(ts.ReadFile("address"), "/#")
+	r, err := http.NewRequest(http.MethodGet, strings.TrimSpace(at)+args[0], nil)
+	ts.Check(err)
+	r.Header.Set("Accept", "text/html")
+	resp, err := http.DefaultClient.Do(r)
+	ts.Check(err)
+	defer resp.Body.Close()
+	said, err := io.ReadAll(resp.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), said, 0o644))
 }
 
 type web struct {

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"encoding/json"
 	"flag"
 	"hash/crc32"
 	"os"
@@ -115,6 +116,68 @@ func TestTheFiguresAreInTheirForm(t *testing.T) {
 	} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("there is no %s in\n%s", want, text)
+		}
+	}
+}
+
+// The dashboard for Grafana has each figure, and no other, and its panels do not overlap.
+func TestTheDashboardHasEachFigure(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "grafana.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct {
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(raw, &board); err != nil {
+		t.Fatal(err)
+	}
+	promised, err := os.ReadFile(filepath.Join("testdata", "metrics.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures, shown := map[string]bool{}, map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\w+) `).FindAllStringSubmatch(string(promised), -1) {
+		figures[m[1]] = true
+	}
+	labels := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+)\{(\w+)=`).FindAllStringSubmatch(string(promised), -1) {
+		labels[m[1]] = m[2]
+	}
+	taken := map[[2]int]string{}
+	for _, p := range board.Panels {
+		if len(p.Targets) == 0 {
+			t.Errorf("%s shows nothing", p.Title)
+		}
+		for _, of := range p.Targets {
+			name := regexp.MustCompile(`permesso_\w+`).FindString(of.Expr)
+			if shown[name] = true; !figures[name] {
+				t.Errorf("%s: there is no figure %q", p.Title, name)
+			}
+			if by := regexp.MustCompile(`by \((\w+)\)`).FindStringSubmatch(of.Expr); by != nil && labels[name] != by[1] {
+				t.Errorf("%s: %s has the label %q, not %q", p.Title, name, labels[name], by[1])
+			}
+			if total := strings.HasSuffix(name, "_total"); total != strings.Contains(of.Expr, "rate(") && name != "permesso_early_requests_total" {
+				t.Errorf("%s: %s", p.Title, of.Expr)
+			}
+		}
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if taken[at] != "" || at[0] > 23 {
+					t.Fatalf("%s is over %s, or beyond the edge", p.Title, taken[at])
+				}
+				taken[at] = p.Title
+			}
+		}
+	}
+	for name := range figures {
+		if !shown[name] {
+			t.Errorf("no panel shows %s", name)
 		}
 	}
 }

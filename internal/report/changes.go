@@ -120,7 +120,7 @@ func kindTable(d *diff.Result) table {
 
 func changedSiteTable(d *diff.Result) table {
 	shown := []diff.Kind{diff.New, diff.Modified, diff.SameText, diff.Moved, diff.Gone, diff.LeftOut, diff.Failing, diff.Refused}
-	t := table{Head: []string{"site", "changes"}, Text: 1}
+	t := table{Head: []string{"site", "changes"}, Text: 1, Kinds: []string{Site}}
 	for _, k := range shown {
 		t.Head = append(t.Head, string(k))
 	}
@@ -146,7 +146,7 @@ func changedSiteTable(d *diff.Result) table {
 }
 
 func changedTable(d *diff.Result) table {
-	t := table{Caption: "URLs that have changed", Head: []string{"kind", "URL", "what became of it"}, Text: 3}
+	t := table{Caption: "URLs that have changed", Head: []string{"kind", "URL", "what became of it"}, Text: 3, Kinds: []string{"", URLs}}
 	n := int64(0)
 	for _, k := range diff.Kinds() {
 		for _, c := range d.First[k] {
@@ -161,7 +161,7 @@ func changedTable(d *diff.Result) table {
 }
 
 func robotsTable(d *diff.Result) table {
-	t := table{Head: []string{"site", "was", "is", "newly disallowed", "newly allowed", "unclear"}, Text: 3}
+	t := table{Head: []string{"site", "was", "is", "newly disallowed", "newly allowed", "unclear"}, Text: 3, Kinds: []string{Site}}
 	rows := Table[diff.Robots]{All: int64(len(d.Robots)), Rows: d.Robots[:min(len(d.Robots), mostSites)]}
 	t.Caption = "robots.txt that have changed" + first(rows)
 	for i := range rows.Rows {
@@ -172,7 +172,7 @@ func robotsTable(d *diff.Result) table {
 }
 
 func effectTable(d *diff.Result) table {
-	t := table{Caption: "URLs that robots.txt decides otherwise", Head: []string{"URL", "now", "by", "before"}, Text: 4}
+	t := table{Caption: "URLs that robots.txt decides otherwise", Head: []string{"URL", "now", "by", "before"}, Text: 4, Kinds: []string{URLs}}
 	for i := range d.Robots {
 		for _, e := range d.Robots[i].First {
 			if len(t.Rows) == mostErrors {

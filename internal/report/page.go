@@ -14,9 +14,16 @@ import (
 //go:embed page.html
 var pageText string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"px": func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) },
-}).Parse(pageText))
+//go:embed parts.html
+var partsText string
+
+// Style is the style sheet of the page of a report, and of its parts.
+//
+//go:embed style.css
+var Style string
+
+// page is the template of a whole page, which has no links to other pages.
+var page = template.Must(looks(func(string, string) string { return "" }).New("page").Parse(pageText))
 
 // A view is a report as texts and pictures, for the template of the page.
 type view struct {
@@ -141,9 +148,12 @@ func (r *Report) politeness() []string {
 	if p.Early > 0 {
 		closest = fmt.Sprintf("The earliest came %s too soon", span(-p.Least))
 	}
+	if p.LeastLine > 0 {
+		closest += visible(fmt.Sprintf(" (%s, line %d of crawl.log)", p.LeastClock, p.LeastLine))
+	}
 	all := []string{
 		verdict,
-		visible(fmt.Sprintf("%s (%s, line %d of crawl.log).", closest, p.LeastClock, p.LeastLine)),
+		closest + ".",
 		retryAfter(p.RetryAfter),
 		fmt.Sprintf("%s of the requests were for robots.txt.", grouped(r.RobotsRequests)),
 	}
@@ -193,7 +203,7 @@ func are(n int64) string {
 }
 
 func (n *Near) table() table {
-	t := table{Caption: "Groups of pages with nearly the same text" + first(n.Groups), Head: []string{"pages", "title", "number of pages"}, Text: 2}
+	t := table{Caption: "Groups of pages with nearly the same text" + first(n.Groups), Head: []string{"pages", "title", "number of pages"}, Text: 2, Kinds: []string{URLs}}
 	for _, g := range n.Groups.Rows {
 		t.add(someURLs(g.URLs, g.Pages), g.Title, grouped(g.Pages))
 	}
@@ -210,7 +220,7 @@ func someURLs(urls []string, pages int64) string {
 }
 
 func (r *Report) siteTable() table {
-	t := table{Caption: "Sites" + first(r.SiteRows), Head: []string{"site", "robots.txt", "delay asked by", "requests", "pages", "bytes", "delay", "median answer"}, Text: 3}
+	t := table{Caption: "Sites" + first(r.SiteRows), Head: []string{"site", "robots.txt", "delay asked by", "requests", "pages", "bytes", "delay", "median answer"}, Text: 3, Kinds: []string{Site}}
 	for _, s := range r.SiteRows.Rows {
 		delay, median := "", ""
 		if s.Asked > 0 {
@@ -234,7 +244,7 @@ func (t *table) add(cells ...string) {
 }
 
 func (r *Report) errorTable() table {
-	t := table{Caption: "Errors" + first(r.Errors), Head: []string{"URL", "what came", "found on", "linked from", "tries", "pages that link to it"}, Text: 4}
+	t := table{Caption: "Errors" + first(r.Errors), Head: []string{"URL", "what came", "found on", "linked from", "tries", "pages that link to it"}, Text: 4, Kinds: []string{URLs, "", URLs, URLs}}
 	for _, e := range r.Errors.Rows {
 		linked := ""
 		if r.HasLinks {
@@ -253,7 +263,7 @@ func (r *Report) errorTable() table {
 }
 
 func (r *Report) redirectTable() table {
-	t := table{Caption: "Redirects" + first(r.Redirect), Head: []string{"URL", "leads to", "status"}, Text: 2}
+	t := table{Caption: "Redirects" + first(r.Redirect), Head: []string{"URL", "leads to", "status"}, Text: 2, Kinds: []string{URLs, URLs}}
 	for _, e := range r.Redirect.Rows {
 		t.add(e.URL, cmp.Or(e.To, "not kept"), strconv.Itoa(e.Status))
 	}
@@ -261,7 +271,7 @@ func (r *Report) redirectTable() table {
 }
 
 func (r *Report) linkedTable() table {
-	t := table{Caption: "Most linked" + first(r.Linked), Head: []string{"URL", "title", "what became of it", "pages"}, Text: 3}
+	t := table{Caption: "Most linked" + first(r.Linked), Head: []string{"URL", "title", "what became of it", "pages"}, Text: 3, Kinds: []string{URLs}}
 	for _, l := range r.Linked.Rows {
 		t.add(l.URL, l.Title, fateInWords(l.Fate), grouped(l.Pages))
 	}
@@ -269,7 +279,7 @@ func (r *Report) linkedTable() table {
 }
 
 func requestTable(caption string, all Table[Request]) table {
-	t := table{Caption: caption + first(all), Head: []string{"URL", "title", "type", "status", "bytes", "time", "line of crawl.log"}, Text: 3}
+	t := table{Caption: caption + first(all), Head: []string{"URL", "title", "type", "status", "bytes", "time", "line of crawl.log"}, Text: 3, Kinds: []string{URLs}}
 	for _, q := range all.Rows {
 		t.add(q.URL, q.Title, q.Type, strconv.Itoa(q.Status), size(float64(q.Bytes)), span(q.Seconds), grouped(q.Line))
 	}
@@ -277,7 +287,7 @@ func requestTable(caption string, all Table[Request]) table {
 }
 
 func (r *Report) sameTable() table {
-	t := table{Caption: "Bodies of several pages" + first(r.Same), Head: []string{"pages", "title", "digest", "number of pages", "bytes of one"}, Text: 3}
+	t := table{Caption: "Bodies of several pages" + first(r.Same), Head: []string{"pages", "title", "digest", "number of pages", "bytes of one"}, Text: 3, Kinds: []string{URLs}}
 	for _, d := range r.Same.Rows {
 		bytes := "not sent"
 		if d.Bytes > 0 {

@@ -41,7 +41,8 @@ type key struct{ Class, Name string }
 type table struct {
 	Caption string
 	Head    []string
-	Text    int // number of columns with texts; they come first, and the others have figures
+	Text    int      // number of columns with texts; they come first, and the others have figures
+	Kinds   []string // what the texts of a column name: a kind of Looks, or empty; columns may be missing
 	Rows    [][]string
 }
 

@@ -246,7 +246,7 @@ func (r *Report) outcomePlot() *plot {
 	p := &plot{
 		ID: "outcomes", Title: "Why URLs were not fetched", W: plotWidth,
 		Note:  "URLs that entered the crawl and were not answered. Links out of scope, too deep or excluded never enter it, and are counted in the summary of each run alone.",
-		Table: table{Caption: "What became of URLs", Head: []string{"what became of them", "URLs"}, Text: 1},
+		Table: table{Caption: "What became of URLs", Head: []string{"what became of them", "URLs"}, Text: 1, Kinds: []string{Fate}},
 	}
 	var rows []bar
 	for _, o := range r.Outcomes {
@@ -272,7 +272,7 @@ func (r *Report) leftPlot() *plot {
 	p := &plot{
 		ID: "left", Title: "Sites by the time that is left", W: plotWidth,
 		Note:  "What is queued, at one request each pause: the least that it takes.",
-		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "fate", "URLs left", "least time"}, Text: 2},
+		Table: table{Caption: "Sites with something left" + first(r.Left), Head: []string{"site", "fate", "URLs left", "least time"}, Text: 2, Kinds: []string{Site}},
 	}
 	if r.Again > 0 {
 		p.Note += " Beside that " + r.againNote()
@@ -317,7 +317,7 @@ func (r *Report) rulesPlot() *plot {
 		ID: "rules", Title: "What robots.txt and owners decided", W: plotWidth,
 		Note: "Requests that were made, and URLs that were not asked for, by site.",
 		Table: table{Caption: "Decisions by site" + first(r.Rules),
-			Head: []string{"site", "asked for", "forbidden by robots.txt", "refused for this purpose", "on the opt-out list"}, Text: 1},
+			Head: []string{"site", "asked for", "forbidden by robots.txt", "refused for this purpose", "on the opt-out list"}, Text: 1, Kinds: []string{Site}},
 	}
 	var rows []bar
 	for _, s := range r.Rules.Rows {
@@ -384,7 +384,7 @@ func (r *Report) troublePlot() *plot {
 	p := &plot{
 		ID: "troubles", Title: "Errors by class and site", W: plotWidth,
 		Note:  "Requests that failed, or were answered with an error. A missing robots.txt is not an error.",
-		Table: table{Caption: "Errors by class and site" + first(r.Troubles), Head: append([]string{"site"}, classWords...), Text: 1},
+		Table: table{Caption: "Errors by class and site" + first(r.Troubles), Head: append([]string{"site"}, classWords...), Text: 1, Kinds: []string{Site}},
 	}
 	if len(r.Troubles.Rows) == 0 {
 		p.Empty = "There were none."

@@ -262,6 +262,24 @@ func isRobots(l *crawllog.Line) bool {
 
 // request notes a request.
 func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error {
+	r.count(n, l, q)
+	if !isRobots(l) || q.Use {
+		return nil
+	}
+	via, err := frontier.ParseURL(l.Via)
+	if err != nil {
+		return nil
+	}
+	return r.noteSite(via.Site(), siteRobots, []byte(robotsResult(l, q)))
+}
+
+// robotsResult returns what came of a request for a robots.txt.
+func robotsResult(l *crawllog.Line, q *crawllog.Request) string {
+	return cmp.Or(q.Error, strconv.Itoa(l.Status))
+}
+
+// count counts a request.
+func (r *reporter) count(n int64, l *crawllog.Line, q *crawllog.Request) {
 	p := r.time.at(l.Time)
 	p.Requests++
 	r.Requests++
@@ -285,15 +303,9 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error
 			r.NotModified++
 		}
 	}
-	if !isRobots(l) || q.Use {
-		return nil
+	if isRobots(l) && !q.Use {
+		r.RobotsRequests++
 	}
-	r.RobotsRequests++
-	via, err := frontier.ParseURL(l.Via)
-	if err != nil {
-		return nil
-	}
-	return r.noteSite(via.Site(), siteRobots, []byte(cmp.Or(q.Error, strconv.Itoa(l.Status))))
 }
 
 // answer notes an answer of a server.

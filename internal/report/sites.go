@@ -97,17 +97,29 @@ func (r *reporter) siteEnds(s *site) {
 	if s == nil {
 		return
 	}
-	r.rows.add(SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not asked for")})
-	r.rules.add(Rules{s.name, s.requests - s.ruled, s.refused, s.use, s.optout})
+	r.rows.add(s.siteRow())
+	r.rules.add(s.rulesRow())
+	if t := s.trouble(); t.All > 0 {
+		r.troubles.add(t)
+	}
+}
+
+func (s *site) siteRow() SiteRow {
+	return SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not asked for")}
+}
+
+func (s *site) rulesRow() Rules {
+	return Rules{s.name, s.requests - s.ruled, s.refused, s.use, s.optout}
+}
+
+func (s *site) trouble() Trouble {
 	t := Trouble{Site: s.name}
 	for i, n := range s.troubles {
 		if t.All += int64(n); n > 0 {
 			t.Classes = append(t.Classes, Count{Classes()[i], int64(n)})
 		}
 	}
-	if t.All > 0 {
-		r.troubles.add(t)
-	}
+	return t
 }
 
 // A site holds what is known about a site while its lines are read.

@@ -23,6 +23,18 @@ func (t *top[T]) add(row T) {
 	t.rows = append(t.rows, row)
 }
 
+// first is like add, for many rows that are added in any order: it keeps the rows sorted, and
+// looks at a row that is not among the first ones only once.
+func (t *top[T]) first(row T) {
+	t.all++
+	if n := len(t.rows); n >= t.most && t.order(row, t.rows[n-1]) > 0 {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(t.rows, row, t.order)
+	t.rows = slices.Insert(t.rows, at, row)
+	t.rows = t.rows[:min(len(t.rows), t.most)]
+}
+
 func (t *top[T]) cut() {
 	slices.SortFunc(t.rows, t.order)
 	clear(t.rows[min(len(t.rows), t.most):])
