@@ -102,6 +102,9 @@ func events(ctx context.Context, file io.ReaderAt, length int64, workers int, se
 				return err
 			}
 			n, err := in.Skip()
+			if err != nil && err != io.EOF {
+				return err // the same place would fail again
+			}
 			return see(fmt.Sprint("skipped ", n, err))
 		},
 		Mark: &mark, Read: func(n int64) { read += n },
