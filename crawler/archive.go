@@ -79,7 +79,7 @@ func (j *job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
-	if p != nil && db.KeepsPages() {
+	if p != nil && (j.opts.writes(OutputPages) || j.opts.writes(OutputBodies)) {
 		v.Page = p.record(res.Snapshot, j.opts.writes(OutputBodies))
 	}
 	if p != nil && j.opts.writes(OutputLinks) {
@@ -91,7 +91,7 @@ func (j *job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page
 		j.unread(before, v.Unread)
 	}
 	for _, r := range refused { // an answer of a server must not end the crawl
-		j.opts.Logger.Error("an answer cannot be archived", "url", r.URL, "error", r)
+		j.opts.Logger.Error("an answer cannot be archived", "error", r)
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type Crawler struct {
 	opts  Options // checked; never changed
 	seeds []frontier.Entry
 	idle  *Summary // the summary that Idle has computed; nil: Idle was not called, or has returned false
+	join  func()   // begins to share the crawl with other nodes; nil: there are none
 
 	// Set by Run before started is closed; read only after that.
 	started  chan struct{}
@@ -160,6 +161,9 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	}
 	if c.rescans != nil {
 		err = c.rescan(ctx)
+	}
+	if c.join != nil {
+		c.join() // after the seeds are queued: a node that has nothing may end the run
 	}
 	if err == nil {
 		err = c.work(ctx)
@@ -324,13 +328,13 @@ func (c *Crawler) open(h Handler) error {
 	if o.Dir != "" {
 		db, err := storage.Open(o.Dir, storage.Options{
 			NoPages: !o.writes(OutputPages) && !o.writes(OutputBodies), Links: o.writes(OutputLinks), Archive: o.archive(),
-			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, Admit: c.admit,
+			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, State: o.State, Admit: c.admit,
 		})
 		if err != nil {
 			return err
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
-		deps.Snapshots, deps.DB = db, func(frontier.Site) *storage.DB { return db }
+		deps.Snapshots, deps.DB, deps.cluster = db, func(frontier.Site) *storage.DB { return db }, db.Cluster()
 		if deps.ownSites, err = keepsSites(db); err != nil {
 			return err
 		}
@@ -362,12 +366,20 @@ func (c *Crawler) open(h Handler) error {
 	if c.visits.sites.any() {
 		limits.Site = c.visits.SiteLimits
 	}
+	if deps.cluster != nil {
+		limits.Term, limits.Blocked = deps.cluster.Term, deps.cluster.Blocked
+	}
 	front, err := frontier.New(backlog, limits)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	c.frontier, c.queue = front, backlog
+	if deps.cluster != nil {
+		// The other nodes may find more for this one: only all of them know when the crawl ends.
+		c.limits.Open = true
+		c.join = func() { deps.cluster.Join(front, limits.Lease) }
+	}
 	err = front.Allow(c.limits.put(o.Concurrency))
 	c.mu.Unlock()
 	return errors.Join(err, c.steer())
@@ -467,6 +479,9 @@ func (c *Crawler) resume() error {
 	}
 	if known {
 		start.Changes = old.changes(&c.opts)
+		if err := c.agree(start.Changes); err != nil {
+			return err
+		}
 	} else if start.Carried, err = c.carry(); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (c *Crawler) Idle() bool {
 	c.mu.Lock()
 	late := c.ran || len(c.early) > 0
 	c.mu.Unlock()
-	if o.Dir == "" || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || late {
+	if o.Dir == "" || o.State != nil || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || late {
 		return false
 	}
 	if _, err := os.Stat(filepath.Join(o.Dir, storage.StateFile)); err != nil {

@@ -61,7 +61,8 @@ type jobDeps struct {
 	// caller should start no more visits. Stop may be nil.
 	Stop func()
 
-	ownSites bool // the storage has settings of sites from an earlier run
+	cluster  clusterOf // nil: the crawl has no other nodes
+	ownSites bool      // the storage has settings of sites from an earlier run
 }
 
 // newJob returns a job for options on which prepare was called.
@@ -79,7 +80,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 	wire := fetch.Options{
 		Policy: o.policy(), Purpose: o.Purpose, OptOut: j.sites.optedOut,
 		UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
-		Network: o.Network, Snapshots: deps.Snapshots, RootCAs: o.RootCAs,
+		Network: deps.network(o.Network), Snapshots: deps.Snapshots, RootCAs: o.RootCAs,
 		ConnectTo: o.ConnectTo, AllowPrivate: o.AllowPrivate, Timeout: o.Timeout,
 		Bodies: fetch.Bodies{
 			MaxSize: o.MaxSize, KeepWire: deps.DB != nil && o.writes(OutputWARC), BodyBudget: o.BodyBudget, TempDir: o.Dir,

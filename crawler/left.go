@@ -51,6 +51,9 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	if c.queue != nil {
 		return c.queue, func() error { return nil }, nil
 	}
+	if c.opts.State != nil {
+		return nil, nil, errors.New("crawler: the queue of this crawl is in a database, and can be read after crawl collect")
+	}
 	q, err := storage.OpenReader(c.opts.Dir)
 	if err != nil {
 		return nil, nil, err

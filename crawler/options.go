@@ -38,6 +38,11 @@ type Options struct {
 	Scope Scope  // decides which URLs belong to the crawl; nil: SameHost()
 	Dir   string // directory of the crawl; empty: in memory
 
+	// State keeps the state of the crawl in a database instead of Dir, so that several machines can
+	// work on one crawl: see package storage/postgres. Each machine has a Dir of its own. If State
+	// is nil, the state is in Dir.
+	State storage.State
+
 	Follow // which links are followed
 	Budget // when the crawl ends
 	Pace   // how fast it is
@@ -294,6 +299,8 @@ func (o *Options) check() error {
 func (o *Options) checkDir() error {
 	switch {
 	case o.Dir != "":
+	case o.State != nil:
+		return &OptionError{Field: "State", Reason: "needs a Dir for the pages and the archive of this node"}
 	case len(o.Output) > 0:
 		return &OptionError{Field: "Output", Reason: "needs a Dir that it is written to"}
 	case len(o.Lift) > 0:

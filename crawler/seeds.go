@@ -69,6 +69,9 @@ const maxLine = 64 << 10
 
 var errLongLine = fmt.Errorf("longer than %d bytes: is this a seed file?", maxLine)
 
+// errEmptySeed has the text of ParseURL's error for an empty URL.
+var errEmptySeed = errors.New("not an absolute URL: it must start with http:// or https://")
+
 var errBlank = errors.New("has blanks: write one URL on each line, a tag behind a tab, a blank inside a URL as %20")
 
 // parseSeed parses one seed: a URL or a host, and a tag.
@@ -80,7 +83,7 @@ func parseSeed(line string) (frontier.Entry, error) {
 		return frontier.Entry{}, &frontier.URLError{Raw: line, Err: errBlank}
 	}
 	if raw == "" {
-		return frontier.Entry{}, &frontier.URLError{Raw: line, Err: frontier.ErrRelative}
+		return frontier.Entry{}, &frontier.URLError{Raw: line, Err: errEmptySeed}
 	}
 	u, err := frontier.ParseURL(raw)
 	if err != nil && !strings.Contains(raw, "://") && looksLikeHost(raw) {

@@ -21,7 +21,7 @@ import (
 )
 
 // unsaid are the options that only programs need, or that have no text form.
-var unsaid = []string{"OnlyFollowed", "Identity", "Seeds", "Dir", "Network", "Shared", "OptOut", "Site", "RootCAs", "Signing", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
+var unsaid = []string{"OnlyFollowed", "Identity", "Seeds", "Dir", "State", "Network", "Shared", "OptOut", "Site", "RootCAs", "Signing", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
 
 // setting returns a setting of o.
 func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {

@@ -139,7 +139,10 @@ func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 		Over: settings.Over(st.Spent) != "",
 	}
 	if !st.Ready && st.Waiting.After(one.Due) {
-		one.Due, one.By = st.Waiting, st.WaitsBy()
+		one.Due, one.By = st.Waiting, frontier.RetryClock
+		if !st.NextAgain.IsZero() && !st.NextAgain.After(st.Waiting) {
+			one.By = frontier.AgainClock
+		}
 	}
 	delay := settings.Delay
 	for _, o := range l.orders {

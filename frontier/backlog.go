@@ -1,7 +1,11 @@
 package frontier
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 )
@@ -68,11 +72,9 @@ type SiteState struct {
 	// are due earlier, so that a backlog need not search all of these.
 	NextAgain time.Time
 	Spent     Spent
-	Fate      Fate // why the site was given up, so that it gets no more requests; zero if it was not
+	Fate      Fate  // why the site was given up, so that it gets no more requests; zero if it was not
+	Term      *Term // the term in which the backlog has found this state; nil without Options.Term
 }
-
-// WaitsBy returns the clock that decides Waiting: AgainClock or RetryClock.
-func (s *SiteState) WaitsBy() Clock { return waitsBy(s.Waiting, s.NextAgain) }
 
 // Left returns the number of entries that have not ended, in Queued and in Again.
 func (s *SiteState) Left() int { return s.Queued + s.Again }
@@ -118,6 +120,10 @@ type Growth struct {
 	Sites   []SiteState // with new entries
 	Settled int         // number of calls of Submit that have settled since the last Growth
 	Err     error       // the backlog has failed and cannot continue
+	// With Options.Term: the numbers of the terms that begin with this growth, and the clocks
+	// that their sites share. See Term.
+	Terms  []uint64
+	Common []CommonClock
 }
 
 // Growths is a channel of Growth, for implementations of Backlog. Put adds a Growth and never
@@ -143,10 +149,91 @@ func (g *Growths) Put(n Growth) {
 	case old := <-g.c:
 		n.Settled += old.Settled
 		n.Sites = append(old.Sites, n.Sites...)
+		n.Terms = append(old.Terms, n.Terms...)
+		n.Common = append(old.Common, n.Common...)
 		if n.Err == nil {
 			n.Err = old.Err
 		}
 	default:
 	}
 	g.c <- n
+}
+
+// The names from here to the end of the file are for those who share a backlog between several
+// frontiers, for example on several machines. A crawl on one machine uses none of them.
+
+// A Term is a period in which one frontier has a group of sites, for example all sites of
+// some registrable domains. Only this frontier makes requests to them. Options.Term returns the
+// number of the current term.
+//
+// A group of sites changes hands in these steps:
+//
+//   - Options.Term of the old frontier returns 0 for these sites from now on. Then Withdraw is
+//     called. After it has returned, all changes are submitted, and the backlog stores them. Now
+//     another frontier may have the sites.
+//   - The backlog of the new frontier reads the states of these sites, with a Term that has a new
+//     Number. Then Options.Term returns this Number, and one Growth brings the Number, the states
+//     and the clocks that the sites share. The group must have all sites of a host or domain. A
+//     site without entries may be left out if it is due now and had no request since Rest.
+//   - No entry counts as read at the beginning of a term: Read returns all entries again that
+//     have not ended.
+//
+// A state is ignored if its Term.Number is not the current one, or if no Growth has brought this
+// Number yet. So a backlog need not take back growths that were not received.
+type Term struct {
+	Number uint64 // not 0, and different for each term in the life of a frontier
+	// Rest is the time until which a frontier that did not give the sites back may send
+	// requests to them. Each site rests its full pause, counted from Rest. Later terms of the
+	// sites have the same Rest, or a later one, because the sites may be given back before the
+	// pause is over. Zero: the sites were always given back, so only their clocks count.
+	Rest time.Time
+}
+
+// Withdraw removes the sites from memory for which Options.Term returns 0. It returns nil when
+// no turn has one of these sites, no entry of them is held, and all that the turns have changed
+// was submitted. Sites that only wait are removed at once. If ctx ends first, Withdraw returns
+// its error; the call can be repeated. The sites stay away until a Growth brings them in another
+// term. It must not be called by a goroutine that has a turn, or an entry that is held.
+func (f *Frontier) Withdraw(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	busy := f.withdraw()
+	for len(busy) > 0 {
+		freed := f.freed()
+		f.mu.Unlock()
+		var err error
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		f.mu.Lock()
+		if err != nil {
+			return err
+		}
+		busy = slices.DeleteFunc(busy, f.evict)
+	}
+	return nil
+}
+
+// End ends the run with one of the errors that Next returns when nothing is left: ErrEnd,
+// ErrUnasked, ErrPatience or ErrLimit. It is for a crawl on several frontiers, of which none
+// alone can know that the crawl has ended: see Rest. End returns an error and changes nothing if
+// err is another error, or if something is under way in this frontier: a turn, a held entry or
+// a Submit that has not settled. With ErrLimit these do not matter. After the end of the run End
+// returns the same error as Next.
+func (f *Frontier) End(err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	limit := errors.Is(err, ErrLimit)
+	switch {
+	case f.err != nil:
+		return f.err
+	case !limit && !errors.Is(err, ErrEnd):
+		return fmt.Errorf("frontier: End wants ErrEnd, ErrUnasked, ErrPatience or ErrLimit, not %v", err)
+	case !limit && (!f.still() || f.held > 0):
+		return fmt.Errorf("frontier: End(%v) while %d turns are out, %d entries are held, and %d submits have not settled", err, f.out, f.held, f.pending)
+	}
+	f.fail(err)
+	return nil
 }

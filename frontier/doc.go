@@ -24,6 +24,8 @@
 //     [Frontier.Stop]. To watch it, call [Frontier.Stats], [Frontier.Status] and [Frontier.Sites].
 //   - To share pauses with other crawls, set [Options.Shared] to [NewSharedClocks] or to a
 //     machine.Table.
+//   - To run one crawl on several machines, write a Backlog that several frontiers share: see
+//     [Term], [Frontier.Withdraw] and [Frontier.End].
 //   - To work with URLs alone, call [ParseURL], [URL.Resolve] and [URL.Key].
 //
 // # Notions
@@ -49,8 +51,20 @@
 // A run ends when no turn is out, no entry is held and no entry falls due within
 // [Limits.Patience], or when a limit is reached. With [Options.Requisites], after a limit of
 // pages is reached, the images, scripts and style sheets of pages are still fetched. Add and
-// Allow work only until the run ends. If [Limits.Open] is set, only Stop ends the run; a [Rest]
-// says whether anything is under way.
+// Allow work only until the run ends. If [Limits.Open] is set, only Stop and End end the run; a
+// [Rest] says whether anything is under way, and with which error the run would end otherwise.
+//
+// # Several frontiers
+//
+// Several frontiers, for example on several machines, can share one backlog, such as a database.
+// At any time each site belongs to at most one of them, and only this frontier makes requests to
+// the site. [Options.Term] says which sites a frontier has. Sites come with a [Growth], with the
+// clocks that their last owner has stored, and leave with [Frontier.Withdraw], which waits until
+// nothing of them is under way. If a frontier has died, it is not known which requests it has
+// made last: [Term].Rest then is the time until which it may have made some, and each site
+// rests its full pause from that time. While a frontier cannot be sure that its sites still
+// belong to it, [Options.Blocked] keeps it from requests. No frontier alone knows when the crawl
+// has ended: [Frontier.Rest] returns what each of them knows, and [Frontier.End] ends its run.
 //
 // # Errors
 //
@@ -139,4 +153,5 @@ package frontier
 //   - queue.go, common.go and shared.go: what a site can wait for: its own time, the turn
 //     of another site, an address, a registrable domain or a host name that it shares with
 //     others, another process
-//   - backlog.go: the interface to the disk; memory.go: its implementation in memory
+//   - backlog.go: the interface to the disk, and what else a backlog that several frontiers share
+//     needs; memory.go: an implementation in memory; term.go: sites that change hands

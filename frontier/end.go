@@ -24,8 +24,9 @@ var (
 // ending says how the run has ended, or that it has not. Its fields are never reset, because
 // callers of Next stop after the end.
 type ending struct {
-	broken bool  // the backlog has failed, so Submits that have not settled never will
-	err    error // the error that Next returns since the end; set once, by fail
+	broken bool          // the backlog has failed, so Submits that have not settled never will
+	err    error         // the error that Next returns since the end; set once, by fail
+	over   chan struct{} // closed when err is set
 }
 
 // ended returns the error for the end of a run in which nothing is under way and no entry falls

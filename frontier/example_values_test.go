@@ -133,7 +133,7 @@ func ExampleMemory() {
 		m.Forget()
 	}
 	state, err := m.State(u.Site())
-	fmt.Println(state.Left(), state.Waiting.IsZero() || state.WaitsBy() == frontier.RetryClock, err)
+	fmt.Println(state.Left(), state.Waiting.IsZero(), err)
 	// Output:
 	// 1 <nil>
 	// 1 <nil>

@@ -54,6 +54,21 @@ type Options struct {
 	// Restarted is when the crawl was last opened after a crash. Each site rests its full pause
 	// from this time. Zero: there was no crash.
 	Restarted time.Time
+
+	// Term and Blocked are for a backlog that several frontiers share: see Term and
+	// Frontier.Withdraw.
+	//
+	// Term returns the number of the term in which this frontier has a site, or 0 if another
+	// frontier has it. It is called often and with a lock held: it must be quick, safe for
+	// concurrent use, and must not call the frontier. If Term is nil, this frontier has all
+	// sites. If it is not nil, Limits.Open is set at first.
+	Term func(Site) uint64
+	// Blocked returns nil if requests may be made now. Otherwise it returns a channel that is
+	// closed when Blocked is to be called again. Until then Next returns no turn, and
+	// Turn.Bind returns a *NotYet. No turn is out for a site because of this wait, so that it
+	// is no failure of the site. Blocked must be safe for concurrent use. If it is nil,
+	// requests may be made at any time.
+	Blocked func() <-chan struct{}
 }
 
 // belowNone reports whether d is negative but not -1. Only -1 means "none", so that a wrong
@@ -112,6 +127,7 @@ type Frontier struct {
 	backlog Backlog // called without holding mu, except by Hop
 	opened  time.Time
 	unasked *past // the past that sites without a request share; see the function unasked
+	taken   taken // like unasked, for sites that an unknown frontier had before; guarded by mu
 
 	// mu guards all fields below, and the fields of sites and commons, so that the places of
 	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held
@@ -138,6 +154,7 @@ type Frontier struct {
 	totals   // sums over all sites
 	steering // changes during the run
 	ending   // whether and how the run has ended
+	leaving  // calls of Withdraw
 }
 
 // New returns a frontier for the entries of backlog. It fails if backlog is nil or returns an
@@ -153,7 +170,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	opts.Requisites = opts.Requisites || opts.Revisits
 	opts.Restarted = meetRestart(opts.Restarted, opened)
 	f := &Frontier{
-		opts: opts, backlog: backlog, opened: opened, unasked: unasked(&opts), sites: map[Site]*site{},
+		opts: opts, backlog: backlog, opened: opened, unasked: unasked(opts.Restarted, opts.Delay), sites: map[Site]*site{},
+		ending:  ending{over: make(chan struct{})},
 		keeper:  keeper{rearm: make(chan struct{}, 1), follow: make(chan struct{}, 1)},
 		holding: holding{idle: make(chan struct{}, 1)},
 		queues:  newQueues(),
@@ -166,7 +184,7 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if opts.Shared != nil {
 		f.opts.Shared = guarded{opts.Shared, f}
 	}
-	f.set(Limits{Pages: opts.Limit, Bytes: opts.MaxBytes, Rate: opts.Rate, Patience: opts.Patience}, opened)
+	f.set(Limits{Pages: opts.Limit, Bytes: opts.MaxBytes, Rate: opts.Rate, Patience: opts.Patience, Open: opts.Term != nil}, opened)
 	moved, err := f.recall()
 	f.turnover()
 	if err == nil {
@@ -238,6 +256,7 @@ func (f *Frontier) Add(entries ...Entry) error {
 // Next returns the error of ctx, and may be called again.
 func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	for {
+		f.waitUnblocked(ctx)
 		if err := ctx.Err(); err != nil {
 			f.mu.Lock()
 			f.kickLocked()
@@ -275,6 +294,10 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 		if s != nil {
 			t, err := f.hand(ctx, s)
 			if t == nil && err == nil {
+				continue
+			}
+			if t != nil && f.blocked() != nil { // since the backlog was read
+				t.putBack()
 				continue
 			}
 			return t, err
@@ -397,7 +420,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	if err != nil {
 		f.fail(err)
 	}
-	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now())
+	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now()) || !f.has(s.name)
 	shut := !s.page || f.shut(s) // a site that was shut (see shut) when it was picked gets no page now, even if pages were allowed again since
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
@@ -539,12 +562,14 @@ func (f *Frontier) free(s *site) {
 	}
 	f.slow(s)
 	f.queue(s)
+	f.tellFreed()
 }
 
 // fail ends the run with an error. If there are several calls, the first error is kept.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
 		f.err = err
+		close(f.over)
 	}
 	f.kickLocked()
 }

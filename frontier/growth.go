@@ -14,10 +14,16 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 		if err != nil {
 			return moved, err
 		}
+		if st.Term != nil {
+			f.beginTerms([]uint64{st.Term.Number})
+		}
+		if !f.current(st.Site, st.Term) {
+			continue
+		}
 		f.spent.add(st.Spent)
 		f.done += st.Known - st.Left()
 		if !st.Clocks.Ended.IsZero() {
-			f.drained++
+			f.drain(1)
 		}
 		// A site that an earlier run has given up is tried again.
 		st.Fate, st.Clocks.Refusals = Fate{}, 0
@@ -39,15 +45,20 @@ func (f *Frontier) restore() error {
 		if err != nil {
 			return err
 		}
-		kind, name, _ := strings.Cut(c.Name, " ")
-		switch Clock(kind) {
-		case IPClock:
-			f.commons[byAddress].restore(name, live(c.Due, f.opened), f.opened)
-		case DomainClock:
-			f.commons[byDomain].restore(name, live(c.Due, f.opened), f.opened)
-		}
+		f.restoreCommon(c, f.opened)
 	}
 	return nil
+}
+
+// restoreCommon sets a clock that several sites share, which the backlog has kept.
+func (f *Frontier) restoreCommon(c CommonClock, now time.Time) {
+	kind, name, _ := strings.Cut(c.Name, " ")
+	switch Clock(kind) {
+	case IPClock:
+		f.commons[byAddress].restore(name, live(c.Due, now), now)
+	case DomainClock:
+		f.commons[byDomain].restore(name, live(c.Due, now), now)
+	}
 }
 
 // absorbGrown absorbs a growth of the backlog, if there is no leader (see keeper) that does so.
@@ -82,20 +93,25 @@ func (f *Frontier) newSite(name Site) *site {
 }
 
 // unasked returns the past that all sites without a request and with the usual pause share. It
-// makes these sites rest after a restart from a crash. Without such a restart it is nil.
-func unasked(opts *Options) *past {
-	if opts.Restarted.IsZero() {
+// makes these sites rest for this pause, counted from a restart after a crash. If there was no
+// such restart, it is nil.
+func unasked(restarted time.Time, delay time.Duration) *past {
+	if restarted.IsZero() {
 		return nil
 	}
 	s := &site{}
-	s.raise(opts.Restarted.Add(opts.Delay), RestartClock)
+	s.raise(restarted.Add(delay), RestartClock)
 	s.past.shared = true
 	return s.past
 }
 
-// restart makes s rest its full pause, counted from the last restart after a crash. The length
-// of the pause follows from those limits of s that are known so far.
+// restart makes s rest its full pause, counted from the last restart after a crash, or from
+// the time until which an unknown frontier may have sent a request (Term.Rest). The length of
+// the pause follows from those limits of s that are known so far.
 func (f *Frontier) restart(s *site) {
+	if rest := s.unknownUntil(); !rest.IsZero() {
+		f.restUnknown(s, rest)
+	}
 	if f.opts.Restarted.IsZero() {
 		return
 	}
@@ -128,9 +144,15 @@ func (f *Frontier) absorb(g Growth) {
 		f.broken = true
 		f.fail(g.Err)
 	}
+	f.beginTerms(g.Terms)
+	for _, c := range g.Common {
+		f.restoreCommon(c, f.now())
+	}
 	for _, st := range g.Sites {
-		f.learn(st)
-		f.leave(st)
+		if f.current(st.Site, st.Term) {
+			f.learn(st)
+			f.leave(st)
+		}
 	}
 	f.kickLocked()
 }
@@ -142,13 +164,15 @@ func (f *Frontier) leave(st SiteState) {
 	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.wantedBy > 0 || s.given() {
 		return
 	}
-	due, _ := s.ownDue()
-	if ended := s.lastAsked(); !st.Clocks.Ended.Equal(ended) || !st.Clocks.Due.Equal(due) {
+	due, by := s.ownDue()
+	// A rest that counts from Term.Rest is not in the backlog's clocks, but in the state.
+	known := st.Clocks.Due.Equal(due) || by == RestartClock && !s.unknownUntil().IsZero()
+	if !known || !st.Clocks.Ended.Equal(s.lastAsked()) {
 		return
 	}
 	delete(f.sites, s.name)
 	if !s.lastAsked().IsZero() {
-		f.drained++
+		f.drain(1)
 	}
 }
 
@@ -160,9 +184,10 @@ func (f *Frontier) learn(st SiteState) {
 	if s == nil {
 		s = f.newSite(st.Site)
 		if !st.Clocks.Ended.IsZero() {
-			f.drained--
+			f.drain(-1)
 		}
 		s.recall(st, f.now())
+		f.takeOver(s, st.Term)
 		f.restart(s)
 		f.slow(s)
 		f.holdHost(s)

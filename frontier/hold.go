@@ -52,6 +52,7 @@ func (t *Turn) Done(links ...Entry) error {
 	s.atWork().ends = append(s.work().ends, heldEnd{t.entry, t.end, t.visit, links})
 	t.end = Fate{}
 	f.held--
+	s.atWork().held--
 	if s.place == placeOut {
 		return nil // the run cannot end before that turn does
 	}
@@ -97,6 +98,7 @@ func (f *Frontier) notIdle() {
 func (t *Turn) hold(fate Fate) {
 	t.end = fate
 	t.frontier.held++
+	t.site.atWork().held++
 	if fate.counts(t.entry) {
 		t.site.atWork().heldPages++
 		t.frontier.heldPages++

@@ -65,7 +65,7 @@ func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 			if len(got) > 0 {
 				t.Error("Next has returned while the end was submitted")
 			}
-			if r := f.rest(); r.Pending == 0 {
+			if r := f.Rest(); r.Pending == 0 {
 				t.Errorf("at rest: %+v", r)
 			}
 		}

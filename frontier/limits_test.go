@@ -118,9 +118,9 @@ func (r *referee) meddle(f *Frontier) {
 
 // look checks that nothing has happened between two equal results of Rest.
 func (r *referee) look(f *Frontier) {
-	first, from := f.rest(), r.moves()
+	first, from := f.Rest(), r.moves()
 	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
-	to, second := r.moves(), f.rest()
+	to, second := r.moves(), f.Rest()
 	if first.Out+first.Pending+first.Held+second.Out+second.Pending+second.Held == 0 && first.Activity == second.Activity && from != to {
 		r.t.Errorf("%d turns between %+v and %+v", to-from, first, second)
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestTheZeroURLResolvesAbsoluteReferencesAlone(t *testing.T) {
 	for _, ref := range []string{"/x", "x", "?x", "//a.example/", "#x", ""} {
-		if u, err := (URL{}).Resolve(ref); !errors.Is(err, ErrRelative) || !u.IsZero() {
+		if u, err := (URL{}).Resolve(ref); !errors.Is(err, errRelative) || !u.IsZero() {
 			t.Errorf("%q becomes %q, %v", ref, u, err)
 		}
 	}

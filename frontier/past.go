@@ -32,7 +32,8 @@ type past struct {
 type odd struct {
 	given      Fate // why the site was given up in this run; zero: it was not given up
 	retryAfter time.Time
-	by, gapBy  Clock // set if the clock has no clockCode
+	by, gapBy  Clock     // set if the clock has no clockCode
+	rest       time.Time // Term.Rest, of a site that an unknown frontier had before
 }
 
 // A clockCode is the index of a Clock in clocksByCode.

@@ -30,7 +30,7 @@ func (f *Frontier) pagesSpent() bool {
 // counted, too.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
-	return most > 0 && s.spent().Pages+s.work().heldPages >= most
+	return most > 0 && s.spent().Pages+int(s.work().heldPages) >= most
 }
 
 // shut reports whether s may get no more requests for pages, only for entries that are

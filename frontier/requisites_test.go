@@ -196,7 +196,7 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 					if end != want || requisites > 0 || f.Stats().Entries != all || f.Stats().Spent.Pages != g.pages {
 						t.Errorf("run %d ended with %v, want %v; %d are left, %d requisites; %+v", run, end, want, all, requisites, f.Stats())
 					}
-					if rest := f.rest(); rest.Out+rest.Pending+rest.Held > 0 || !rest.NextDue.IsZero() {
+					if rest := f.Rest(); rest.Out+rest.Pending+rest.Held > 0 || !rest.NextDue.IsZero() {
 						t.Errorf("run %d: at the end %+v", run, rest)
 					}
 					if g.reads > 4*g.turns+20 {

@@ -160,7 +160,7 @@ scan:
 			keep = strings.LastIndexByte(u.text[:keep], '/') + 1
 		}
 	}
-	if keep+end > MaxURL {
+	if keep+end > maxURL {
 		return 0, rest, false
 	}
 	return keep, ref[:end], true

@@ -1,6 +1,9 @@
 package frontier
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // motion counts what is under way. Only begun and submitted start something. These two and
 // settled increase activity.
@@ -65,15 +68,19 @@ type Rest struct {
 	Activity uint64    // increases with each turn, each Add and each growth of the backlog
 	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if no site has one
 	NextBy   Clock     // the clock for which that site waits
+	// Verdict is the error with which Next would end the run now if Limits.Open were not set:
+	// ErrEnd, ErrUnasked, ErrPatience or ErrLimit. It is nil if the run would go on. After the
+	// end of the run it is the error of Next.
+	Verdict error
 }
 
-// rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
+// Rest returns the current Rest. It holds one lock for a short time, and absorbs a growth
 // of the backlog itself, so no goroutine need wait in Next.
-func (f *Frontier) rest() Rest {
+func (f *Frontier) Rest() Rest {
 	f.absorbGrown()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity}
+	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity, Verdict: f.verdict(f.now())}
 	if s := f.first(); s != nil {
 		r.NextDue, r.NextBy = s.due, f.by(s)
 		if r.NextDue.IsZero() { // the first site has had no request
@@ -81,4 +88,22 @@ func (f *Frontier) rest() Rest {
 		}
 	}
 	return r
+}
+
+// verdict returns Rest.Verdict. It requires that f.mu is held.
+func (f *Frontier) verdict(now time.Time) error {
+	if f.err != nil {
+		return f.err
+	}
+	if _, used := f.full(); used {
+		return ErrLimit
+	}
+	wait := time.Duration(math.MaxInt64)
+	if s := f.first(); s != nil {
+		wait = s.due.Sub(now) // not more than 0 if s is ready or unsearched
+	}
+	if f.limits.Paused || !f.still() || f.held > 0 || wait <= 0 || !f.impatient(wait) {
+		return nil
+	}
+	return f.ended()
 }

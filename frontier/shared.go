@@ -8,8 +8,9 @@ import (
 
 // Shared holds the clocks that several crawls share: all crawls of a process, or of a machine.
 // Each crawl calls Reserve before a request, except for requests to this machine itself. The
-// methods are quick and safe for concurrent use. They must not call the frontier, which is
-// locked meanwhile. If one of them panics, the run ends with an error.
+// methods are safe for concurrent use. Reserve may take long: only its turn waits. Renew and
+// Release are quick and must not call the frontier, which is locked meanwhile. If one of the
+// methods panics, the run ends with an error.
 type Shared interface {
 	// Reserve makes a lease of key, which is a reservation for one request. The lease lasts
 	// from the time in now to the time in until. ok is true if it made the lease. If key is
@@ -31,7 +32,8 @@ type Taken struct {
 }
 
 // A guarded is an Options.Shared whose panics end the run. They must not reach the callers of
-// the frontier, because its mutex is locked then. The methods require that f.mu is held.
+// the frontier, because its mutex may be locked then. Renew and Release require that f.mu is
+// held, and Reserve that it is not held.
 type guarded struct {
 	Shared
 	f *Frontier
@@ -39,7 +41,13 @@ type guarded struct {
 
 // Reserve implements Shared. After a panic the key is reserved, so no request is made.
 func (g guarded) Reserve(key string, now, until time.Time) (taken Taken, ok bool) {
-	defer g.contain()
+	defer func() {
+		if v := recover(); v != nil {
+			g.f.mu.Lock()
+			defer g.f.mu.Unlock()
+			g.failed(v)
+		}
+	}()
 	taken = Taken{Until: until}
 	return g.Shared.Reserve(key, now, until)
 }
@@ -56,16 +64,20 @@ func (g guarded) Release(key string, until time.Time) {
 	g.Shared.Release(key, until)
 }
 
-// contain recovers from a panic, and ends the run with an error that wraps the value of the
-// panic if that is an error.
+// contain recovers from a panic.
 func (g guarded) contain() {
-	switch v := recover().(type) {
-	case nil:
-	case error:
-		g.f.fail(fmt.Errorf("frontier: Options.Shared panicked: %w", v))
-	default:
-		g.f.fail(fmt.Errorf("frontier: Options.Shared panicked: %v", v))
+	if v := recover(); v != nil {
+		g.failed(v)
 	}
+}
+
+// failed ends the run with an error that wraps v, the value of a panic, if that is an error.
+func (g guarded) failed(v any) {
+	err, is := v.(error)
+	if !is {
+		err = fmt.Errorf("%v", v)
+	}
+	g.f.fail(fmt.Errorf("frontier: Options.Shared panicked: %w", err))
 }
 
 // defaultLease is how long a site is reserved for one request. While the answer is read, each
@@ -87,8 +99,9 @@ type refused struct {
 // If there is a domain clock, it also reserves the domain. It reserves nothing for loopback
 // addresses, because their services belong to this machine. If one of the names is already
 // reserved, reserve keeps no reservation and returns a *NotYet. It requires that t.frontier.mu
-// is held.
-func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
+// is held, and unlocks it while it makes the reservations. So it returns a *NotYet, too, if
+// another turn has taken the commons of the site meanwhile.
+func (t *Turn) reserve(to netip.Addr, public bool) error {
 	f, s := t.frontier, t.site
 	if f.opts.Shared == nil || to.IsLoopback() || !to.IsValid() && !public {
 		return nil
@@ -105,17 +118,19 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	if byAddress {
 		names = append(names, addr)
 	}
-	for i, name := range names {
-		lease := f.opts.Lease
-		if name == addr {
-			lease = f.opts.IPDelay
+	got, taken := f.reserveAll(names, addr)
+	now := f.now()
+	var err error
+	if got < len(names) {
+		err = f.refuse(s, taken, now)
+	} else {
+		err = t.may(now)
+	}
+	if err != nil {
+		for _, name := range names[:got] {
+			f.opts.Shared.Release(name, now)
 		}
-		if taken, ok := f.opts.Shared.Reserve(name, now, now.Add(lease)); !ok {
-			for _, got := range names[:i] {
-				f.opts.Shared.Release(got, now)
-			}
-			return f.refuse(s, taken, now)
-		}
+		return err
 	}
 	if byAddress { // other processes may start a request there after IPDelay
 		f.opts.Shared.Release(addr, now.Add(f.opts.IPDelay))
@@ -127,6 +142,25 @@ func (t *Turn) reserve(to netip.Addr, public bool, now time.Time) error {
 	}
 	t.reserved, t.leased = names, now
 	return nil
+}
+
+// reserveAll makes reservations in Options.Shared until one of them fails. It returns how many it
+// has made, and the reservation for which the next one has failed. It requires that f.mu is held,
+// and unlocks it meanwhile.
+func (f *Frontier) reserveAll(names []string, addr string) (got int, taken Taken) {
+	now, ok := f.now(), false
+	f.mu.Unlock()
+	defer f.mu.Lock() // also if Options.Shared ends the goroutine
+	for ; got < len(names); got++ {
+		lease := f.opts.Lease
+		if names[got] == addr {
+			lease = f.opts.IPDelay
+		}
+		if taken, ok = f.opts.Shared.Reserve(names[got], now, now.Add(lease)); !ok {
+			break
+		}
+	}
+	return got, taken
 }
 
 // renew extends the leases of t while its answer is read. It requires that mu is held.

@@ -438,8 +438,8 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if f.reserve.quick != 0 || f.need != 0 || f.unsure != 0 {
 					t.Errorf("at the end: %+v", f.reserve)
 				}
-				if rest := f.rest(); rest != (Rest{Activity: rest.Activity}) || rest != f.rest() {
-					t.Errorf("at the end: %+v, %+v", rest, f.rest())
+				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity, Verdict: ErrEnd}) || rest != f.Rest() {
+					t.Errorf("at the end: %+v, %+v", rest, f.Rest())
 				}
 			})
 		})

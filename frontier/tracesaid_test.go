@@ -17,7 +17,7 @@ func (r *tracer) told(err error) string {
 }
 
 func (r *tracer) rest() string {
-	rest := r.f.rest()
+	rest := r.f.Rest()
 	said := fmt.Sprintf("%d out, %d pending, first due %s by %q", rest.Out, rest.Pending, r.at(rest.NextDue), rest.NextBy)
 	if rest.Held > 0 {
 		said += fmt.Sprintf(", %d held", rest.Held)

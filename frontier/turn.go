@@ -114,11 +114,14 @@ var errOutcome = errors.New("frontier: the outcome has neither a Fate nor Again:
 // Finish for this turn with Again and without a request. The frontier knows what the site waits
 // for, and hands the entry out again when the site is due.
 type NotYet struct {
-	By    Clock
+	By    Clock     // NoClock: Options.Blocked forbids the request
 	Until time.Time // zero if the turn must wait for the end of another turn
 }
 
 func (e *NotYet) Error() string {
+	if e.By == NoClock {
+		return "frontier: not yet: requests are blocked (Options.Blocked)"
+	}
 	if e.Until.IsZero() {
 		return fmt.Sprintf("frontier: not yet: %s is in use", e.By)
 	}
@@ -143,6 +146,9 @@ func (t *Turn) stamp() {
 	switch {
 	case c.By == RestartClock:
 		p.Since = t.frontier.opts.Restarted
+		if rest := t.site.unknownUntil(); rest.After(p.Since) {
+			p.Since = rest
+		}
 		from = p.Since
 	case from.IsZero():
 		from = c.Ended
@@ -188,16 +194,33 @@ func (t *Turn) First() time.Time { return t.first }
 // for the clocks of the address and of the host name, which other sites may share, and its
 // delay is at least PublicFloor. If only a proxy knows the address, addr is the zero Addr,
 // which has no clock. Bind returns a *NotYet if one of these clocks, the clock of the
-// registrable domain, or another crawl of Options.Shared does not permit the request yet.
+// registrable domain, or another crawl of Options.Shared does not permit the request yet. It
+// also returns one if Options.Blocked forbids requests now.
 func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	f := t.frontier
+	if f.blocked() != nil {
+		return &NotYet{}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.finished {
 		return errFinished
 	}
-	now := f.now()
 	f.served(t.site, addr, public)
+	if err := t.may(f.now()); err != nil {
+		return err
+	}
+	if err := t.reserve(addr, public); err != nil {
+		return err
+	}
+	t.bind(f.now())
+	return nil
+}
+
+// may returns nil if the commons of t's site permit a request now, or else a *NotYet. It requires
+// that f.mu is held.
+func (t *Turn) may(now time.Time) error {
+	f := t.frontier
 	for i := range f.commons {
 		own := f.part(t.site, i)
 		err := f.commons[i].may(&own, now)
@@ -205,10 +228,6 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 			return err
 		}
 	}
-	if err := t.reserve(addr, public, now); err != nil {
-		return err
-	}
-	t.bind(now)
 	return nil
 }
 
@@ -239,8 +258,8 @@ func (t *Turn) Pace(gap Gap) error {
 }
 
 // Hop returns a turn for another site, to which the robots.txt of the turn's site redirects. If
-// the other site has a turn already, or is not due, Hop returns a *NotYet. If the other site is
-// excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
+// the other site has a turn already, or is not due, Hop returns a *NotYet, and so it does if
+// another frontier has the site (see Options.Term). If the other site is excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
 // other would wait for each other for ever. The new turn has no entry, and needs its own
 // Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
@@ -302,7 +321,15 @@ func (t *Turn) reach(to Site) (*site, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.learn(st)
+		if f.current(to, st.Term) {
+			f.learn(st)
+		}
+	}
+	if f.sites[to] == nil || !f.has(to) { // another frontier has it
+		return nil, f.refuse(t.site, Taken{Lease: true}, now)
+	}
+	if f.opts.Term != nil && t.site.work().machine != (refused{}) {
+		t.site.atWork().machine = refused{}
 	}
 	if t.held != nil && t.held.name == to && f.exclusion(to) == "" {
 		o := t.held

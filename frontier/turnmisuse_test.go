@@ -276,7 +276,6 @@ func TestZeroValues(t *testing.T) {
 	}
 	var clocks frontier.Clocks
 	clocks.Steady(-time.Hour)
-	new(frontier.SiteState).WaitsBy()
 	if n := new(frontier.SiteState).Left() + new(frontier.SiteStatus).Left(); n != 0 {
 		t.Errorf("%d are left", n)
 	}

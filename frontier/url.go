@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// MaxURL is the length of the longest URL of a frontier, in bytes. RFC 9110, section 4.1,
+// maxURL is the length of the longest URL of a frontier, in bytes. RFC 9110, section 4.1,
 // recommends that every server supports at least this length.
-const MaxURL = 8000
+const maxURL = 8000
 
 // Errors that a *URLError wraps.
 var (
-	ErrRelative = errors.New("not an absolute URL: it must start with http:// or https://")
+	errRelative = errors.New("not an absolute URL: it must start with http:// or https://")
 	errScheme   = errors.New("scheme is not supported: only http, https and ftp are crawled")
 	errHost     = errors.New("host is not valid")
 	errPort     = errors.New("port is not a number from 1 to 65535")
-	errTooLong  = fmt.Errorf("longer than %d bytes", MaxURL)
+	errTooLong  = fmt.Errorf("longer than %d bytes", maxURL)
 )
 
 // A URLError reports a string that cannot be crawled as a URL, and why.
@@ -54,7 +54,7 @@ func ParseURL(raw string) (URL, error) {
 	s := clean(raw)
 	scheme, rest, ok := cutScheme(s)
 	if !ok {
-		return URL{}, &URLError{raw, ErrRelative}
+		return URL{}, &URLError{raw, errRelative}
 	}
 	return parseAbsolute(raw, scheme, rest, nil, nil)
 }
@@ -63,7 +63,7 @@ func ParseURL(raw string) (URL, error) {
 // joined. The error is a *URLError.
 func (s Site) URL(target string) (URL, error) {
 	scheme, authority, _ := strings.Cut(string(s), "://")
-	if defaultPort(scheme) != 0 && len(s)+len(target) <= MaxURL && plainTarget(target) {
+	if defaultPort(scheme) != 0 && len(s)+len(target) <= maxURL && plainTarget(target) {
 		host, port, err := parseAuthority(scheme, authority)
 		if n := len(host); err == nil && n+len(port) == len(authority) && host == authority[:n] && port == authority[n:] {
 			return URL{string(s) + target, len(s)}, nil
@@ -226,14 +226,14 @@ func parseAbsolute(raw, scheme, rest string, encode func(string) string, to *tex
 		t = target(path, escapeQuery(query, encode), hasQuery)
 	}
 	site := len(scheme) + len("://") + len(host) + len(port)
-	if site+len(t) > MaxURL {
+	if site+len(t) > maxURL {
 		return URL{}, &URLError{raw, errTooLong}
 	}
 	return URL{to.join(scheme, "://", host, port, t), site}, nil
 }
 
 func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
-	if len(site)+len(target) > MaxURL {
+	if len(site)+len(target) > maxURL {
 		return URL{}, &URLError{raw, errTooLong}
 	}
 	return URL{to.join(string(site), target), len(site)}, nil

@@ -79,13 +79,13 @@ func TestParseURLErrors(t *testing.T) {
 		raw  string
 		want error
 	}{
-		{"", ErrRelative},
-		{"example.org", ErrRelative},
-		{"/path", ErrRelative},
+		{"", errRelative},
+		{"example.org", errRelative},
+		{"/path", errRelative},
 		{"http:", errHost},
 		{"https:/", errHost},
-		{"1http://example.org/", ErrRelative},
-		{"-http://example.org/", ErrRelative},
+		{"1http://example.org/", errRelative},
+		{"-http://example.org/", errRelative},
 		{"gopher://example.org/", errScheme},
 		{"a0189+-.://example.org/", errScheme},
 		{"javascript:alert(1)", errScheme},
@@ -104,10 +104,10 @@ func TestParseURLErrors(t *testing.T) {
 		{"http://::1]/", errHost},
 		{"http://[::1]x/", errHost},
 		{"az://a.example/", errScheme},
-		{"@a://a.example/", ErrRelative},
-		{"[a://a.example/", ErrRelative},
-		{"a@://a.example/", ErrRelative},
-		{"a/://a.example/", ErrRelative},
+		{"@a://a.example/", errRelative},
+		{"[a://a.example/", errRelative},
+		{"a@://a.example/", errRelative},
+		{"a/://a.example/", errRelative},
 		{"http://1.0xaF9/", errHost},
 		{"http://0x/", errHost},
 		{"http://a.0/", errHost},
@@ -128,7 +128,7 @@ func TestParseURLErrors(t *testing.T) {
 		{"http://example.org:0/", errPort},
 		{"http://example.org:65536/", errPort},
 		{"http://example.org:x/", errPort},
-		{"http://example.org/" + strings.Repeat("a", MaxURL), errTooLong},
+		{"http://example.org/" + strings.Repeat("a", maxURL), errTooLong},
 	} {
 		_, err := ParseURL(tc.raw)
 		if !errors.Is(err, tc.want) {
@@ -175,10 +175,10 @@ func TestResolve(t *testing.T) {
 func TestTheLongestURL(t *testing.T) {
 	for _, head := range []string{"http://a.example/", "http://a.example/?", "http://a.example/\u00e9"} {
 		for _, more := range []int{0, 1} {
-			path := strings.Repeat("a", MaxURL-len(strings.ReplaceAll(head, "\u00e9", "%C3%A9"))+more)
+			path := strings.Repeat("a", maxURL-len(strings.ReplaceAll(head, "\u00e9", "%C3%A9"))+more)
 			u, err := ParseURL(head + path)
 			again, err2 := mustParse(t, "http://a.example/dir/").Resolve(strings.TrimPrefix(head, "http://a.example") + path)
-			if more == 0 && (err != nil || err2 != nil || len(u.String()) != MaxURL || again != u) {
+			if more == 0 && (err != nil || err2 != nil || len(u.String()) != maxURL || again != u) {
 				t.Errorf("%s: %d bytes, %v, %v", head, len(u.String()), err, err2)
 			}
 			if more == 1 && (!errors.Is(err, errTooLong) || !errors.Is(err2, errTooLong)) {
@@ -195,7 +195,7 @@ func TestURLsAsText(t *testing.T) {
 	if err != nil || again.UnmarshalText(text) != nil || again != u {
 		t.Errorf("%s is %q, %v", text, again, err)
 	}
-	if err := again.UnmarshalText([]byte("x")); !errors.Is(err, ErrRelative) || again != u {
+	if err := again.UnmarshalText([]byte("x")); !errors.Is(err, errRelative) || again != u {
 		t.Errorf("no URL: %q, %v", again, err)
 	}
 	if err := again.UnmarshalText(nil); err != nil || !again.IsZero() {
@@ -210,7 +210,7 @@ func TestErrorsNameTheURLInShort(t *testing.T) {
 		if n > 200 {
 			want += "..."
 		}
-		if want += `": ` + ErrRelative.Error(); err == nil || err.Error() != want {
+		if want += `": ` + errRelative.Error(); err == nil || err.Error() != want {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestQueriesAreEncoded(t *testing.T) {
 
 func TestNothingIsRelativeToTheZeroURL(t *testing.T) {
 	for _, ref := range []string{"", "x", "/x", "?x", "#x", "//a.example/", ":", "\xff", "é?é"} {
-		if u, err := (URL{}).Resolve(ref); !errors.Is(err, ErrRelative) {
+		if u, err := (URL{}).Resolve(ref); !errors.Is(err, errRelative) {
 			t.Errorf("%q is %q, %v", ref, u, err)
 		}
 	}
@@ -365,10 +365,10 @@ func FuzzParseURL(f *testing.F) {
 					t.Fatalf("%q gives %q, which cannot be sent", raw, u)
 				}
 			}
-			if !strings.HasPrefix(u.Target(), "/") || u.Site() == "" || len(u.String()) > MaxURL {
+			if !strings.HasPrefix(u.Target(), "/") || u.Site() == "" || len(u.String()) > maxURL {
 				t.Fatalf("%q gives %q", raw, u)
 			}
-			if len(u.Key()) > MaxURL {
+			if len(u.Key()) > maxURL {
 				continue // a key is longer than its URL by what it escapes
 			}
 			key, err := ParseURL(u.Key())
@@ -386,7 +386,7 @@ func FuzzParseURL(f *testing.F) {
 func TestTheURLOfATargetIsWhatBothAreReadAs(t *testing.T) {
 	sites := []Site{"http://a.example", "https://a.example:8080", "http://[::1]", "http://127.0.0.1:81", "ftp://a.example",
 		"http://A.example", "HTTP://a.example", "http://a.example:80", "http://u@a.example", "gopher://a.example", "http://", "a.example", "", "http://a.example/x", "http://0x7f.1", "http://a.example."}
-	targets := []string{"/", "/x?y=z", "//x", "/../x", "/a/%2e%2e/b", "/%41", "/x y", "/x#f", "", "x", "?x", "/é", "/" + strings.Repeat("x", MaxURL-len("http://a.example/")), "/" + strings.Repeat("x", MaxURL)}
+	targets := []string{"/", "/x?y=z", "//x", "/../x", "/a/%2e%2e/b", "/%41", "/x y", "/x#f", "", "x", "?x", "/é", "/" + strings.Repeat("x", maxURL-len("http://a.example/")), "/" + strings.Repeat("x", maxURL)}
 	for _, s := range sites {
 		for _, target := range targets {
 			got, err := s.URL(target)

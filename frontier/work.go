@@ -15,7 +15,7 @@ type work struct {
 
 	ahead []Entry // entries that were read from the backlog and not handed out, in order; see next
 
-	heldPages int // see holding.heldPages
+	held, heldPages int32 // see holding
 	// ends are the ends of entries for which Done was called while the site was out. The
 	// goroutine that has the site submits them.
 	ends []heldEnd
@@ -59,7 +59,7 @@ func (s *site) rest() {
 // over reports whether w is empty.
 func (w *work) over() bool {
 	return w.retry.IsZero() && w.kept.IsZero() && w.requisites == requisites{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
-		w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
+		w.held == 0 && w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.wantedBy == 0 && len(w.wanted) == 0
 }
 

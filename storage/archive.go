@@ -38,17 +38,6 @@ type archived struct {
 	Revisit        bool   // the record has no payload; it refers to an earlier answer with the same payload
 }
 
-// An ArchiveError says that an exchange (a request and its answer) cannot be written as WARC
-// records.
-type ArchiveError struct {
-	URL string
-	Err error
-}
-
-func (e *ArchiveError) Error() string { return fmt.Sprintf("archive %s: %v", e.URL, e.Err) }
-
-func (e *ArchiveError) Unwrap() error { return e.Err }
-
 // encode appends the records of x to b. If x cannot be encoded, encode appends only the
 // response, with a head made from its header instead of the head as the server sent it. If that
 // fails, too, encode returns the error of the first attempt.

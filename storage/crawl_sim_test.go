@@ -428,7 +428,7 @@ func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		if put, kept := db.state.Pending(); put != 0 || kept == 0 {
+		if put, kept := db.state.(*state.DB).Pending(); put != 0 || kept == 0 {
 			t.Fatalf("%d things wait for a commit, %d for a merge", put, kept)
 		}
 		f, err := frontier.New(db, frontier.Options{})

@@ -94,7 +94,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(db.KeepsPages(), db.Unclean(), db.Restarted().IsZero()) // after a kill, sites rest from Restarted on
+	fmt.Println(db.Cluster() == nil, db.Unclean(), db.Restarted().IsZero()) // after a kill, sites rest from Restarted on
 	if err := db.Put("note", "a value of the program"); err != nil {
 		log.Fatal(err)
 	}

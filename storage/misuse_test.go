@@ -90,7 +90,7 @@ var dbMethods = map[string]func(db *DB) error{
 	"no errors": func(db *DB) error {
 		db.Hasten()
 		db.Hasten()
-		_, _, _, _ = db.Grown(), db.KeepsPages(), db.LostLog(), db.Restarted()
+		_, _, _, _ = db.Grown(), db.Cluster(), db.LostLog(), db.Restarted()
 		_, _, _ = db.Dir(), db.LastCommit(), db.Unclean()
 		return nil
 	},
@@ -222,7 +222,7 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 
 // The methods of zero values return zero values or errors.
 func TestZeroValuesOfTheStorage(t *testing.T) {
-	for _, err := range []error{&ArchiveError{}, &IndexError{}, &MissingAnswerError{}, &NotBegunError{}, &PurgeError{}, &RepairError{}, &DamagedError{}, &InUseError{}} {
+	for _, err := range []error{&IndexError{}, &MissingAnswerError{}, &NotBegunError{}, &PurgeError{}, &RepairError{}, &DamagedError{}, &InUseError{}} {
 		func() {
 			defer func() {
 				if v := recover(); v != nil {

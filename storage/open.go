@@ -36,6 +36,10 @@ type Options struct {
 	// of a slower disk.
 	SyncDelay time.Duration
 
+	// State keeps the state of the crawl elsewhere than in StateFile: in a database, for a crawl on
+	// several machines. Package storage/postgres implements it. nil: in StateFile.
+	State State
+
 	// Admit decides whether the crawl is opened. It is called with the values of the crawl,
 	// after Open has checked everything and before Open writes anything. If Admit returns an
 	// error, Open returns that error and has changed nothing. If Admit is nil, every crawl is
@@ -57,6 +61,10 @@ type Bounds struct {
 	Bytes int // size of the completions in these operations
 }
 
+// A State opens the states of crawls that are not in a file of the directory of the crawl.
+// Package storage/postgres implements it; other packages cannot.
+type State = state.Opener
+
 // A DB is the directory of one crawl. No other process can open it until Close. Its methods
 // are safe for concurrent use. It implements frontier.Backlog and fetch.Snapshots.
 type DB struct {
@@ -65,14 +73,14 @@ type DB struct {
 	// Locks are taken in this order; a goroutine need not take all of them:
 	//
 	//	large    held while one large page is made into a line and appended
-	//	         (here come the locks of state.DB)
+	//	         (here come the locks of the state.Store)
 	//	moment   in outputs: held to append to the files, and to read the marks of all files
 	//
 	// The locks of an output and of the log come last. A goroutine must not hold moment while
 	// it puts something into the state, because it may have to wait there for the committer, and
 	// the committer takes moment.
 
-	state   *state.DB
+	state   state.Store
 	outputs *outputs
 	large   sync.Mutex
 	tagged  atomic.Bool // PutTag has stored a tag, in this run or an earlier one
@@ -85,27 +93,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := notRepairing(dir); err != nil {
 		return nil, err
 	}
-	if err := orphaned(dir); err != nil {
-		return nil, err
-	}
-	asked := false
-	if !begun(dir) {
-		if err := opts.admit(noValues{}); err != nil {
-			return nil, err
-		}
-		asked = true
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, err
-		}
-		if err := state.StartAgain(dir); err != nil {
-			return nil, err
-		}
-	}
-	st, err := state.Open(dir, state.Options{
-		Gather: opts.Gather, Bounds: state.Bounds(opts.Bounds), SyncDelay: opts.SyncDelay, Disk: opts.disk,
-		Limits: opts.limits, Fault: opts.fault,
-		New: func() error { return remains(dir) },
-	})
+	st, asked, err := opts.open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +105,39 @@ func Open(dir string, opts Options) (*DB, error) {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
 	}
 	return db, nil
+}
+
+// open opens the state of the crawl in dir. asked says whether it has called o.Admit.
+func (o *Options) open(dir string) (st state.Store, asked bool, err error) {
+	opts := state.Options{
+		Gather: o.Gather, Bounds: state.Bounds(o.Bounds), SyncDelay: o.SyncDelay, Disk: o.disk,
+		Limits: o.limits, Fault: o.fault,
+		New: func() error { return remains(dir) },
+	}
+	if o.State != nil {
+		st, err = o.State.OpenStore(dir, opts)
+		return st, false, err
+	}
+	if err := orphaned(dir); err != nil {
+		return nil, false, err
+	}
+	if !begun(dir) {
+		if err := o.admit(noValues{}); err != nil {
+			return nil, true, err
+		}
+		asked = true
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, true, err
+		}
+		if err := state.StartAgain(dir); err != nil {
+			return nil, true, err
+		}
+	}
+	db, err := state.Open(dir, opts)
+	if err != nil {
+		return nil, asked, err
+	}
+	return db, asked, nil
 }
 
 // begin truncates the files to the lengths in their marks, and starts the state. It checks
@@ -204,6 +225,13 @@ func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 // LostLog returns how many committed bytes of the log are missing because another program
 // has removed or truncated the file since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
+
+// Cluster returns what a crawler needs to share the crawl with other nodes, or nil if the crawl
+// has only this process.
+func (db *DB) Cluster() state.Cluster {
+	c, _ := db.state.(state.Cluster)
+	return c
+}
 
 // Hasten tells the DB that the run is ending: calls that submit something no longer wait, and
 // the next commit, or Close, stores what was submitted. After Hasten the Bounds are not

@@ -21,7 +21,7 @@ import (
 type outputs struct {
 	dir   string
 	disk  disk.Disk
-	state *state.DB
+	state marksPutter
 	made  state.IndexMarks // the marks of the last index.cdxj and its index.part; used only by Open and Close
 
 	// moment is held while everything that one visit writes is appended, and while the marks of

@@ -104,10 +104,7 @@ func (r *Records) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 // Names iterates over the sites that have entries, in byte order.
 func (r *Records) Names() iter.Seq2[frontier.Site, error] { return r.from.Names() }
 
-// MostAhead is the largest number that Ahead returns.
-const MostAhead = state.MostAhead
-
-// Ahead returns how many entries of the same site are fetched before k, or MostAhead if there
+// Ahead returns how many entries of the same site are fetched before k, or 100,000 if there
 // are more. The fate of k must be frontier.Undecided: k is queued, and does not wait for
 // another try. Entries that are not yet in their final place in the state file are not counted.
 func (r *Records) Ahead(k Kept) (int, error) { return r.from.Ahead(k) }

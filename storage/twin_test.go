@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
@@ -407,12 +408,12 @@ func (w *twin) settle() {
 
 // quiet reports whether nothing is left to be committed or merged.
 func (w *twin) quiet() bool {
-	put, kept := w.db.state.Pending()
+	put, kept := w.db.state.(*state.DB).Pending()
 	return put == 0 && kept == 0
 }
 
 func (w *twin) queued() int {
-	put, _ := w.db.state.Pending()
+	put, _ := w.db.state.(*state.DB).Pending()
 	return put
 }
 

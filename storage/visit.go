@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -35,9 +36,9 @@ type Visit struct {
 // already in the archive of this crawl, or equals that of Before, becomes a revisit record
 // (WARC 1.1, section 6.7).
 //
-// An exchange that cannot be written as WARC records is returned in refused; everything else is
-// written. The place that Page names is valid after the visit is committed.
-func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
+// An exchange that cannot be written as WARC records has an error in refused, which names its
+// URL; everything else is written. The place that Page names is valid after the visit is committed.
+func (db *DB) PutVisit(v *Visit) (refused []error, err error) {
 	var records []*record
 	if db.outputs.archive != nil {
 		if records, refused, err = db.records(v); err != nil {
@@ -68,12 +69,9 @@ func (db *DB) PutVisit(v *Visit) (refused []*ArchiveError, err error) {
 	return refused, nil
 }
 
-// KeepsPages reports whether the crawl writes pages.jsonl. If not, Visit.Page need not be set.
-func (db *DB) KeepsPages() bool { return db.outputs.pages != nil }
-
 // records encodes the exchanges of a visit. In refused it returns the errors of those exchanges
 // that cannot be encoded.
-func (db *DB) records(v *Visit) (all []*record, refused []*ArchiveError, err error) {
+func (db *DB) records(v *Visit) (all []*record, refused []error, err error) {
 	for _, x := range v.Exchanges {
 		digest, err := db.repeats(x, v)
 		if err != nil {
@@ -130,7 +128,7 @@ type record struct {
 	at     archived // where it was written
 }
 
-func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
+func (a *archive) record(x *warc.Exchange) (*record, error) {
 	r := &record{x: x, buf: archiveBuffers.Get().(*[]byte)}
 	raw, placed, err := a.encode((*r.buf)[:0], x)
 	if err == nil {
@@ -142,7 +140,7 @@ func (a *archive) record(x *warc.Exchange) (*record, *ArchiveError) {
 	}
 	if err != nil {
 		r.release()
-		return nil, &ArchiveError{x.URL, err}
+		return nil, fmt.Errorf("archive %s: %w", x.URL, err)
 	}
 	return r, nil
 }

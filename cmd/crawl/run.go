@@ -131,7 +131,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	}
 	show.control, show.onEnd, show.contents = p.control, f.OnEnd, f.Contents
 	show.over = f.Series != ""
-	show.record = recorder{f.Provenance == "yes", key}
+	show.record = recorder{f.Provenance == "yes" && opts.State == nil, key} // a node has a part of the crawl
 	return p.crawl(ctx, opts, show)
 }
 
@@ -163,6 +163,9 @@ func (p *program) runOptions(f *settings.Flags, given func(flag string) bool, ar
 		return opts, err
 	}
 	if opts.Signing, err = signing(f.SignRequests, f.Agent); err != nil {
+		return opts, err
+	}
+	if opts.State, err = nodeState(f); err != nil {
 		return opts, err
 	}
 	opts.Seeds, opts.Network, opts.Dir = urls, p.network, cmp.Or(snapshot, f.Dir, dir)

@@ -47,7 +47,7 @@ type xmlBase struct {
 // Limits of the bytes of one text and of one tag, and of the number of nested bases. The
 // longest URL fits into a text or a tag, even if it is escaped.
 const (
-	maxXMLText  = 8 * frontier.MaxURL
+	maxXMLText  = 8 * 8000 // bytes; package frontier refuses URLs of more than 8,000 bytes
 	maxXMLBases = 64
 )
 

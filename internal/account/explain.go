@@ -10,7 +10,7 @@ import (
 )
 
 // MostAhead is the largest value of Explanation.Ahead.
-const MostAhead = storage.MostAhead
+const MostAhead = 100_000 // as of storage.Records.Ahead
 
 // An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
 // fields are unknown, or do not apply.

@@ -48,7 +48,7 @@ func Create(path string) (*File, error) {
 		// The lock shows that the file is in use, so that other processes do not remove it.
 		// Before it was locked here, a sweep of another process may have locked and removed it.
 		// Then another file is made.
-		if got, err := lock(f); err != nil || got && hasName(f) {
+		if got, err := Lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
 				_ = f.Chmod(old.Mode().Perm()) // so that the same users can read the new file, if the system allows it
 			}
@@ -264,7 +264,7 @@ func sweep(dir, name string) {
 		if err != nil {
 			continue
 		}
-		if got, err := lock(f); err == nil && got && hasName(f) {
+		if got, err := Lock(f); err == nil && got && hasName(f) {
 			remove(f)
 		}
 		f.Close()

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// lock locks a file to show that this process writes it. It returns false if another process
+// Lock locks a file to show that this process writes it. It returns false if another process
 // has locked it, and an error if the file system has no locks.
-func lock(f *os.File) (got bool, err error) {
+func Lock(f *os.File) (got bool, err error) {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock locks a file to show that this process writes it. It locks one byte at the last
+// Lock locks a file to show that this process writes it. It locks one byte at the last
 // possible offset. It returns false if another process has locked it.
-func lock(f *os.File) (got bool, err error) {
+func Lock(f *os.File) (got bool, err error) {
 	at := windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxUint32}
 	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {

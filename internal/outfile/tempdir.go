@@ -29,7 +29,7 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	_, _ = lock(f) // without an effect if the file system has no locks; then no process removes directories of others
+	_, _ = Lock(f) // without an effect if the file system has no locks; then no process removes directories of others
 	return dir, func() error { return errors.Join(f.Close(), os.RemoveAll(dir)) }, nil
 }
 
@@ -48,7 +48,7 @@ func sweepDirs(parent, prefix string) {
 		if err != nil {
 			continue // another process is just making the directory, or the directory belongs to another user
 		}
-		got, err := lock(f)
+		got, err := Lock(f)
 		f.Close()
 		if err == nil && got {
 			_ = os.RemoveAll(filepath.Join(parent, e.Name()))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -53,10 +54,17 @@ func NameControl(dir, path string) error {
 	return writeRun(dir, *run, disk.Disk{})
 }
 
+// NodeFile is the name of the file that says of a directory that it has the outputs of a node, and
+// that the state of the crawl is in a database. The process of the node has locked it.
+const NodeFile = "crawl.json"
+
 // Holder returns the process that holds the crawl in dir. ok is false if no process does. run
 // is nil if the process is not known.
 func Holder(dir string) (run *Run, ok bool) {
 	f, err := os.Open(filepath.Join(dir, File))
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = os.Open(filepath.Join(dir, NodeFile))
+	}
 	if err != nil {
 		return nil, false
 	}
@@ -68,10 +76,10 @@ func Holder(dir string) (run *Run, ok bool) {
 	return run, true
 }
 
-// noteFull writes to run.json that this process ends because the disk is full. The file grows
+// NoteFull writes to run.json that this process ends because the disk is full. The file grows
 // only by a few bytes, in place, for which even a full disk usually has room. If there is no
 // room, the run will be reported as killed.
-func noteFull(dir string) {
+func NoteFull(dir string) {
 	run, err := ReadRun(dir)
 	if err != nil {
 		return
@@ -87,6 +95,12 @@ func noteFull(dir string) {
 	}
 	defer f.Close()
 	f.Write(append(raw, '\n')) // the new text is longer, so it covers the old one
+}
+
+// WriteRun writes run.json: this process holds the crawl in dir.
+func WriteRun(dir string, d disk.Disk) error {
+	run := Run{PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Millisecond)}
+	return errors.Join(writeRun(dir, run, d), d.SyncDir(dir))
 }
 
 func writeRun(dir string, r Run, d disk.Disk) error {

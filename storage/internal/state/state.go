@@ -303,8 +303,7 @@ func (db *DB) Begin(outputs Outputs, growing, finished Marks) error {
 	db.book.marks, db.book.committed = maps.Clone(growing), maps.Clone(growing)
 	err := db.file.guarded(true, func() error {
 		// Write run.json first, so that it exists if the state says that the crawl is open.
-		run := Run{PID: os.Getpid(), Started: time.Now().UTC().Truncate(time.Millisecond)}
-		if err := errors.Join(writeRun(db.file.dir, run, db.opts.Disk), db.opts.Disk.SyncDir(db.file.dir)); err != nil {
+		if err := WriteRun(db.file.dir, db.opts.Disk); err != nil {
 			return err
 		}
 		err := db.file.bolt.Update(func(tx *bbolt.Tx) error {
@@ -372,7 +371,7 @@ func (db *DB) Close() error {
 		err = db.release(last)
 	}
 	if DiskFull(err) {
-		noteFull(db.file.dir)
+		NoteFull(db.file.dir)
 	}
 	if err = errors.Join(err, db.file.close()); err != nil {
 		return err

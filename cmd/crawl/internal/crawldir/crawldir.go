@@ -67,6 +67,9 @@ func NoCrawl(dir string) error {
 	if last := Newest(dir); last != "" {
 		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
 	}
+	if Exists(filepath.Join(dir, "crawl.json")) {
+		return exit.Usagef("%s has the outputs of one node of a crawl, whose state is in a database: crawl collect makes one crawl of all nodes", dir)
+	}
 	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
 // An Error is an error that names its exit code. The message may be empty.
@@ -114,6 +115,8 @@ func Code(err error) int {
 		return named.code
 	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name), errors.Is(err, storage.ErrNoCrawl):
 		return Usage
+	case errors.Is(err, postgres.ErrSession):
+		return Later
 	case errors.As(err, &inUse), errors.As(err, &making):
 		return InUse
 	case errors.As(err, &version):

@@ -25,7 +25,7 @@ type Flags struct {
 	SignRequests, Agent         string
 	Contact                     []string
 	JSON, Fresh, Dry            bool
-	Series                      string
+	Series, State               string
 	Due                         time.Time
 
 	Contents []string           // names of ContentNames that --output has: what is exported at the end
@@ -75,6 +75,8 @@ func (f *Flags) own() []setting.Setting {
 			Help: "file of places to leave alone, one on each line: a URL prefix, or a regular expression"},
 		{Name: "dir", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Dir, typeDir, nil},
 			Help: "directory of the crawl (default: named after the first seed, seeds.txt -> seeds.crawl)"},
+		{Name: "state", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.State, "URL", nil},
+			Help: "work with other machines on one crawl, whose state is in a PostgreSQL database, as postgres://user@host/name; the password comes from $PGPASSWORD or ~/.pgpass"},
 		{Name: "series", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Series, typeDir, nil},
 			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
 		{Name: "due", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: moment{&f.Due},

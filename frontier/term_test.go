@@ -1,0 +1,544 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// termed is a backlog in memory that another frontier shares: sites come as Growth.
+type termed struct {
+	*memory
+	grown Growths
+	terms map[Site]uint64 // by site; the term of all others is that of ""
+	rest  time.Time
+}
+
+func newTermed(t *testing.T, o Options, urls ...string) (*termed, *Frontier) {
+	t.Helper()
+	b := &termed{memory: new(memory), terms: map[Site]uint64{"": 1}}
+	o.Term = b.term
+	f, err := New(b, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.grown.Put(Growth{Terms: []uint64{1}})
+	for _, raw := range urls {
+		if err := f.Add(Entry{URL: mustParse(t, raw)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b, f
+}
+
+func (b *termed) term(s Site) uint64 {
+	if n, ok := b.terms[s]; ok {
+		return n
+	}
+	return b.terms[""]
+}
+
+func (b *termed) state(st SiteState) SiteState {
+	st.Term = &Term{Number: b.term(st.Site), Rest: b.rest}
+	return st
+}
+
+func (b *termed) Sites() iter.Seq2[SiteState, error] { return func(func(SiteState, error) bool) {} }
+func (b *termed) Grown() <-chan Growth               { return b.grown.C() }
+
+func (b *termed) State(s Site) (SiteState, error) {
+	st, err := b.memory.State(s)
+	return b.state(st), err
+}
+
+func (b *termed) Submit(c Completion) error {
+	err := b.memory.Submit(c)
+	g := <-b.memory.Grown()
+	for i := range g.Sites {
+		g.Sites[i] = b.state(g.Sites[i])
+	}
+	b.grown.Put(g)
+	return err
+}
+
+// comes begins a term of a site with its state.
+func (b *termed) comes(s Site, number uint64) {
+	b.terms[s] = number
+	st, _ := b.memory.State(s)
+	b.grown.Put(Growth{Terms: []uint64{number}, Sites: []SiteState{b.state(st)}})
+}
+
+func turnOf(t *testing.T, f *Frontier, want Site) *Turn {
+	t.Helper()
+	turn, err := f.Next(t.Context())
+	if err != nil || turn.Site() != want {
+		t.Fatalf("%+v, %v, want a turn of %s", turn, err, want)
+	}
+	return turn
+}
+
+// none fails if there is a turn within d.
+func none(t *testing.T, f *Frontier, d time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), d)
+	defer stop()
+	if turn, err := f.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%+v, %v, want no turn", turn, err)
+	}
+}
+
+func finish(t *testing.T, turn *Turn, o Outcome) {
+	t.Helper()
+	if _, err := turn.Finish(o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const siteA, siteB Site = "http://a.example", "http://b.example"
+
+// withdrawn fails unless Withdraw waits or does not wait, as wanted.
+func withdrawn(t *testing.T, f *Frontier, want bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	switch err := f.Withdraw(ctx); {
+	case want && err != nil:
+		t.Errorf("Withdraw: %v", err)
+	case !want && !errors.Is(err, context.DeadlineExceeded):
+		t.Errorf("Withdraw: %v, want it to wait", err)
+	}
+}
+
+func TestWithdrawWaitsForAllThatIsUnderWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		begin func(t *testing.T, f *Frontier) (end func()) // nil: nothing to wait for
+	}{
+		"nothing": {func(*testing.T, *Frontier) func() { return nil }},
+		"a turn": {func(t *testing.T, f *Frontier) func() {
+			turn := turnOf(t, f, siteA)
+			return func() { finish(t, turn, page) }
+		}},
+		"a turn that comes to nothing": {func(t *testing.T, f *Frontier) func() {
+			turn := turnOf(t, f, siteA)
+			return func() { finish(t, turn, Outcome{Again: true}) }
+		}},
+		"a held page": {func(t *testing.T, f *Frontier) func() {
+			turn, o := turnOf(t, f, siteA), page
+			o.Hold = true
+			finish(t, turn, o)
+			return func() { turn.Done() }
+		}},
+		"a held entry that is no page": {func(t *testing.T, f *Frontier) func() {
+			turn := turnOf(t, f, siteA)
+			finish(t, turn, Outcome{Fate: Fate{Code: Failed}, Hold: true})
+			return func() { turn.Done() }
+		}},
+		"a turn of Hop": {func(t *testing.T, f *Frontier) func() {
+			if err := f.Add(Entry{URL: mustParse(t, "http://b.example/")}); err != nil {
+				t.Fatal(err)
+			}
+			f.Exclude(string(siteA), "for a turn of the other site")
+			turn := turnOf(t, f, siteB)
+			delete(f.excluded, string(siteA))
+			hop, err := turn.Hop(siteA)
+			if err != nil {
+				t.Fatal(err)
+			}
+			finish(t, hop, Outcome{Again: true}) // and another one, so that the site is kept
+			hop, err = turn.Hop(siteA)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func() { finish(t, hop, Outcome{Again: true}); finish(t, turn, page) }
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, f := newTermed(t, Options{}, "http://a.example/1", "http://a.example/2")
+				end := test.begin(t, f)
+				b.terms[siteA] = 0
+				withdrawn(t, f, end == nil)
+				if end != nil {
+					time.AfterFunc(500*time.Millisecond, end)
+					withdrawn(t, f, true)
+				}
+				withdrawn(t, f, true) // a second call has nothing to do
+				if st, ok := f.Status(siteA); ok {
+					t.Errorf("in memory: %+v", st)
+				}
+				f.Rest() // absorbs a growth
+				if n := f.Stats(); n.Entries != 0 || n.Held != 0 || n.Out != 0 || f.ahead != 0 {
+					t.Errorf("%+v, %d read", n, f.ahead)
+				}
+				none(t, f, time.Hour)
+			})
+		})
+	}
+}
+
+// A Done of an entry, while another turn has its site, ends before Withdraw does.
+func TestWithdrawWaitsForDoneDuringATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, "http://a.example/1", "http://a.example/2")
+		first, o := turnOf(t, f, siteA), page
+		o.Hold = true
+		finish(t, first, o)
+		second := turnOf(t, f, siteA)
+		b.terms[siteA] = 0
+		if err := first.Done(); err != nil {
+			t.Fatal(err)
+		}
+		withdrawn(t, f, false)
+		finish(t, second, page)
+		withdrawn(t, f, true)
+		if st, _ := b.memory.State(siteA); st.Queued != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// A site that is withdrawn while its turn is made gets no turn.
+func TestNoTurnOfASiteThatIsBeingWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b *termed
+		var f *Frontier
+		b, f = newTermed(t, Options{Site: func(Site) (SiteLimits, error) {
+			b.terms[siteA] = 0
+			return SiteLimits{}, nil
+		}}, "http://a.example/1")
+		none(t, f, time.Hour)
+		withdrawn(t, f, true)
+	})
+}
+
+func TestWithdrawWithoutTermsDoesNothing(t *testing.T) {
+	f := opened(t, new(memory), Options{}, "http://a.example/")
+	turn := turnOf(t, f, siteA)
+	if err := f.Withdraw(t.Context()); err != nil {
+		t.Error(err)
+	}
+	finish(t, turn, page)
+}
+
+// Only states of a term that has begun, and that is the current one, count.
+func TestStatesOfOtherTermsAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, "http://a.example/1")
+		b.terms[siteA] = 0
+		withdrawn(t, f, true)
+		st, _ := b.memory.State(siteA)
+		for name, g := range map[string]Growth{
+			"withdrawn":    {Sites: []SiteState{b.state(st)}},
+			"without term": {Sites: []SiteState{st}},
+		} {
+			b.grown.Put(g)
+			none(t, f, time.Hour)
+			if _, ok := f.Status(siteA); ok {
+				t.Errorf("%s: the site is in memory", name)
+			}
+		}
+		b.terms[siteA] = 2
+		for name, g := range map[string]Growth{
+			"not begun":    {Sites: []SiteState{b.state(st)}},
+			"without term": {Sites: []SiteState{st}},
+			"old": {Sites: []SiteState{func() SiteState {
+				st := b.state(st)
+				st.Term = &Term{Number: 1}
+				return st
+			}()}},
+		} {
+			b.grown.Put(g)
+			none(t, f, time.Hour)
+			if _, ok := f.Status(siteA); ok {
+				t.Errorf("%s: the site is in memory", name)
+			}
+		}
+		// An old state that comes together with the new one, and has earlier clocks.
+		old := b.state(st)
+		old.Term = &Term{Number: 1}
+		now := time.Now()
+		b.memory.Submit(Completion{Site: siteA, Clocks: Clocks{Ended: now, Due: now.Add(time.Minute), By: RetryAfterClock}})
+		<-b.memory.Grown()
+		b.memory.Forget()
+		b.grown.Put(Growth{Sites: []SiteState{old}})
+		b.comes(siteA, 2)
+		finish(t, turnOf(t, f, siteA), page)
+		if d := time.Since(now); d != time.Minute {
+			t.Errorf("a turn after %v", d)
+		}
+	})
+}
+
+// The clocks, the fate and the costs of a site come with its state.
+func TestASiteComesWithItsClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{MaxSite: Spent{Pages: 3}, DomainDelay: 5 * time.Second})
+		b.terms[siteA], b.terms[siteB] = 0, 0
+		now := time.Now()
+		entry := Entry{URL: mustParse(t, "http://a.example/1")}
+		if err := b.memory.Submit(Completion{
+			Site: siteA, Clocks: Clocks{Ended: now, Due: now.Add(time.Minute), By: RetryAfterClock, Public: true},
+			Spent: Spent{Pages: 2}, Links: []Entry{entry, {URL: mustParse(t, "http://b.example/1")}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		b.memory.Submit(Completion{Site: siteB, Given: Fate{Code: SiteDead}})
+		<-b.memory.Grown()
+		b.comes(siteB, 3)
+		b.comes(siteA, 2)
+		b.grown.Put(Growth{Common: []CommonClock{{"domain a.example", now.Add(4 * time.Second)}}})
+		none(t, f, 59*time.Second)
+		turn := turnOf(t, f, siteA)
+		if d := time.Since(now); d != time.Minute || turn.Asked().By != RetryAfterClock {
+			t.Errorf("a turn after %v, %+v", d, turn.Asked())
+		}
+		finish(t, turn, page)
+		if st, _ := f.Status(siteB); st.Given.Code != SiteDead {
+			t.Errorf("%+v", st)
+		}
+		if r := f.Rest(); r.Verdict != ErrUnasked {
+			t.Errorf("%+v", r)
+		}
+		if n := f.Stats(); n.Spent.Pages != 1 || n.Sites != 1 { // not siteA, which another frontier had, too
+			t.Errorf("of this frontier: %+v", n)
+		}
+	})
+}
+
+// A site rests its full pause from Term.Rest, whether it had a request or not.
+func TestASiteOfAnUnknownFrontierRests(t *testing.T) {
+	ended := time.Minute // before the rest
+	for name, test := range map[string]struct {
+		opts   Options
+		clocks Clocks
+		want   time.Duration // after the rest
+	}{
+		"never asked":         {Options{}, Clocks{}, time.Second},
+		"a longer delay":      {Options{Delay: 5 * time.Second}, Clocks{}, 5 * time.Second},
+		"no delay":            {Options{Delay: -1}, Clocks{}, 0},
+		"its limits":          {Options{Site: func(Site) (SiteLimits, error) { return SiteLimits{Delay: 7 * time.Second}, nil }}, Clocks{}, 7 * time.Second},
+		"its robots.txt":      {Options{}, Clocks{Gap: 20 * time.Second, GapBy: CrawlDelayClock}, 20 * time.Second},
+		"its answers":         {Options{}, Clocks{TTFB: 4 * time.Second}, 8 * time.Second},
+		"its clocks are over": {Options{}, Clocks{Due: time.Time{}.Add(time.Second)}, time.Second},
+		"its clocks are late": {Options{}, Clocks{Due: time.Time{}.Add(time.Hour), By: RetryAfterClock}, time.Hour - time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, f := newTermed(t, test.opts)
+				b.terms[siteA] = 0
+				begin := time.Now()
+				b.rest = begin.Add(ended)
+				if test.clocks != (Clocks{}) {
+					if test.clocks.Due.IsZero() {
+						test.clocks.Due = begin
+					} else {
+						test.clocks.Due = begin.Add(test.clocks.Due.Sub(time.Time{}))
+					}
+					test.clocks.Ended = begin.Add(-time.Second)
+				}
+				b.memory.Submit(Completion{Site: siteA, Clocks: test.clocks, Links: []Entry{{URL: mustParse(t, "http://a.example/1")}}})
+				<-b.memory.Grown()
+				b.comes(siteA, 2)
+				turn := turnOf(t, f, siteA)
+				if got := time.Since(b.rest); got != test.want {
+					t.Errorf("a turn %v after the rest, want %v", got, test.want)
+				}
+				if p := turn.Asked(); test.clocks.By == NoClock && test.want > 0 && (p.By != RestartClock || !p.Since.Equal(b.rest) || p.For != test.want) {
+					t.Errorf("the pause is %+v", p)
+				}
+				finish(t, turn, page)
+				f.Settle(t.Context())
+				if _, ok := f.Status(siteA); ok {
+					t.Error("the site stays in memory")
+				}
+			})
+		})
+	}
+}
+
+// A site that rests, and of which nothing is queued, is not kept in memory; but its host rests.
+func TestTheHostOfAnUnknownFrontierRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{DomainDelay: 30 * time.Second})
+		const other Site = "https://a.example"
+		begin := time.Now()
+		b.rest = begin.Add(time.Minute)
+		b.terms[siteA], b.terms[other] = 0, 0
+		b.memory.Submit(Completion{Site: other, Clocks: Clocks{Ended: begin, Due: begin, Gap: 10 * time.Second, Public: true}})
+		b.memory.Submit(Completion{Links: []Entry{{URL: mustParse(t, "http://a.example/1")}, {URL: mustParse(t, "http://www.a.example/1")}}})
+		<-b.memory.Grown()
+		b.terms[other], b.terms[siteA] = 2, 2
+		var g Growth
+		for _, s := range []Site{siteA, other} {
+			st, _ := b.memory.State(s)
+			g.Sites = append(g.Sites, b.state(st))
+		}
+		g.Terms = []uint64{2}
+		b.grown.Put(g)
+		for range 2 {
+			f.Rest()
+		}
+		if _, ok := f.Status(other); ok {
+			t.Error("a site without entries stays in memory")
+		}
+		for {
+			turn := turnOf(t, f, siteA)
+			if err := turn.Bind(netip.MustParseAddr("16.0.0.1"), true); err == nil {
+				finish(t, turn, page)
+				break
+			}
+			finish(t, turn, Outcome{Again: true})
+		}
+		if got := time.Since(b.rest); got != 30*time.Second {
+			t.Errorf("a request %v after the rest, want 30s, as the domain rests", got)
+		}
+	})
+}
+
+// A site that waited for one that was withdrawn goes on, and cannot reach it.
+func TestASiteThatWaitedForAWithdrawnOneGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, "http://a.example/1")
+		b.memory.Submit(Completion{Site: siteB, Clocks: Clocks{Ended: time.Now(), Due: time.Now().Add(time.Hour), By: RetryAfterClock}})
+		<-b.memory.Grown()
+		turn := turnOf(t, f, siteA)
+		var notYet *NotYet
+		if _, err := turn.Hop(siteB); !errors.As(err, &notYet) || notYet.By != SiteClock {
+			t.Fatal(err)
+		}
+		finish(t, turn, Outcome{Again: true})
+		none(t, f, time.Minute)
+		b.terms[siteB] = 0
+		withdrawn(t, f, true)
+		turn = turnOf(t, f, siteA)
+		if _, err := turn.Hop(siteB); !errors.As(err, &notYet) || notYet.By != MachineClock {
+			t.Error(err)
+		}
+		finish(t, turn, Outcome{Again: true})
+		begin := time.Now()
+		turn = turnOf(t, f, siteA) // tries again after its pause
+		if d := time.Since(begin); d != time.Second {
+			t.Errorf("tries again after %v", d)
+		}
+		finish(t, turn, Outcome{Again: true})
+		b.terms[siteB] = 5
+		b.grown.Put(Growth{Terms: []uint64{5}}) // lent, without a state
+		time.Sleep(time.Hour)
+		turn = turnOf(t, f, siteA)
+		hop, err := turn.Hop(siteB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		finish(t, hop, Outcome{Again: true, Request: &Request{}})
+		finish(t, turn, Outcome{Again: true})
+		b.terms[siteB] = 0
+		withdrawn(t, f, true)
+		turn = turnOf(t, f, siteA)
+		if _, err := turn.Hop(siteB); !errors.As(err, &notYet) || notYet.Until.Sub(time.Now()) != time.Second {
+			t.Errorf("a new refusal: %v", err)
+		}
+		finish(t, turn, page)
+	})
+}
+
+// A site that is parked, because another turn has its address, leaves at once.
+func TestAParkedSiteIsWithdrawnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{PerIP: 1}, "http://a.example/1", "http://b.example/1", "http://b.example/2")
+		first := turnOf(t, f, siteA)
+		second := turnOf(t, f, siteB)
+		if err := first.Bind(oneAddr, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Bind(oneAddr, true); err == nil {
+			t.Fatal("two turns have the address")
+		}
+		finish(t, second, Outcome{Again: true})
+		none(t, f, time.Second)
+		if st, _ := f.Status(siteB); !st.Parked {
+			t.Fatalf("%+v", st)
+		}
+		b.terms[siteB] = 0
+		withdrawn(t, f, true)
+		finish(t, first, page)
+		none(t, f, time.Hour)
+		b.memory.Forget()
+		b.comes(siteB, 2)
+		finish(t, turnOf(t, f, siteB), page)
+	})
+}
+
+// All sums are right after many sites have left.
+func TestManySitesAreWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, pagesOf([]string{"http://a.example"}, 3)...)
+		for i := range 3*somePage + 1 {
+			if err := f.Add(Entry{URL: mustParse(t, fmt.Sprintf("http://h%d.example/", i))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := page
+		o.Request = &Request{Started: time.Now(), Ended: time.Now()} // so that the site is quick
+		finish(t, turnOf(t, f, siteA), o)
+		b.terms = map[Site]uint64{siteA: 1}
+		withdrawn(t, f, true)
+		f.Rest() // absorbs a growth
+		if n := f.Stats(); n.Entries != 2 || n.Sites != 1 || quickOf(f) != 1 {
+			t.Errorf("%+v", n)
+		}
+		b.terms = map[Site]uint64{}
+		withdrawn(t, f, true)
+		if n := f.Stats(); n.Entries != 0 || n.Sites != 0 || f.ahead != 0 || quickOf(f) != 0 || f.need != 0 {
+			t.Errorf("%+v, %d read, %+v", n, f.ahead, f.reserve)
+		}
+	})
+}
+
+func quickOf(f *Frontier) int { return f.reserve.quick }
+
+// Sites that come with different times of Term.Rest rest each from its own.
+func TestEachTermHasItsOwnRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{})
+		b.terms[siteA], b.terms[siteB] = 0, 0
+		b.memory.Submit(Completion{Links: []Entry{{URL: mustParse(t, "http://a.example/1")}, {URL: mustParse(t, "http://b.example/1")}}})
+		<-b.memory.Grown()
+		begin := time.Now()
+		b.rest = begin.Add(time.Minute)
+		b.comes(siteA, 2)
+		b.rest = begin.Add(2 * time.Minute)
+		b.comes(siteB, 3)
+		for _, want := range []time.Duration{time.Minute, 2 * time.Minute} {
+			turn, err := f.Next(t.Context())
+			if err != nil || time.Since(begin) != want+time.Second {
+				t.Errorf("a turn after %v, %v, want %v and the delay", time.Since(begin), err, want)
+			}
+			finish(t, turn, page)
+		}
+	})
+}
+
+// A site for which a withdrawn one waited can leave memory.
+func TestAWithdrawnSiteWaitsForNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, f := newTermed(t, Options{}, "http://a.example/1")
+		b.memory.Submit(Completion{Site: siteB, Clocks: Clocks{Ended: time.Now(), Due: time.Now().Add(time.Hour), By: RetryAfterClock}})
+		<-b.memory.Grown()
+		turn := turnOf(t, f, siteA)
+		turn.Hop(siteB)
+		finish(t, turn, Outcome{Again: true})
+		b.terms[siteA] = 0
+		withdrawn(t, f, true)
+		st, _ := b.memory.State(siteB)
+		b.grown.Put(Growth{Sites: []SiteState{b.state(st)}})
+		f.Rest()
+		if _, ok := f.Status(siteB); ok {
+			t.Error("the other site stays in memory")
+		}
+	})
+}

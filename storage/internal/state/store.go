@@ -1,0 +1,77 @@
+package state
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+)
+
+// A Store is the state of a crawl in one process that runs the crawl. It implements
+// frontier.Backlog and fetch.Snapshots. A DB is a Store in a file; package storage/postgres
+// has a Store in a database. The methods have the contracts of the methods of DB. They are safe
+// for concurrent use, except Begin, Abandon and Close.
+type Store interface {
+	frontier.Backlog
+
+	Snapshot(frontier.Site) (*robots.Snapshot, error)
+	PutSnapshot(frontier.Site, *robots.Snapshot) error
+	License(frontier.URL) (*robots.Snapshot, error)
+	PutLicense(frontier.URL, *robots.Snapshot) error
+
+	Fate(frontier.URL) (frontier.Fate, bool, error)
+	Entry(frontier.URL) (Kept, bool, error)
+	Entries(frontier.Site) iter.Seq2[Kept, error]
+	Names() iter.Seq2[frontier.Site, error]
+	Ahead(Kept) (int, error)
+	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
+	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
+
+	Get(key string, value any) (bool, error)
+	Keys(prefix string) iter.Seq2[string, error]
+	Put(key string, value any) error
+	Requeue(wanted func(frontier.Entry) bool) (int, error)
+	Payload(digest string) (*Payload, error)
+	PutPayload(digest string, p Payload) error
+
+	Begun() Begun
+	Marks() Marks
+	PutMarks(growing Marks, index IndexMarks) error
+	Begin(outputs Outputs, growing, finished Marks) error
+	Abandon() error
+	Hasten()
+	Close() error
+}
+
+// An Opener opens Stores that are not in the state file of the directory of a crawl.
+type Opener interface {
+	// OpenStore opens the state of the crawl whose outputs are in dir. It writes nothing that
+	// another process reads before Begin.
+	OpenStore(dir string, opts Options) (Store, error)
+}
+
+// A Cluster is a Store that several nodes use. A node has some of the sites at a time.
+type Cluster interface {
+	// Term and Blocked are for frontier.Options.
+	Term(frontier.Site) uint64
+	Blocked() <-chan struct{}
+
+	// May reports whether the node may send bytes to sites now.
+	May() bool
+
+	// Alone reports whether no other node takes part in the crawl.
+	Alone() (bool, error)
+
+	// Join begins to take sites, which are reported by Grown. The frontier is told to withdraw
+	// from sites, and when the crawl has ended. A request is under way for at most longest.
+	Join(f Shared, longest time.Duration)
+}
+
+// A Shared is a frontier.Frontier of one node.
+type Shared = interface {
+	Withdraw(context.Context) error
+	End(error) error
+	Rest() frontier.Rest
+}

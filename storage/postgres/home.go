@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// A homeNote is the contents of state.NodeFile. It has no password.
+type homeNote struct {
+	State    string `json:"state"` // always "postgres"
+	Host     string `json:"host"`
+	Port     uint16 `json:"port"`
+	Database string `json:"database"`
+	Node     string `json:"node"` // name of the node whose outputs are in the directory
+}
+
+// home opens and locks the directory of the node. It creates the directory and its note if they
+// are missing.
+func (db *node) home(d *database) (err error) {
+	if _, err := os.Stat(filepath.Join(db.dir, state.File)); err == nil {
+		return fmt.Errorf("%s has the state of a crawl on one machine (%s): give a node another directory", db.dir, state.File)
+	}
+	path := filepath.Join(db.dir, state.NodeFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && db.opts.New != nil {
+		if err := db.opts.New(); err != nil { // it has outputs of another crawl
+			return err
+		}
+	}
+	if err := os.MkdirAll(db.dir, 0o755); err != nil {
+		return err
+	}
+	if db.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+		return err
+	}
+	if got, err := outfile.Lock(db.file); err != nil {
+		return err
+	} else if !got {
+		run, _ := state.ReadRun(db.dir)
+		return &state.InUseError{Dir: db.dir, Run: run}
+	}
+	raw, err := io.ReadAll(io.LimitReader(db.file, 1<<16))
+	if err != nil {
+		return err
+	}
+	c := d.config.ConnConfig
+	want := homeNote{"postgres", c.Host, c.Port, c.Database, nodeName(db.dir)}
+	if len(raw) == 0 {
+		raw, err := json.Marshal(want)
+		if err != nil {
+			return err
+		}
+		db.name = want.Node
+		_, err = db.file.WriteAt(append(raw, '\n'), 0)
+		return errors.Join(err, db.opts.Disk.Sync(db.file))
+	}
+	var have homeNote
+	if err := json.Unmarshal(raw, &have); err != nil {
+		return &state.DamagedError{Path: path, Err: err}
+	}
+	if have.State != want.State || have.Database != want.Database {
+		return fmt.Errorf("%s is the directory of a node of the crawl in the database %q at %s, not of %q at %s: give the node another directory",
+			db.dir, have.Database, have.Host, want.Database, want.Host)
+	}
+	db.name = have.Node
+	return nil
+}

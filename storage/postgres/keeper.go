@@ -1,0 +1,447 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// A partition is one that this node has.
+type partition struct {
+	term    *frontier.Term // never changed
+	leaving bool           // it will be given back
+}
+
+// Join implements state.Cluster. From now on the node takes partitions.
+func (db *node) Join(f state.Shared, longest time.Duration) {
+	db.longest = longest
+	ctx, cancel := context.WithCancel(db.ctx)
+	ends := db.session.ends
+	db.session.ends = func() { cancel(); ends() }
+	// This goroutine takes and gives back partitions, and reads the news, until session.stop.
+	db.session.wait.Go(func() { db.keep(ctx, f) })
+}
+
+// Alone implements state.Cluster.
+func (db *node) Alone() (alone bool, err error) {
+	err = db.retry(func() error {
+		err := db.pool.QueryRow(db.ctx, "select not exists (select 1 from node where name <> $1 and until > clock_timestamp())", db.name).Scan(&alone)
+		if missing(err) {
+			alone = true
+			return nil
+		}
+		return err
+	})
+	return alone, err
+}
+
+// Term implements state.Cluster.
+func (db *node) Term(name frontier.Site) uint64 { return db.terms[partOf(name, db.parts)].Load() }
+
+const (
+	newsEvery    = 200 * time.Millisecond
+	balanceEvery = time.Second
+)
+
+// A keeper keeps the partitions of the node.
+type keeper struct {
+	*node
+	frontier state.Shared
+	idle     bool // the row of the node says that it is at rest
+	verdict  error
+}
+
+func (db *node) keep(ctx context.Context, f state.Shared) {
+	k := &keeper{node: db, frontier: f}
+	news := time.NewTicker(newsEvery)
+	defer news.Stop()
+	var balanced time.Duration
+	for {
+		var err error
+		if db.May() {
+			if uptime()-balanced >= balanceEvery {
+				balanced = uptime()
+				err = k.balance(ctx)
+			}
+			if err == nil {
+				err = k.news()
+			}
+			if err == nil {
+				err = k.leave(ctx)
+			}
+			if err == nil {
+				err = k.rest()
+			}
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				db.end(err)
+			}
+			return
+		}
+		select {
+		case <-news.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// balance takes partitions of dead nodes and free partitions up to the fair share of this node, and
+// marks those as leaving that it has beyond its share.
+func (k *keeper) balance(ctx context.Context) error {
+	db := k.node
+	var live, mine int
+	rests := map[int]*time.Time{}
+	err := db.retry(func() error {
+		clear(rests)
+		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
+			b := &pgx.Batch{}
+			db.fence(b)
+			if db.session.sure.Load() {
+				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning id, until)
+					update part p set owner = null, rest = greatest(p.rest, greatest(d.until, clock_timestamp()) + $2) from dead d where p.owner = d.id`, db.id, db.longest)
+			}
+			b.Queue("select (select count(*) from node where until > clock_timestamp()), (select count(*) from part where owner = $1)", db.id).
+				QueryRow(func(r pgx.Row) error { return r.Scan(&live, &mine) })
+			if err := tx.SendBatch(db.ctx, b).Close(); err != nil {
+				return err
+			}
+			if want := db.fair(live) - mine; want > 0 {
+				_, err := tx.Exec(db.ctx, `update part p set owner = $1 from (select id from part where owner is null order by id limit $2 for update skip locked) f
+					where p.id = f.id`, db.id, want)
+				if err != nil {
+					return err
+				}
+			}
+			rows, err := tx.Query(db.ctx, "select id, rest from part where owner = $1", db.id)
+			if err != nil {
+				return err
+			}
+			var id int
+			var rest *time.Time
+			_, err = pgx.ForEachRow(rows, []any{&id, &rest}, func() error {
+				rests[id] = rest
+				return nil
+			})
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	var taken []int
+	db.mu.Lock()
+	for id := range rests {
+		if db.had[id] == nil {
+			taken = append(taken, id)
+		}
+	}
+	surplus := len(db.had) - db.fair(live)
+	for id, p := range db.had {
+		if p.leaving {
+			surplus--
+		}
+		_ = id
+	}
+	for id, p := range db.had {
+		if surplus > 0 && !p.leaving {
+			p.leaving = true
+			db.terms[id].Store(0)
+			surplus--
+		}
+	}
+	db.mu.Unlock()
+	slices.Sort(taken)
+	for some := range slices.Chunk(taken, 16) {
+		if err := db.take(some, rests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fair returns how many partitions each of the live nodes may have.
+func (db *node) fair(live int) int { return (db.parts + max(live, 1) - 1) / max(live, 1) }
+
+// take reads the sites of partitions that the node has got, and reports them to the frontier.
+func (db *node) take(ids []int, rests map[int]*time.Time) error {
+	db.changing.Lock()
+	defer db.changing.Unlock()
+	var all []*site
+	var common []frontier.CommonClock
+	err := db.retry(func() error {
+		return pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) (err error) {
+			if _, err := tx.Exec(db.ctx, "delete from news where part = any($1)", ids); err != nil {
+				return err
+			}
+			all, err = db.collectSites(tx, "", "", " where s.part = any($1)", nil, ids)
+			if err != nil {
+				return err
+			}
+			rows, err := tx.Query(db.ctx, "select name, due from common where due > clock_timestamp()")
+			if err != nil {
+				return err
+			}
+			common = nil
+			var name string
+			var due time.Time
+			_, err = pgx.ForEachRow(rows, []any{&name, &due}, func() error {
+				common = append(common, frontier.CommonClock{Name: name, Due: db.clock.local(due)})
+				return nil
+			})
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	g := frontier.Growth{Common: common}
+	now := time.Now()
+	db.mu.Lock()
+	for _, id := range ids {
+		db.term++
+		p := &partition{term: &frontier.Term{Number: db.term}}
+		if rest := rests[id]; rest != nil {
+			if t := db.clock.local(*rest); t.Add(longestPause).After(now) {
+				p.term.Rest = t
+			}
+		}
+		db.had[id] = p
+		g.Terms = append(g.Terms, db.term)
+		db.terms[id].Store(db.term)
+	}
+	for _, s := range all {
+		db.ids[s.name] = s.siteID
+		queued := s.queued != [3]int{}
+		if !queued && !s.clocks.Due.After(now) && (db.had[s.part].term.Rest.IsZero() || now.Sub(s.clocks.Ended) > longestPause) {
+			continue // learn reads it when it gets an entry
+		}
+		db.sites[s.name] = s
+		g.Sites = append(g.Sites, db.state(s))
+	}
+	db.mu.Unlock()
+	db.tell(g)
+	return nil
+}
+
+// longestPause is the longest pause of a site that a restart must keep, beside pauses that are in
+// its clocks.
+const longestPause = 24 * time.Hour
+
+// news reads what other nodes have found for the sites of this node.
+func (k *keeper) news() error {
+	db := k.node
+	db.mu.Lock()
+	var mine []int32
+	for id := range db.had {
+		mine = append(mine, int32(id))
+	}
+	db.mu.Unlock()
+	if len(mine) == 0 {
+		return nil
+	}
+	db.changing.Lock()
+	defer db.changing.Unlock()
+	var all []come
+	tries := 0
+	err := db.retry(func() error {
+		all = nil
+		if tries++; tries > 1 {
+			return nil // the news may be deleted: count below
+		}
+		rows, err := db.pool.Query(db.ctx, `with n as (delete from news where part = any($1) returning part, site, k, head, first),
+			i as (update node set idle = -1 where id = $2 and idle <> -1 and exists (select 1 from n))
+			select * from n`, mine, db.id)
+		if err != nil {
+			return err
+		}
+		var c come
+		_, err = pgx.ForEachRow(rows, []any{&c.part, &c.id, &c.k, &c.head, &c.first}, func() error {
+			all = append(all, c)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if tries > 1 {
+		return db.recount()
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	k.idle = false
+	return db.hear(all)
+}
+
+// hear takes in news. The caller holds db.changing.
+func (db *node) hear(all []come) error {
+	byID := map[siteID]*site{}
+	db.mu.Lock()
+	for _, c := range all {
+		byID[c.siteID] = nil
+	}
+	for _, s := range db.sites {
+		if _, ok := byID[s.siteID]; ok {
+			byID[s.siteID] = s
+		}
+	}
+	var unread []siteID
+	for _, c := range all {
+		if s := byID[c.siteID]; s != nil {
+			s.came(c.k, c.head, c.first)
+		} else {
+			unread = append(unread, c.siteID)
+		}
+	}
+	db.mu.Unlock()
+	if err := db.learn(unread); err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	g := frontier.Growth{}
+	for _, s := range db.sites {
+		if _, ok := byID[s.siteID]; ok {
+			g.Sites = append(g.Sites, db.state(s))
+		}
+	}
+	db.tell(g)
+	return nil
+}
+
+// recount reads the counts of all sites anew, after the answer that had news was lost. The caller
+// holds db.changing.
+func (db *node) recount() error {
+	db.mu.Lock()
+	var mine []int32
+	for id := range db.had {
+		mine = append(mine, int32(id))
+	}
+	db.mu.Unlock()
+	var ids []siteID
+	err := db.retry(func() error {
+		rows, err := db.pool.Query(db.ctx, "select distinct part, site from queue where part = any($1)", mine)
+		if err != nil {
+			return err
+		}
+		ids = nil
+		var id siteID
+		_, err = pgx.ForEachRow(rows, []any{&id.part, &id.id}, func() error {
+			ids = append(ids, id)
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(ids, 5000) {
+		if err := db.learn(some); err != nil {
+			return err
+		}
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	g := frontier.Growth{}
+	for _, s := range db.sites {
+		if s.queued != [3]int{} {
+			g.Sites = append(g.Sites, db.state(s))
+		}
+	}
+	db.tell(g)
+	return nil
+}
+
+// leave gives back the partitions that are leaving, once nothing of them is out.
+func (k *keeper) leave(ctx context.Context) error {
+	db := k.node
+	var ids []int
+	db.mu.Lock()
+	for id, p := range db.had {
+		if p.leaving {
+			ids = append(ids, id)
+		}
+	}
+	db.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, newsEvery/2)
+	defer cancel()
+	if err := k.frontier.Withdraw(short); err != nil {
+		if short.Err() != nil {
+			return nil // something of them is out: later
+		}
+		return err
+	}
+	if !db.queue.empty() {
+		nudge(db.queue.hurry)
+		return nil
+	}
+	db.changing.Lock()
+	defer db.changing.Unlock()
+	if !db.queue.empty() {
+		return nil
+	}
+	err := db.retry(func() error {
+		b := &pgx.Batch{}
+		db.fence(b)
+		b.Queue("update part set owner = null where owner = $1 and id = any($2)", db.id, ids)
+		return db.send(b)
+	})
+	if err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, id := range ids {
+		delete(db.had, id)
+	}
+	for name, s := range db.sites {
+		if db.had[s.part] == nil {
+			delete(db.sites, name)
+		}
+	}
+	return nil
+}
+
+// rest tells the other nodes whether this one has anything to do, and ends the run if no node has.
+func (k *keeper) rest() error {
+	db := k.node
+	r := k.frontier.Rest()
+	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty()
+	if still == k.idle && !still {
+		return nil
+	}
+	var busy, waits bool
+	err := db.retry(func() error {
+		b := &pgx.Batch{}
+		if !still {
+			b.Queue("update node set idle = -1 where id = $1", db.id)
+		} else {
+			b.Queue("update node set idle = seq where id = $1 and idle <> seq", db.id)
+			b.Queue(`select exists (select 1 from node where until > clock_timestamp() and idle <> seq) or exists (select 1 from part where owner is null)
+				or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
+				or exists (select 1 from news), exists (select 1 from queue)`).QueryRow(func(row pgx.Row) error { return row.Scan(&busy, &waits) })
+		}
+		return db.send(b)
+	})
+	if k.idle = still; err != nil || !still || busy {
+		return err
+	}
+	verdict := r.Verdict
+	if errors.Is(verdict, frontier.ErrEnd) && waits {
+		verdict = nil // the entries that wait are those of other nodes: they end with the same words
+		verdict = frontier.ErrEnd
+	}
+	_ = k.frontier.End(verdict) // refused if something has begun meanwhile: then it is not the end
+	return nil
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+)
+
+// noOutputs are outputs without a file.
+type noOutputs struct{}
+
+func (noOutputs) Flush() (state.Moment, error)                   { return state.Moment{}, nil }
+func (noOutputs) Finish([]string) error                          { return nil }
+func (noOutputs) Close(end state.End) (last state.Last, _ error) { return last, nil }
+
+// A frontier that never has anything to do, and never ends.
+type idle struct{}
+
+func (idle) Withdraw(context.Context) error { return nil }
+func (idle) End(error) error                { return nil }
+func (idle) Rest() frontier.Rest            { return frontier.Rest{Out: 1} }
+
+// open opens a node whose commits are made one by one.
+func open(t testing.TB, url, dir string) *node {
+	t.Helper()
+	d, err := New(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.(*database).same, d.(*database).lease = true, time.Hour
+	store, err := d.OpenStore(dir, state.Options{Gather: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Begin(noOutputs{}, store.Marks(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return store.(*node)
+}
+
+// take lets a node take all partitions, and returns the states of the sites in them.
+func take(t testing.TB, db *node) map[frontier.Site]frontier.SiteState {
+	t.Helper()
+	db.Join(idle{}, time.Minute)
+	states := map[frontier.Site]frontier.SiteState{}
+	for {
+		db.mu.Lock()
+		all := len(db.had) == db.parts
+		db.mu.Unlock()
+		select {
+		case g := <-db.Grown():
+			if g.Err != nil {
+				t.Fatal(g.Err)
+			}
+			for _, st := range g.Sites {
+				states[st.Site] = st
+			}
+		default:
+			if all {
+				return states
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// kill ends a node as kill -9 would: its session stays.
+func kill(db *node) {
+	db.session.stop()
+	db.Abandon()
+	close(db.closing)
+	<-db.committed
+}
+
+func TestTheStoreIsTheModel(t *testing.T) {
+	var forward atomic.Int64
+	t.Cleanup(func() { // after all seeds
+		if forward.Load() == 0 && !t.Skipped() {
+			t.Error("no entry was brought forward")
+		}
+	})
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			url, dir := NewDatabase(t), t.TempDir()
+			db := open(t, url, dir)
+			take(t, db)
+			// Another node of the same run, so that the fates of sites are kept.
+			if _, err := db.pool.Exec(db.ctx, "insert into node (id, name, num, until) values (gen_random_uuid(), 'other', 99, 'epoch')"); err != nil {
+				t.Fatal(err)
+			}
+			s := &statetest.Script{T: t, Store: db, Kill: func(was statetest.Store) (statetest.Store, map[frontier.Site]frontier.SiteState) {
+				kill(was.(*node))
+				db := open(t, url, dir)
+				if !db.Begun().Unclean {
+					t.Fatal("after a kill the state is clean")
+				}
+				return db, take(t, db)
+			}}
+			s.Run(seed, 150)
+			forward.Add(int64(s.Forward))
+			if err := s.Store.(*node).Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,419 @@
+//go:build unix
+
+package postgres_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/internal/pgtest"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/postgres"
+)
+
+// A faultyRun is a crawl of several nodes that are killed and stopped, of a web that writes down
+// every request.
+type faultyRun struct {
+	nodes, hosts, pages int // pages of each host
+	delay               time.Duration
+	faults, crashes     int // of nodes, and of the server
+	every               time.Duration
+	settings            []string // of the server
+	seed                uint64
+}
+
+const runNode = "PERMESSO_TEST_NODE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runNode) != "" {
+		os.Exit(node())
+	}
+	os.Exit(postgres.RunTests(m))
+}
+
+// node runs one node, as the command does: exit status 3 says that it is to be started again.
+func node() int {
+	ctx := context.Background()
+	var args struct {
+		State, Dir, Web string
+		Hosts           int
+		Delay           time.Duration
+		Lease           time.Duration
+	}
+	if err := json.Unmarshal([]byte(os.Getenv(runNode)), &args); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	state, err := postgres.New(args.State)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	postgres.SetLease(state, args.Lease)
+	opts := crawler.Options{
+		Identity: crawler.Identity{Token: "nodebot", Contact: "https://example.org/nodebot"},
+		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
+		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))},
+	}
+	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 2*time.Second
+	opts.Timeout, opts.Shared = 2*time.Second, crawler.NoShared
+	for i := range args.Hosts {
+		to, err := fetch.ParseConnectTo(fmt.Sprintf("h%d.example:80:%s", i, args.Web))
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		opts.ConnectTo = append(opts.ConnectTo, to)
+	}
+	c, err := crawler.New(opts)
+	if err == nil {
+		err = c.Run(ctx, nil)
+	}
+	switch {
+	case errors.Is(err, postgres.ErrSession):
+		fmt.Println("again:", err)
+		return 3
+	case err != nil:
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// An asked is a request that the web has answered.
+type asked struct {
+	host, path  string
+	begin, end  time.Time
+	robots, cut bool
+}
+
+// A web is hosts with pages. Each page is linked from exactly one other page, often of another
+// host, so that one lost link loses pages.
+type web struct {
+	run  *faultyRun
+	addr string
+
+	mu   sync.Mutex
+	all  []asked
+	open map[string]int // requests under way, by host
+	both []string       // hosts with two requests at once
+}
+
+func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	host := strings.TrimSuffix(r.Host, ":80")
+	a := asked{host: host, path: r.URL.Path, begin: time.Now(), robots: r.URL.Path == "/robots.txt"}
+	w.mu.Lock()
+	if w.open[host]++; w.open[host] > 1 {
+		w.both = append(w.both, host+r.URL.Path)
+	}
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.open[host]--
+		a.end = time.Now()
+		w.all = append(w.all, a)
+	}()
+	if a.robots {
+		http.NotFound(rw, r)
+		return
+	}
+	rw.Header().Set("Content-Type", "text/html")
+	n := w.number(host, r.URL.Path)
+	if n < 0 || n >= w.total() {
+		http.NotFound(rw, r)
+		return
+	}
+	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+	for _, child := range []int{2*n + 1, 2*n + 2} {
+		if child < w.total() {
+			fmt.Fprintf(rw, "<a href=\"%s\">x</a>\n", w.url(child))
+		}
+	}
+}
+
+func (w *web) total() int { return w.run.hosts * w.run.pages }
+
+func (w *web) url(n int) string {
+	return fmt.Sprintf("http://h%d.example/%s", n%w.run.hosts, strings.TrimPrefix(strconv.Itoa(n/w.run.hosts), "0"))
+}
+
+func (w *web) number(host, path string) int {
+	h, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".example"))
+	p, err2 := strconv.Atoi(cmp.Or(strings.TrimPrefix(path, "/"), "0"))
+	if err != nil || err2 != nil {
+		return -1
+	}
+	return p*w.run.hosts + h
+}
+
+// below reports whether page n, or a page that leads to it, is one of those in waits.
+func (w *web) below(n int, waits map[string]bool) bool {
+	for ; ; n = (n - 1) / 2 {
+		if waits[w.url(n)] {
+			return true
+		}
+		if n == 0 {
+			return false
+		}
+	}
+}
+
+type process struct {
+	cmd     *exec.Cmd
+	dir     string
+	log     *os.File
+	ended   chan struct{}
+	status  int
+	stopped bool
+}
+
+func (r *faultyRun) run(t *testing.T) {
+	pg, err := pgtest.Start(r.settings...)
+	if errors.Is(err, pgtest.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pg.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	url, err := pg.Create("crawl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &web{run: r, open: map[string]int{}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.addr = l.Addr().String()
+	server := &http.Server{Handler: w}
+	go server.Serve(l) // until Close
+	t.Cleanup(func() { server.Close() })
+
+	dir := t.TempDir()
+	start := func(i int) *process {
+		p := &process{dir: filepath.Join(dir, fmt.Sprintf("node%d.crawl", i)), ended: make(chan struct{})}
+		args, err := json.Marshal(map[string]any{"State": url, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.log, err = os.OpenFile(p.dir+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.cmd = exec.Command(os.Args[0])
+		p.cmd.Env = append(os.Environ(), runNode+"="+string(args))
+		p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+		if err := p.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			p.cmd.Wait()
+			p.status = p.cmd.ProcessState.ExitCode()
+			p.log.Close()
+			close(p.ended)
+		}()
+		return p
+	}
+	var all []*process
+	for i := range r.nodes {
+		all = append(all, start(i))
+	}
+	t.Cleanup(func() {
+		for _, p := range all {
+			p.cmd.Process.Kill()
+			<-p.ended
+		}
+	})
+	random := rand.New(rand.NewPCG(r.seed, 1))
+	faults, crashes := 0, 0
+	next := time.Now().Add(r.every)
+	deadline := time.Now().Add(5 * time.Minute)
+	for {
+		running := 0
+		for i, p := range all {
+			select {
+			case <-p.ended:
+				if p.status != 0 {
+					if p.status != 3 && p.status != -1 {
+						said, _ := os.ReadFile(p.dir + ".log")
+						t.Fatalf("node %d ended with status %d:\n%s", i, p.status, said)
+					}
+					all[i] = start(i)
+					running++
+				}
+			default:
+				running++
+			}
+		}
+		if running == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			for _, p := range all {
+				p.cmd.Process.Signal(syscall.SIGQUIT)
+				<-p.ended
+				said, _ := os.ReadFile(p.dir + ".log")
+				t.Logf("%s", said[max(0, len(said)-20000):])
+			}
+			t.Fatal("the crawl did not end")
+		}
+		time.Sleep(20 * time.Millisecond)
+		if time.Now().Before(next) || faults+crashes >= r.faults+r.crashes {
+			continue
+		}
+		next = time.Now().Add(r.every)
+		p := all[random.IntN(len(all))]
+		switch n := random.IntN(r.faults + r.crashes); {
+		case n < r.crashes && crashes < r.crashes:
+			crashes++
+			if err := pg.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
+			begin := func() error { return pg.Begin() }
+			for try := 0; ; try++ {
+				if err := begin(); err == nil {
+					break
+				} else if try == 20 {
+					t.Fatal(err)
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+		case n%2 == 0:
+			faults++
+			p.cmd.Process.Kill()
+		default:
+			faults++
+			p.cmd.Process.Signal(syscall.SIGSTOP)
+			time.AfterFunc(time.Duration(200+random.IntN(4000))*time.Millisecond, func() { p.cmd.Process.Signal(syscall.SIGCONT) })
+		}
+	}
+	w.check(t, all, waiting(t, url), faults, crashes)
+}
+
+// waiting returns the URLs that wait for another try, because a node stood still while it fetched
+// them.
+func waiting(t *testing.T, url string) map[string]bool {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(t.Context(), "select e.url from crawl.entry e join crawl.queue q using (part, site, key) where q.due is not null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	urls, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range urls {
+		all[u] = true
+	}
+	return all
+}
+
+// check compares what the web was asked with what it has, and with what the nodes have written.
+func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults, crashes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := map[string]asked{}
+	times := map[string]int{}
+	early, least := 0, time.Hour
+	for _, a := range w.all {
+		times[a.host+a.path]++
+		if before, ok := last[a.host]; ok {
+			gap := a.begin.Sub(before.end)
+			least = min(least, gap)
+			if gap < w.run.delay {
+				early++
+				t.Errorf("%s%s was requested %v after %s", a.host, a.path, gap, before.path)
+			}
+		}
+		last[a.host] = a
+	}
+	if len(w.both) > 0 {
+		t.Errorf("%d times two requests at once: %v", len(w.both), w.both)
+	}
+	written := map[string]int{}
+	lines := 0
+	for _, p := range all {
+		f, err := os.Open(filepath.Join(p.dir, storage.PagesFile))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		defer f.Close()
+		scan := bufio.NewScanner(f)
+		scan.Buffer(nil, 1<<20)
+		for scan.Scan() {
+			var page struct{ URL string }
+			if err := json.Unmarshal(scan.Bytes(), &page); err != nil {
+				t.Errorf("%s: %v", f.Name(), err)
+			}
+			written[page.URL]++
+			lines++
+		}
+	}
+	lost, again := 0, 0
+	for n := range w.total() {
+		u := w.url(n)
+		if written[u] == 0 && !w.below(n, waits) {
+			lost++
+			t.Errorf("%s was lost: it was requested %d times", u, times[strings.TrimPrefix(u, "http://")])
+		}
+		again += max(0, times[strings.TrimPrefix(u, "http://")]-1)
+	}
+	twice := lines - len(written)
+	if t.Failed() {
+		for _, p := range all {
+			said, _ := os.ReadFile(p.dir + ".log")
+			t.Logf("%s: %s", p.dir, said[max(0, len(said)-4000):])
+		}
+	}
+	t.Logf("%d wait; %d pages on %d hosts, %d nodes, %d faults of nodes, %d crashes of the server: %d requests, %d lost, %d early, least pause %v, %d at once, %d fetched again, %d written twice",
+		len(waits), w.total(), w.run.hosts, w.run.nodes, faults, crashes, len(w.all), lost, early, least, len(w.both), again, twice)
+}
+
+// Nodes are killed and stand still, and the server crashes: nothing is lost, no site gets a request
+// too early or two at once, and the crawl ends by itself. The environment makes the run longer.
+func TestNodesThatAreKilled(t *testing.T) {
+	t.Parallel()
+	r := &faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, crashes: 1, every: 700 * time.Millisecond, seed: 1}
+	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts} {
+		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
+			*to = n
+		}
+	}
+	if n, err := strconv.ParseUint(os.Getenv("PERMESSO_POSTGRES_SEED"), 10, 64); err == nil {
+		r.seed = n
+	}
+	r.run(t)
+}

@@ -1,0 +1,403 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/robots"
+	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"golang.org/x/net/publicsuffix"
+)
+
+// A database implements storage.State.
+type database struct {
+	config *pgxpool.Config
+	lease  time.Duration
+	same   bool // see clock.same
+}
+
+// usualLease is how long a node that does not renew its session keeps its partitions.
+const usualLease = 15 * time.Second
+
+// New returns the state of the crawl in a database, for crawler.Options.State. The string url is a
+// connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words
+// (host=... dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One
+// database has one crawl. New does not connect. It returns an error if url cannot be read.
+func New(url string) (storage.State, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("connection string of PostgreSQL: %w", err)
+	}
+	run := config.ConnConfig.RuntimeParams
+	run["search_path"] = "crawl"
+	run["statement_timeout"] = "60000"
+	if run["application_name"] == "" {
+		run["application_name"] = "permesso"
+	}
+	if config.MaxConns < 8 {
+		config.MaxConns = 8
+	}
+	return &database{config: config, lease: usualLease}, nil
+}
+
+// A node is the part of one node in a crawl. It implements state.Store and state.Cluster.
+//
+// Locks are taken in this order: changing, reading, mu, then the lock of the queue. Only changing
+// and reading are held during a round trip to the database.
+type node struct {
+	// Set by OpenStore and Begin, then constant.
+	dir     string
+	name    string // of the node
+	opts    state.Options
+	lease   time.Duration
+	longest time.Duration
+	begun   state.Begun
+	outputs state.Outputs
+	file    *os.File // crawl.json, locked
+	seed    uint64
+	parts   int
+	id      [16]byte // of the session
+	num     int64    // of the node among those that have a session
+
+	pool    *pgxpool.Pool
+	clock   clock
+	session session
+	growths frontier.Growths
+	grown   sync.Mutex // Growths.Put has one caller at a time
+
+	ctx       context.Context // ends when the node is closed, or has failed
+	cancel    context.CancelFunc
+	closing   chan struct{}
+	committed chan struct{} // closed when the committer has ended
+	closed    atomic.Bool
+	marks     state.Marks // of all outputs at their last flush; used by the committer
+	numbers   numbers
+	known     knownKeys
+
+	// changing is held by the committer, and while news and partitions are taken in, so that only
+	// one goroutine changes the counts of sites.
+	changing sync.Mutex
+
+	// reading is held (for reading) while Read selects entries, and (for writing) while the
+	// result of a commit is applied to memory. So an entry that Read has excluded because it was
+	// out is not taken for one that was queued again.
+	reading sync.RWMutex
+
+	mu    sync.Mutex
+	sites map[frontier.Site]*site // those of the partitions that this node has
+	ids   map[frontier.Site]siteID
+	had   map[int]*partition
+	terms []atomic.Uint64 // by partition: the number of the term in which this node has it; 0: it does not
+	term  uint64          // the last number of a term
+	queue queue
+}
+
+// OpenStore implements storage.State.
+func (d *database) OpenStore(dir string, opts state.Options) (state.Store, error) {
+	db, err := d.open(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func (d *database) open(dir string, opts state.Options) (opened *node, err error) {
+	if opts.Gather == 0 {
+		opts.Gather = 200 * time.Millisecond
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	db := &node{
+		dir: dir, opts: opts, lease: d.lease, longest: 2 * time.Minute, ctx: ctx, cancel: cancel,
+		closing: make(chan struct{}), committed: make(chan struct{}),
+		sites: map[frontier.Site]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
+	}
+	db.clock.same = d.same
+	db.known.init()
+	db.queue.init(opts.Bounds)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.Abandon())
+		}
+	}()
+	if err := db.home(d); err != nil {
+		return nil, err
+	}
+	if db.pool, err = pgxpool.NewWithConfig(ctx, d.config); err != nil {
+		return nil, d.failed(err)
+	}
+	if err := db.load(d); err != nil {
+		return nil, d.failed(err)
+	}
+	return db, nil
+}
+
+// failed returns an error that names the database.
+func (d *database) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	var version *state.VersionError
+	if errors.As(err, &version) {
+		return err
+	}
+	c := d.config.ConnConfig
+	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w", c.Database, c.Host, err)
+}
+
+// load reads what the node must know before Begin. It writes nothing.
+func (db *node) load(d *database) error {
+	ctx, cancel := context.WithTimeout(db.ctx, 30*time.Second)
+	defer cancel()
+	var version int
+	var there bool
+	err := db.pool.QueryRow(ctx, "select current_setting('server_version_num')::int, to_regclass('crawl.crawl') is not null").Scan(&version, &there)
+	if err != nil {
+		return err
+	}
+	if version < 13_00_00 {
+		return fmt.Errorf("the server has version %d; PostgreSQL 13 or newer is needed", version/10000)
+	}
+	db.begun.First, db.marks = true, state.Marks{}
+	db.seed, db.parts = rand.Uint64(), partitions
+	if !there {
+		return nil
+	}
+	if err := db.check(ctx, d.config.ConnConfig.Database); err != nil {
+		return err
+	}
+	var open bool
+	var committed *time.Time
+	err = db.pool.QueryRow(ctx, "select open, committed, coalesce(indexed, '{}') from home where name = $1", db.name).Scan(&open, &committed, &db.begun.Index)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	db.begun.First, db.begun.Unclean = false, open
+	if committed != nil {
+		db.begun.Committed = committed.Local()
+	}
+	rows, err := db.pool.Query(ctx, "select file, mark from mark where node = $1 and not finished", db.name)
+	if err != nil {
+		return err
+	}
+	var file string
+	var mark state.Mark
+	_, err = pgx.ForEachRow(rows, []any{&file, &mark}, func() error {
+		db.marks[file] = mark
+		return nil
+	})
+	return err
+}
+
+// check reads the row of the crawl. It returns an error if this program would read the tables in
+// another way than the program that made them: with another list of public suffixes a site would
+// belong to another partition, so that two nodes could make requests to it.
+func (db *node) check(ctx context.Context, database string) error {
+	var found, seed int64
+	var suffixes string
+	err := db.pool.QueryRow(ctx, "select format, parts, seed, suffixes from crawl where id = 1").Scan(&found, &db.parts, &seed, &suffixes)
+	switch {
+	case err != nil:
+		return err
+	case found != format:
+		return &state.VersionError{Path: "database " + database, Have: uint64(found), Can: format}
+	case suffixes != publicsuffix.List.String():
+		return fmt.Errorf("the crawl was begun by a version of the program that has another list of public suffixes (%s, not %s): run that version in all nodes",
+			suffixes, publicsuffix.List)
+	}
+	db.seed = uint64(seed)
+	return nil
+}
+
+// Begun implements state.Store. The time Begun.Restarted is zero, because partitions that a
+// killed node had say themselves until when their sites rest.
+func (db *node) Begun() state.Begun { return db.begun }
+
+// Marks implements state.Store.
+func (db *node) Marks() state.Marks { return maps.Clone(db.marks) }
+
+// PutMarks implements state.Store.
+func (db *node) PutMarks(growing state.Marks, index state.IndexMarks) error {
+	return db.retry(func() error {
+		b := &pgx.Batch{}
+		db.putMarks(b, growing, nil)
+		b.Queue("update home set indexed = $2 where name = $1", db.name, index)
+		return db.send(b)
+	})
+}
+
+// putMarks adds the statements that store marks to b. finished has the names of files that do
+// not grow any more.
+func (db *node) putMarks(b *pgx.Batch, marks state.Marks, finished []string) {
+	if len(marks) == 0 {
+		return
+	}
+	ended := map[string]bool{}
+	for _, name := range finished {
+		ended[name] = true
+	}
+	var names []string
+	var ends []bool
+	var all []state.Mark
+	for name, m := range marks {
+		names, ends, all = append(names, name), append(ends, ended[name]), append(all, m)
+	}
+	b.Queue(`insert into mark (node, file, finished, mark)
+		select $1, * from unnest($2::text[], $3::bool[], $4::jsonb[])
+		on conflict (node, file) do update set finished = excluded.finished, mark = excluded.mark`, db.name, names, ends, all)
+}
+
+// send sends a batch and waits for the results of all its statements. Statements outside a
+// transaction are one transaction. A batch must not be sent twice, because it keeps the
+// statements that were prepared for its first connection.
+func (db *node) send(b *pgx.Batch) error { return db.pool.SendBatch(db.ctx, b).Close() }
+
+// Begin implements state.Store.
+func (db *node) Begin(outputs state.Outputs, growing, finished state.Marks) error {
+	db.outputs, db.marks = outputs, maps.Clone(growing)
+	if err := db.create(); err != nil {
+		return err
+	}
+	if err := db.open(); err != nil {
+		return err
+	}
+	err := db.retry(func() error {
+		b := &pgx.Batch{}
+		db.putMarks(b, growing, nil)
+		names := make([]string, 0, len(finished))
+		for name := range finished {
+			names = append(names, name)
+		}
+		db.putMarks(b, finished, names)
+		b.Queue("select 1")
+		return db.send(b)
+	})
+	if err != nil {
+		return err
+	}
+	if err := state.WriteRun(db.dir, db.opts.Disk); err != nil {
+		return err
+	}
+	db.terms = make([]atomic.Uint64, db.parts)
+	// This is the committer. It ends when Close closes db.closing, or after an error.
+	go db.commits()
+	return nil
+}
+
+// create creates the tables, unless another node has done so.
+func (db *node) create() error {
+	for try := 0; ; try++ {
+		var there bool
+		if err := db.pool.QueryRow(db.ctx, "select to_regclass('crawl.crawl') is not null").Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			return db.check(db.ctx, db.pool.Config().ConnConfig.Database)
+		}
+		err := pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(db.ctx, tables); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes) values (1, $1, $2, $3, $4)", format, db.parts, int64(db.seed), publicsuffix.List.String()); err != nil {
+				return err
+			}
+			_, err := tx.Exec(db.ctx, "insert into crawl.part (id) select generate_series(0, $1 - 1)", db.parts)
+			return err
+		})
+		if err == nil {
+			return nil
+		}
+		if try == 3 || !already(err) {
+			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w", err)
+		}
+	}
+}
+
+// Abandon implements state.Store.
+func (db *node) Abandon() error {
+	db.cancel()
+	if db.pool != nil {
+		db.pool.Close()
+	}
+	if db.file != nil {
+		return db.file.Close()
+	}
+	return nil
+}
+
+// Hasten implements state.Store.
+func (db *node) Hasten() { db.queue.hasten() }
+
+// Close implements state.Store.
+func (db *node) Close() error {
+	if db.closed.Swap(true) {
+		return state.ErrClosed
+	}
+	close(db.closing)
+	<-db.committed
+	db.session.stop()
+	err := db.queue.failed()
+	last, outputs := db.outputs.Close(state.End{Committed: db.marks, Unknown: db.queue.unknown(), Failed: err != nil})
+	err = errors.Join(err, outputs)
+	if err == nil {
+		err = db.release(last)
+	}
+	if state.DiskFull(err) {
+		state.NoteFull(db.dir)
+	}
+	err = errors.Join(err, db.Abandon())
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(db.dir, state.RunFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return db.opts.Disk.SyncDir(db.dir)
+}
+
+// release ends the session: it stores the last marks, and gives the partitions back.
+func (db *node) release(last state.Last) error {
+	return db.retry(func() error {
+		b := &pgx.Batch{}
+		db.fence(b)
+		db.putMarks(b, last.Growing, nil)
+		names := make([]string, 0, len(last.Finished))
+		for name := range last.Finished {
+			names = append(names, name)
+		}
+		db.putMarks(b, last.Finished, names)
+		b.Queue("update home set open = false, indexed = $2 where name = $1", db.name, last.Index)
+		b.Queue("update part set owner = null where owner = $1", db.id)
+		b.Queue("delete from node where id = $1", db.id)
+		return db.send(b)
+	})
+}
+
+// nodeName returns a name for a new node in the directory dir.
+func nodeName(dir string) string {
+	name := "node"
+	if abs, err := filepath.Abs(dir); err == nil {
+		name = strings.TrimSuffix(filepath.Base(abs), ".crawl")
+	}
+	return fmt.Sprintf("%s-%06x", name, rand.Uint32N(1<<24))
+}
+
+var _ interface {
+	state.Store
+	Snapshot(frontier.Site) (*robots.Snapshot, error)
+} = (*node)(nil)

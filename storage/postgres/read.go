@@ -1,0 +1,155 @@
+package postgres
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// Read implements frontier.Backlog.
+func (db *node) Read(name frontier.Site, now time.Time, entries []frontier.Entry) (int, error) {
+	n, _, err := db.read(name, now, entries, false)
+	return n, err
+}
+
+// ReadRequisites implements frontier.Backlog.
+func (db *node) ReadRequisites(name frontier.Site, now time.Time, entries []frontier.Entry) (n int, waiting time.Time, err error) {
+	return db.read(name, now, entries, true)
+}
+
+// A wanted says what one Read asks the database.
+type wanted struct {
+	siteID
+	out        []int64
+	rank       int16 // entries of kind ready up to this rank and number are left out
+	to         int64
+	grown      int
+	ready, due bool // there may be such entries
+}
+
+func (db *node) wanted(name frontier.Site, now time.Time, requisites bool) (w wanted, ok bool) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	s := db.sites[name]
+	if s == nil {
+		return w, false
+	}
+	w = wanted{siteID: s.siteID, out: s.outNumbers(), rank: s.readRank, to: s.readTo, grown: s.grown, ready: s.unread(ready) > 0}
+	next := earliest(s.nextRetry, s.nextAgain)
+	w.due = !next.IsZero() && (requisites || !next.After(now))
+	return w, true
+}
+
+func (db *node) read(name frontier.Site, now time.Time, entries []frontier.Entry, requisites bool) (n int, waiting time.Time, err error) {
+	db.reading.RLock()
+	defer db.reading.RUnlock()
+	w, ok := db.wanted(name, now, requisites)
+	if !ok || !w.ready && !w.due || len(entries) == 0 && !requisites {
+		return 0, time.Time{}, nil
+	}
+	var all []row
+	var next [3]*time.Time // by kind, of those that are left
+	err = db.retry(func() (err error) {
+		all, next, err = db.selectEntries(&w, now, len(entries), requisites)
+		return err
+	})
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	for i := range all {
+		if entries[i], err = db.entry(&all[i]); err != nil {
+			return 0, time.Time{}, err
+		}
+	}
+	if requisites && w.due {
+		waiting, err = db.nextRequisite(&w, all)
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	s := db.sites[name]
+	if s == nil || s.siteID != w.siteID || err != nil {
+		return 0, time.Time{}, err // the site was given back meanwhile
+	}
+	for i := range all {
+		r := &all[i]
+		s.out[uint64(r.n)] = outEntry{r.kind, r.rank}
+		if r.kind == ready && !requisites {
+			s.head = max(s.head, uint8(r.rank))
+			if s.grown == w.grown {
+				s.readRank, s.readTo = r.rank, r.n
+			}
+		}
+	}
+	if w.due {
+		s.nextRetry, s.nextAgain = db.localTime(next[retry]), db.localTime(next[again])
+	}
+	return len(all), waiting, nil
+}
+
+func (db *node) localTime(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return db.clock.local(*t)
+}
+
+// requisite is true for the entries that may be requested after the limit of pages.
+const requisite = `(e.flags & 8 <> 0 or e.visits is not null)`
+
+// selectEntries selects up to n entries: those that are due first, then those that need not
+// wait. next has the earliest due times of the entries that it has not selected.
+func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) (all []row, next [3]*time.Time, err error) {
+	b, only := &pgx.Batch{}, ""
+	if requisites {
+		only = " and " + requisite
+	}
+	take := func(rows pgx.Rows) error {
+		some, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r row, err error) { return r, row.Scan(r.into()...) })
+		for _, r := range some {
+			if len(all) < n {
+				all = append(all, r)
+			}
+		}
+		return err
+	}
+	const from = " from queue q join entry e on e.part = q.part and e.site = q.site and e.key = q.key where q.part = $1 and q.site = $2"
+	if w.due {
+		b.Queue("select "+rowColumns+from+" and q.due <= $3 and q.n <> all($4)"+only+" order by q.due, q.n limit $5",
+			w.part, w.id, db.clock.remote(now), w.out, n).Query(take)
+	}
+	if w.ready && requisites {
+		b.Queue("select "+rowColumns+from+" and q.kind = 0 and q.rank = $3 and q.n <> all($4)"+only+" order by q.rank, q.n limit $5",
+			w.part, w.id, int16(frontier.RequisiteRank), w.out, n).Query(take)
+	} else if w.ready {
+		b.Queue("select "+rowColumns+from+" and q.kind = 0 and (q.rank, q.n) > ($3, $4) and q.n <> all($5) order by q.rank, q.n limit $6",
+			w.part, w.id, w.rank, w.to, w.out, n).Query(take)
+	}
+	if err := db.send(b); err != nil || !w.due {
+		return all, next, err
+	}
+	taken := w.out
+	for i := range all {
+		taken = append(taken, all[i].n)
+	}
+	b = &pgx.Batch{}
+	for _, k := range []kind{retry, again} {
+		b.Queue("select min(due) from queue where part = $1 and site = $2 and kind = $3 and due is not null and n <> all($4)", w.part, w.id, k, taken).
+			QueryRow(func(r pgx.Row) error { return r.Scan(&next[k]) })
+	}
+	return all, next, db.send(b)
+}
+
+// nextRequisite returns the earliest due time of the requisites that were not read.
+func (db *node) nextRequisite(w *wanted, all []row) (time.Time, error) {
+	taken := w.out
+	for i := range all {
+		taken = append(taken, all[i].n)
+	}
+	var due *time.Time
+	err := db.retry(func() error {
+		return db.pool.QueryRow(db.ctx, `select min(q.due) from queue q join entry e on e.part = q.part and e.site = q.site and e.key = q.key
+			where q.part = $1 and q.site = $2 and q.due is not null and q.n <> all($3) and `+requisite, w.part, w.id, taken).Scan(&due)
+	})
+	return db.localTime(due), err
+}

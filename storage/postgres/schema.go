@@ -1,0 +1,63 @@
+package postgres
+
+// format is the number of the layout of the tables. Another number is refused.
+const format = 1
+
+// partitions is the number of partitions of a new crawl.
+const partitions = 256
+
+// tables creates the tables of a crawl. Each table that has rows of sites begins with the
+// partition, so that the tables can be divided by it.
+//
+// In queue, kind says why an entry is queued (see the constants of type kind). Its primary key
+// has the order in which entries without a due time are requested. n is the number of an entry:
+// the time at which it was found, in microseconds, and the number of the node that found it.
+const tables = `
+create schema crawl;
+create table crawl.crawl (
+	id int primary key check (id = 1),
+	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp());
+create table crawl.node (
+	id uuid primary key, name text not null unique, num smallint not null unique,
+	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
+create table crawl.home (
+	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
+create table crawl.part (id int primary key, owner uuid, rest timestamptz) with (fillfactor = 50);
+create table crawl.site (
+	part int not null, id bigint not null, name text not null,
+	clocks bytea, spent bytea, fate bytea, ended bigint not null default 0,
+	primary key (part, id), unique (part, name)) with (fillfactor = 70);
+create table crawl.entry (
+	part int not null, site bigint not null, key uuid not null, n bigint not null,
+	rank smallint not null, depth int not null, flags smallint not null,
+	url text not null, via text, hops text, tag text, same text, visits bytea,
+	fate bytea, code smallint, status smallint,
+	primary key (part, site, key)) with (fillfactor = 85);
+create table crawl.queue (
+	part int not null, site bigint not null, kind smallint not null, rank smallint not null, n bigint not null,
+	key uuid not null, due timestamptz, tries int not null default 0,
+	primary key (part, site, kind, rank, n))
+	with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index queue_due on crawl.queue (part, site, due, n) where due is not null;
+create table crawl.aside (part int not null, site bigint not null, key uuid not null, primary key (part, site, key));
+create table crawl.news (
+	part int not null, id bigint not null, site bigint not null, k int not null, head smallint not null, first bigint not null,
+	primary key (part, id)) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create table crawl.common (name text primary key, due timestamptz not null) with (fillfactor = 70);
+create table crawl.snapshot (
+	part int not null, site text not null, put bigint not null, at timestamptz not null, record jsonb not null, body bytea,
+	primary key (part, site, put));
+create table crawl.body (digest bytea primary key, gzip bytea not null);
+create table crawl.value (node text not null, key text not null, value jsonb not null, primary key (node, key));
+create table crawl.payload (node text not null, digest text not null, date timestamptz not null, url text not null, primary key (node, digest));
+create table crawl.mark (
+	node text not null, file text not null, finished boolean not null, mark jsonb not null, primary key (node, file))
+	with (fillfactor = 50);
+create view crawl.sites as
+	select s.name, s.part, n.name as node, (select count(*) from crawl.queue q where q.part = s.part and q.site = s.id) as queued, s.ended
+	from crawl.site s join crawl.part p on p.id = s.part left join crawl.node n on n.id = p.owner;
+create view crawl.urls as
+	select e.url, s.name as site, e.depth, e.via, e.code, e.status, e.code is null as queued
+	from crawl.entry e join crawl.site s on s.part = e.part and s.id = e.site;
+`

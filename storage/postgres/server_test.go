@@ -1,0 +1,48 @@
+//go:build unix
+
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/permesso-crawler/permesso/internal/pgtest"
+)
+
+// server is the server that the tests share. Each test has a database of its own.
+var server = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Start("fsync=off", "max_connections=300") })
+
+// RunTests runs the tests, and ends their server.
+func RunTests(m *testing.M) int {
+	code := m.Run()
+	if s, err := server(); err == nil {
+		if err := s.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	return code
+}
+
+var databases atomic.Int64
+
+// NewDatabase returns the connection string of a new database.
+func NewDatabase(t testing.TB) string {
+	t.Helper()
+	s, err := server()
+	if errors.Is(err, pgtest.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := s.Create(fmt.Sprintf("crawl%d", databases.Add(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return url
+}

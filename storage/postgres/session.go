@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A session is the right of a node to have partitions. It is over when its lease has ended, or its
+// row was deleted.
+type session struct {
+	seq   atomic.Int64 // number of the last commit that the database has acknowledged
+	until atomic.Int64 // uptime up to which bytes may be sent to sites
+	ends  context.CancelFunc
+	wait  sync.WaitGroup
+
+	mu     sync.Mutex
+	gate   chan struct{} // closed when Blocked may have another result; nil: no caller waits
+	steady time.Duration // uptime since which every renewal came in time; used by the goroutine that renews
+	sure   atomic.Bool   // renewals have come in time for so long that others may be buried
+}
+
+// changed wakes the callers that wait for Blocked to have another result.
+func (s *session) changed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate != nil {
+		close(s.gate)
+		s.gate = nil
+	}
+}
+
+func (s *session) stop() {
+	if s.ends != nil {
+		s.ends()
+	}
+	s.wait.Wait()
+}
+
+// May implements state.Cluster.
+func (db *node) May() bool { return int64(uptime()) < db.session.until.Load() }
+
+// Blocked implements state.Cluster.
+func (db *node) Blocked() <-chan struct{} {
+	free := func() bool { return db.May() && !db.queue.behind() }
+	if free() {
+		return nil
+	}
+	s := &db.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if free() {
+		return nil
+	}
+	if s.gate == nil {
+		s.gate = make(chan struct{})
+	}
+	return s.gate
+}
+
+// fence adds the statement that stops the transaction if the session is over. A division by zero
+// stops it. The update waits for another transaction that changes the row, for example because it
+// ends the session.
+func (db *node) fence(b *pgx.Batch) {
+	b.Queue("with n as (update node set seq = seq where id = $1 returning 1) select 1 / count(*)::int from n", db.id)
+}
+
+// fenceCommit is like fence, for the commit of a group. It counts the commit, and also stops it if
+// the database has lost earlier ones. A group whose answer was lost may be sent again.
+func (db *node) fenceCommit(b *pgx.Batch) {
+	seq := db.session.seq.Load()
+	b.Queue("with n as (update node set seq = $3 where id = $1 and seq in ($2, $3) returning 1) select 1 / count(*)::int from n", db.id, seq, seq+1)
+}
+
+// open begins the session, in place of the one that an earlier process of this node may have: that
+// process is dead, because this one has the lock of the directory.
+func (db *node) open() error {
+	if _, err := rand.Read(db.id[:]); err != nil {
+		return err
+	}
+	var sent time.Time
+	var now time.Time
+	err := db.retry(func() error {
+		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
+			_, err := tx.Exec(db.ctx, `with dead as (delete from node where name = $1 returning id)
+				update part set owner = null, rest = greatest(rest, clock_timestamp()) where owner in (select id from dead)`, db.name)
+			if err != nil {
+				return err
+			}
+			var nodes int
+			if err := tx.QueryRow(db.ctx, "select count(*) from node").Scan(&nodes); err != nil {
+				return err
+			}
+			if nodes >= maxNodes {
+				return fmt.Errorf("the crawl has %d nodes, and no more can join", nodes)
+			}
+			if nodes == 0 { // the first node of a run: sites that the last run has given up are tried again
+				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
+					return err
+				}
+			}
+			if _, err := tx.Exec(db.ctx, "insert into home (name, open) values ($1, true) on conflict (name) do update set open = true", db.name); err != nil {
+				return err
+			}
+			sent = time.Now()
+			return tx.QueryRow(db.ctx, `insert into node (id, name, num, until)
+				select $1, $2, (select min(g) from generate_series(0, $3 - 1) g where not exists (select 1 from node where num = g)), clock_timestamp() + $4
+				returning num, clock_timestamp()`, db.id, db.name, maxNodes, db.lease).Scan(&db.num, &now)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	db.renewed(sent, now)
+	db.session.seq.Store(0)
+	ctx, cancel := context.WithCancel(db.ctx)
+	db.session.ends = cancel
+	db.session.steady = uptime()
+	// This goroutine renews the session until session.stop.
+	db.session.wait.Go(func() { db.renewals(ctx) })
+	return nil
+}
+
+// renewed notes that the database has extended the lease, in the answer to a statement that was
+// sent at sent.
+func (db *node) renewed(sent, now time.Time) {
+	db.clock.met(sent, now)
+	db.session.until.Store(int64(uptime() - time.Since(sent) + db.lease*19/20))
+	db.session.changed()
+}
+
+func (db *node) renewals(ctx context.Context) {
+	tick := time.NewTicker(db.lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := db.renew(ctx); err != nil {
+			if ctx.Err() == nil {
+				db.end(err)
+			}
+			return
+		}
+	}
+}
+
+// end ends the work of a node whose session is over.
+func (db *node) end(err error) {
+	db.session.until.Store(0)
+	db.queue.fail(err, true)
+	db.tell(frontier.Growth{Err: err})
+	db.session.changed()
+}
+
+// renew extends the lease. It repeats this until it succeeds, or the session is over.
+func (db *node) renew(ctx context.Context) error {
+	s := &db.session
+	for {
+		if !db.May() {
+			s.steady = uptime()
+		}
+		acknowledged := s.seq.Load()
+		sent := time.Now()
+		var now time.Time
+		var seq int64
+		one, cancel := context.WithTimeout(ctx, db.lease/2)
+		err := db.pool.QueryRow(one, "update node set until = clock_timestamp() + $2 where id = $1 returning clock_timestamp(), seq", db.id, db.lease).Scan(&now, &seq)
+		cancel()
+		switch {
+		case err == nil && seq < acknowledged:
+			return fmt.Errorf("the database has lost commits: it has acknowledged commit %d, and is at %d: %w", acknowledged, seq, ErrSession)
+		case err == nil:
+			db.renewed(sent, now)
+			s.sure.Store(uptime()-s.steady > db.lease*3/2)
+			return nil
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrSession
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		s.steady = uptime()
+		s.sure.Store(false)
+		wait, err := db.passes(err, 3)
+		if wait < 0 && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		t := time.NewTimer(max(wait, 50*time.Millisecond))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}

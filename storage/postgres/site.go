@@ -1,0 +1,248 @@
+package postgres
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/processes"
+	"github.com/permesso-crawler/permesso/storage/internal/state"
+)
+
+// A siteID names a site in the tables.
+type siteID struct {
+	part int
+	id   int64
+}
+
+// A site is what a node remembers of a site that it has. node.mu guards it. The counts are those of
+// the committed rows in queue; the entries in out are among them.
+type site struct {
+	siteID
+	name   frontier.Site
+	clocks frontier.Clocks
+	spent  frontier.Spent
+	fate   frontier.Fate
+	ended  int
+
+	queued [3]int // by kind
+	out    map[uint64]outEntry
+	head   uint8 // no entry of kind ready that was not read has a lower rank
+
+	// All entries of kind ready up to this rank and number are out, or have ended.
+	readRank int16
+	readTo   int64
+	grown    int // how often entries have come before readRank and readTo
+
+	nextRetry, nextAgain time.Time // the earliest due times of the entries that were not read; zero: none
+}
+
+// An outEntry is an entry that Read has returned, and that has not ended.
+type outEntry struct {
+	kind kind
+	rank int16
+}
+
+// unread returns how many committed entries of a kind were not read.
+func (s *site) unread(k kind) int {
+	n := s.queued[k]
+	for _, o := range s.out {
+		if o.kind == k {
+			n--
+		}
+	}
+	return n
+}
+
+// state returns the state of s. The caller holds node.mu.
+func (db *node) state(s *site) frontier.SiteState {
+	st := frontier.SiteState{
+		Site: s.name, Clocks: s.clocks, Spent: s.spent, Fate: s.fate,
+		Queued: s.queued[ready] + s.queued[retry], Again: s.queued[again],
+		Waiting: earliest(s.nextRetry, s.nextAgain), NextAgain: s.nextAgain,
+		Term: db.had[s.part].term,
+	}
+	st.Known = s.ended + st.Left()
+	if st.Ready = s.unread(ready) > 0; st.Ready {
+		st.Head = s.head
+	}
+	return st
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// came notes that k entries of kind ready were queued. The lowest rank of them is head, and the
+// lowest number first.
+func (s *site) came(k int, head int16, first int64) {
+	s.queued[ready] += k
+	s.head = min(s.head, uint8(head))
+	if head < s.readRank || head == s.readRank && first <= s.readTo {
+		s.readRank, s.readTo = head, first-1
+		s.grown++
+	}
+}
+
+// waits notes that an entry waits for due.
+func (s *site) waits(k kind, due time.Time) {
+	if k == again {
+		s.nextAgain = earliest(s.nextAgain, due)
+	} else {
+		s.nextRetry = earliest(s.nextRetry, due)
+	}
+}
+
+// outNumbers returns the numbers of the entries that are out. The caller holds node.mu.
+func (s *site) outNumbers() []int64 {
+	all := make([]int64, 0, len(s.out))
+	for n := range s.out {
+		all = append(all, int64(n))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// learn reads sites that this node has into memory: their rows, and the counts of their entries. It
+// also removes the news about them, in the same snapshot, because the counts include what these
+// news say. Entries that are out stay out. The caller holds db.changing. A site whose partition the
+// node does not have is left out.
+func (db *node) learn(ids []siteID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.SortFunc(ids, bySite)
+	ids = slices.Compact(ids)
+	var found []*site
+	err := db.retry(func() error {
+		return pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) (err error) {
+			found, err = db.selectSites(tx, ids)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, s := range found {
+		db.ids[s.name] = s.siteID
+		was := db.sites[s.name]
+		switch {
+		case db.had[s.part] == nil:
+		case was == nil:
+			db.sites[s.name] = s
+		default:
+			was.queued, was.nextRetry, was.nextAgain = s.queued, s.nextRetry, s.nextAgain
+			was.head, was.readRank, was.readTo = s.head, 0, 0
+			was.grown++
+		}
+	}
+	return nil
+}
+
+// selectSites selects the sites with the given IDs.
+func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, err error) {
+	var parts []int32
+	var numbers, outs []int64
+	db.mu.Lock()
+	byID := map[siteID]bool{}
+	for _, id := range ids {
+		byID[id] = true
+		parts, numbers = append(parts, int32(id.part)), append(numbers, id.id)
+	}
+	for _, s := range db.sites {
+		if byID[s.siteID] {
+			outs = append(outs, s.outNumbers()...)
+		}
+	}
+	db.mu.Unlock()
+	const of = " join unnest($1::int[], $2::bigint[]) u(part, id) on "
+	if _, err := tx.Exec(db.ctx, "delete from news n using unnest($1::int[], $2::bigint[]) u(part, id) where n.part = u.part and n.site = u.id", parts, numbers); err != nil {
+		return nil, err
+	}
+	return db.collectSites(tx, of+"s.part = u.part and s.id = u.id", of+"q.part = u.part and q.site = u.id", "", outs, parts, numbers)
+}
+
+// collectSites selects rows of site, and the counts of their rows in queue. ofSite and ofQueue are
+// joins that choose the rows, and where is a condition for both; they use the parameters args. The
+// earliest due times are without the entries whose numbers are in outs.
+func (db *node) collectSites(tx pgx.Tx, ofSite, ofQueue, where string, outs []int64, args ...any) (all []*site, err error) {
+	rows, err := tx.Query(db.ctx, "select s.part, s.id, s.name, s.clocks, s.spent, s.fate, s.ended from site s"+ofSite+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	byID := map[siteID]*site{}
+	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*site, error) {
+		s := &site{out: map[uint64]outEntry{}, head: 255}
+		var clocks, spent, fate []byte
+		var name string
+		if err := row.Scan(&s.part, &s.id, &name, &clocks, &spent, &fate, &s.ended); err != nil {
+			return nil, err
+		}
+		s.name = frontier.Site(name)
+		byID[s.siteID] = s
+		return s, db.decode(s, clocks, spent, fate)
+	})
+	if err != nil {
+		return nil, err
+	}
+	outsAt := fmt.Sprintf("$%d", len(args)+1)
+	if outs == nil {
+		outs = []int64{}
+	}
+	rows, err = tx.Query(db.ctx, "select q.part, q.site, q.kind, count(*), min(q.rank), min(q.due) filter (where q.n <> all("+outsAt+"::bigint[])) from queue q"+
+		ofQueue+strings.ReplaceAll(where, "s.", "q.")+" group by 1, 2, 3", append(args, outs)...)
+	if err != nil {
+		return nil, err
+	}
+	var id siteID
+	var k kind
+	var n int
+	var head int16
+	var due *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&id.part, &id.id, &k, &n, &head, &due}, func() error {
+		s := byID[id]
+		if s == nil {
+			return fmt.Errorf("queue has entries of the site %d in partition %d, which is not in the table site", id.id, id.part)
+		}
+		s.queued[k] = n
+		if k == ready {
+			s.head = uint8(head)
+		} else if due != nil {
+			s.waits(k, db.clock.local(*due))
+		}
+		return nil
+	})
+	return all, err
+}
+
+// decode sets the fields of s that are encoded in its row.
+func (db *node) decode(s *site, clocksOf, spent, fate []byte) (err error) {
+	c, err1 := state.DecodeClocks(clocksOf)
+	s.clocks = clocks(c, db.clock.local)
+	var err2, err3 error
+	s.spent, err2 = state.DecodeSpent(spent)
+	s.fate, err3 = state.DecodeFate(fate)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("the row of %s in the table site is damaged: %w", s.name, err)
+	}
+	return nil
+}
+
+// bySite orders sites by their place in the tables. All transactions use rows of sites in this
+// order.
+func bySite(a, b siteID) int {
+	return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.id, b.id))
+}
+
+// own reports whether a value belongs to one node, not to the whole crawl.
+func own(key string) bool { return key == processes.EndKey }

@@ -1,0 +1,17 @@
+package postgres
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// uptime returns the time since the machine was started, with the time for which it was
+// suspended. The monotonic clock of package time leaves that time out.
+func uptime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return time.Since(base)
+	}
+	return time.Duration(t.Nano())
+}
