@@ -115,7 +115,7 @@ func TestManyWorkersFindWhatOneDoes(t *testing.T) {
 func TestManyWorkersEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	dir, _ := manyFiles(t)
-	for after := 0; ; after++ {
+	for after := 0; ; after += 4 {
 		ctx := &endingContext{Context: t.Context(), after: after}
 		_, err := Check{split: lines.Split{Workers: 1}}.Verify(ctx, dir)
 		if err == nil {
@@ -127,7 +127,7 @@ func TestManyWorkersEndWithTheContext(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("after %d: %v", after, err)
 		}
-		if after%7 == 0 {
+		if after%28 == 0 {
 			ctx, cancel := context.WithCancel(t.Context())
 			stop := Check{split: lines.Split{Workers: 3, Block: 100}, Problem: func(error) {}}
 			go cancel()
