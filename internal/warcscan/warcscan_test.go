@@ -234,7 +234,7 @@ func TestSegmentsAreUsed(t *testing.T) {
 		t.Errorf("%d records were read alone: %v", alone, err)
 	}
 	file[len(file)/2] ^= 0xff
-	s.Bad = func(in *warc.Reader, err error) error { _, err = in.Skip(); return err }
+	s.Bad = func(in *warc.Reader, _ error) error { _, err := in.Skip(); return err }
 	if err := s.File(t.Context(), bytes.NewReader(file), int64(len(file))); err != nil || alone == 0 || alone > 60 {
 		t.Errorf("%d records around the damage were read alone: %v", alone, err)
 	}
