@@ -16,6 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/warcscan"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
@@ -271,7 +272,11 @@ func (x *indexer) file(f warcFile, length int64) error {
 		return err
 	}
 	defer file.Close()
-	for e, err := range cdxj.Index(x.ctx, io.LimitReader(file, length), f.name) {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	for e, err := range warcscan.Entries(x.ctx, file, min(length, info.Size()), f.name) {
 		var bad *warc.Error
 		if errors.As(err, &bad) {
 			x.problem(fmt.Errorf("%s: %w", f.path, bad))

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -26,19 +27,19 @@ import (
 // error of ctx, which is checked before each line, or an error of the file system. The file is
 // closed when the loop ends, also if its body leaves the loop.
 func ReadPages(ctx context.Context, dir string) iter.Seq2[*PageRecord, error] {
-	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewPageReader, (*PageRecord).missing)
+	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewPageReader, 0, (*PageRecord).missing)
 }
 
 // ReadBodies is like ReadPages, but the records have the bodies of the pages if the crawl keeps
 // them in pages.jsonl. It needs memory for the longest line; a line of more than 128 MiB is
 // damaged.
 func ReadBodies(ctx context.Context, dir string) iter.Seq2[*PageRecord, error] {
-	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewBodyReader, (*PageRecord).missing)
+	return readLines(ctx, filepath.Join(dir, PagesFile), lines.NewBodyReader, 1, (*PageRecord).missing)
 }
 
 // ReadLinks is like ReadPages, for links.jsonl.
 func ReadLinks(ctx context.Context, dir string) iter.Seq2[*LinkRecord, error] {
-	return readLines(ctx, filepath.Join(dir, LinksFile), lines.NewReader, (*LinkRecord).missing)
+	return readLines(ctx, filepath.Join(dir, LinksFile), lines.NewReader, 0, (*LinkRecord).missing)
 }
 
 // missing returns the name of a member that p must have and does not have, or "".
@@ -59,7 +60,11 @@ func (l *LinkRecord) missing() string {
 
 // readLines iterates over the lines of a file of JSON objects, as ReadPages says. missing returns
 // the name of a member that a record lacks, or "" if it lacks none.
-func readLines[T any](ctx context.Context, path string, reader func(io.Reader) *lines.Reader, missing func(*T) string) iter.Seq2[*T, error] {
+func readLines[T any](ctx context.Context, path string, reader func(io.Reader) *lines.Reader, workers int, missing func(*T) string) iter.Seq2[*T, error] {
+	type result struct {
+		record *T
+		err    error
+	}
 	return func(yield func(*T, error) bool) {
 		if err := ended(ctx); err != nil {
 			yield(nil, err)
@@ -71,35 +76,40 @@ func readLines[T any](ctx context.Context, path string, reader func(io.Reader) *
 			return
 		}
 		defer file.Close()
-		in := reader(file)
-		for n := 1; ; n++ {
-			line, err := in.Next()
-			if err == io.EOF {
-				return
-			}
-			if over := ended(ctx); over != nil {
-				err = over
-			}
-			if err != nil && err != lines.ErrLong {
-				yield(nil, err)
-				return
-			}
-			record := new(T)
-			if err == nil {
-				err = parseLine(line, record, missing)
-			}
-			if err != nil {
-				if in.Torn() {
-					err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
+		err = lines.InOrder(ctx, reader(file), lines.Split{Workers: workers}, func(b *lines.Block[[]result]) {
+			_ = b.Each(func(l lines.Line) error {
+				record, err := new(T), l.Err
+				if err == nil {
+					err = parseLine(l.Text, record, missing)
 				}
-				record, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("line %d: %w", n, err)}
+				if err != nil {
+					if l.Torn {
+						err = fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err)
+					}
+					record, err = nil, &DamagedError{Path: path, Err: fmt.Errorf("line %d: %w", l.N, err)}
+				}
+				b.Value = append(b.Value, result{record, err})
+				return nil
+			})
+		}, func(b *lines.Block[[]result]) error {
+			for _, r := range b.Value {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if !yield(r.record, r.err) {
+					return errStop
+				}
 			}
-			if !yield(record, err) {
-				return
-			}
+			return nil
+		})
+		if err != nil && err != errStop {
+			yield(nil, err)
 		}
 	}
 }
+
+// errStop says that the caller needs no more records.
+var errStop = errors.New("enough")
 
 func parseLine[T any](line []byte, record *T, missing func(*T) string) error {
 	if err := json.Unmarshal(line, record); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
@@ -47,7 +48,8 @@ type Check struct {
 	// beside is the directory of a crawl. Verify looks beside it for other crawls, which may
 	// have the answers to which revisit records refer. "": the directory of this crawl.
 	beside   string
-	findings *findings // what a Repair must correct; may be nil
+	findings *findings   // what a Repair must correct; may be nil
+	split    lines.Split // in tests; its Block is also warcscan.Scan.Segment
 }
 
 // Verify reads all files of the crawl in dir and changes nothing. It calls Problem with each

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -60,10 +61,9 @@ func captureKey(file string, offset int64) string {
 
 func referredKey(url string, date time.Time) string { return aboutReferred + referred(url, date) }
 
-// facts collects facts and sorts them, each as a line of text.
+// facts sorts facts, each as a line of text.
 type facts struct {
 	sorter *cdxj.Sorter
-	line   []byte
 	err    error // the first error of sorting
 }
 
@@ -74,18 +74,63 @@ func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, f
 
 func (f *facts) close() { f.sorter.Close() }
 
+// A batch is what was read in some lines or records. Several goroutines may each fill a batch.
+type batch struct {
+	lines []byte // facts
+	count counts
+	named []linked // of links.jsonl
+}
+
+// counts are the numbers of a Verified that come from batches.
+type counts struct {
+	pages, logLines, records, purged, lostRecords int
+	crawled                                       bool // as in verifier
+}
+
 // know adds a fact. If the key or the value is too long to be sorted, know cuts it.
-func (v *verifier) know(key string, from source, at int64, value string) {
-	f := v.facts
+func (b *batch) know(key string, from source, at int64, value string) {
 	const most = 256 << 10
-	b := appendPlain(f.line[:0], key[:min(len(key), most)])
-	b = append(b, 0, byte(from), 0)
-	b = strconv.AppendInt(b, at, 10)
-	b = appendPlain(append(b, 0), value[:min(len(value), most)])
-	f.line = append(b, '\n')
-	if err := f.sorter.AddLine(f.line); err != nil && f.err == nil {
-		f.err = err
+	b.lines = appendPlain(b.lines, key[:min(len(key), most)])
+	b.lines = append(b.lines, 0, byte(from), 0)
+	b.lines = strconv.AppendInt(b.lines, at, 10)
+	b.lines = appendPlain(append(b.lines, 0), value[:min(len(value), most)])
+	b.lines = append(b.lines, '\n')
+}
+
+// memory returns how much memory the batch has, in bytes.
+func (b *batch) memory() int { return len(b.lines) + 64*len(b.named) }
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+func newBatch() *batch { return batches.Get().(*batch) }
+
+// take adds what is in a batch to what is known, and frees the batch.
+func (v *verifier) take(b *batch) {
+	for line := range bytes.Lines(b.lines) {
+		if err := v.facts.sorter.AddLine(line); err != nil && v.facts.err == nil {
+			v.facts.err = err
+		}
 	}
+	v.done.Pages += b.count.pages
+	v.done.LogLines += b.count.logLines
+	v.done.Records += b.count.records
+	v.done.Purged += b.count.purged
+	v.done.LostRecords += b.count.lostRecords
+	v.crawled = v.crawled || b.count.crawled
+	if cap(b.lines) <= mostKept {
+		b.lines, b.count, b.named = b.lines[:0], counts{}, b.named[:0]
+		batches.Put(b)
+	}
+}
+
+// mostKept is the size of the largest batch that is used again, in bytes.
+const mostKept = 1 << 20
+
+// know adds a single fact.
+func (v *verifier) know(key string, from source, at int64, value string) {
+	b := newBatch()
+	b.know(key, from, at, value)
+	v.take(b)
 }
 
 // appendPlain appends s to b. It replaces the bytes that separate the parts of a fact by

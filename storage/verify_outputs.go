@@ -15,6 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/warcscan"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
@@ -23,9 +24,9 @@ import (
 // outputs reads the files of the crawl, except the state file.
 func (v *verifier) outputs() error {
 	err := errors.Join(
-		v.lines(PagesFile, v.state.Growing[PagesFile], v.page),
+		v.lines(PagesFile, v.state.Growing[PagesFile], lineCheck{each: (*batch).page}),
 		v.links(),
-		v.lines(indexPart, v.state.Growing[indexPart], v.indexLine(ofPart, nil)),
+		v.lines(indexPart, v.state.Growing[indexPart], lineCheck{each: indexLine(ofPart)}),
 		v.log(), v.index())
 	if over := ended(v.ctx); over != nil {
 		return over
@@ -33,45 +34,62 @@ func (v *verifier) outputs() error {
 	return errors.Join(err, v.archive())
 }
 
-func (v *verifier) page(n int64, line []byte) error {
-	v.done.Pages++
+func (b *batch) page(n int64, line []byte) error {
+	b.count.pages++
 	var p PageRecord
 	if err := json.Unmarshal(line, &p); err != nil {
 		return err
 	}
-	v.know(urlKey(p.URL), ofPage, n, pageFact(&p))
+	b.know(urlKey(p.URL), ofPage, n, pageFact(&p))
 	if p.WARC != "" {
-		v.know(captureKey(p.WARC, p.Offset), ofPage, n, placeFact(&p))
+		b.know(captureKey(p.WARC, p.Offset), ofPage, n, placeFact(&p))
 	}
 	return nil
 }
 
-// links reads links.jsonl, and counts the links of each page. The lines of a page follow each
-// other.
+// A linked is a page, and how many of its links some lines of links.jsonl have.
+type linked struct {
+	from  string
+	first int64 // number of the first of these lines
+	count int
+}
+
+// link counts the links of each page. The lines of a page follow each other.
+func (b *batch) link(n int64, line []byte) error {
+	var l LinkRecord
+	if err := json.Unmarshal(line, &l); err != nil {
+		return err
+	}
+	if l.From == "" || l.To == "" {
+		return errors.New("a link without both URLs")
+	}
+	if last := len(b.named) - 1; last < 0 || b.named[last].from != l.From {
+		b.named = append(b.named, linked{from: l.From, first: n})
+	}
+	if l.Hop == string(frontier.HopLink) {
+		b.named[len(b.named)-1].count++
+	}
+	return nil
+}
+
+// links reads links.jsonl.
 func (v *verifier) links() error {
-	from, first, count := "", int64(0), 0
+	var page linked
 	flush := func() {
-		if from != "" {
-			v.know(urlKey(from), ofLinks, first, fmt.Sprint(count))
+		if page.from != "" {
+			v.know(urlKey(page.from), ofLinks, page.first, fmt.Sprint(page.count))
 		}
 	}
-	err := v.lines(LinksFile, v.state.Growing[LinksFile], func(n int64, line []byte) error {
-		var l LinkRecord
-		if err := json.Unmarshal(line, &l); err != nil {
-			return err
-		}
-		if l.From == "" || l.To == "" {
-			return errors.New("a link without both URLs")
-		}
-		if l.From != from {
+	err := v.lines(LinksFile, v.state.Growing[LinksFile], lineCheck{each: (*batch).link, all: func(b *batch) {
+		for _, l := range b.named {
+			if l.from == page.from {
+				page.count += l.count
+				continue
+			}
 			flush()
-			from, first, count = l.From, n, 0
+			page = l
 		}
-		if l.Hop == string(frontier.HopLink) {
-			count++
-		}
-		return nil
-	})
+	}})
 	flush()
 	return err
 }
@@ -79,19 +97,21 @@ func (v *verifier) links() error {
 // log reads crawl.log. If the last run did not close the crawl, it also reads the lines after
 // the committed length, because a run never truncates the log.
 func (v *verifier) log() error {
-	return v.lines(LogFile, v.state.Growing[LogFile], func(n int64, line []byte) error {
-		v.done.LogLines++
-		l, err := crawllog.Parse(string(line))
-		if err != nil {
-			return err
-		}
-		_, site := l.Annotation("queued")
-		v.crawled = v.crawled || l.URL == crawllog.RunURL
-		if l.URL != crawllog.RunURL && !site && !strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-			v.know(urlKey(l.URL), ofLog, n, logFact(l))
-		}
-		return nil
-	})
+	return v.lines(LogFile, v.state.Growing[LogFile], lineCheck{each: (*batch).logLine})
+}
+
+func (b *batch) logLine(n int64, line []byte) error {
+	b.count.logLines++
+	l, err := crawllog.Parse(string(line))
+	if err != nil {
+		return err
+	}
+	_, site := l.Annotation("queued")
+	b.count.crawled = b.count.crawled || l.URL == crawllog.RunURL
+	if l.URL != crawllog.RunURL && !site && !strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
+		b.know(urlKey(l.URL), ofLog, n, logFact(l))
+	}
+	return nil
 }
 
 // index reads index.cdxj, unless the next run must rebuild it.
@@ -112,25 +132,24 @@ func (v *verifier) index() error {
 		v.problemOf(IndexFile, "%s does not cover everything that was archived", path)
 	}
 	v.indexed = true
-	return v.lines(IndexFile, v.state.Index.Index, v.indexLine(ofIndex, new([]byte)))
+	var before []byte
+	return v.lines(IndexFile, v.state.Index.Index, lineCheck{each: indexLine(ofIndex), next: func(line []byte) error {
+		if bytes.Compare(before, line) > 0 {
+			return errors.New("the line sorts before the one above it")
+		}
+		before = append(before[:0], line...)
+		return nil
+	}})
 }
 
-// indexLine returns a function that adds the lines of an index to the facts. If the pointer is
-// not nil, it is used to store the last line. The function then also returns an error for a
-// line that sorts before the line above it.
-func (v *verifier) indexLine(from source, before *[]byte) func(int64, []byte) error {
-	return func(n int64, line []byte) error {
+// indexLine returns a function that adds the lines of an index to the facts.
+func indexLine(from source) func(*batch, int64, []byte) error {
+	return func(b *batch, n int64, line []byte) error {
 		e, err := cdxj.Parse(string(line))
 		if err != nil {
 			return err
 		}
-		v.know(captureKey(e.Filename, e.Offset), from, n, string(line))
-		if before != nil {
-			if bytes.Compare(*before, line) > 0 {
-				return errors.New("the line sorts before the one above it")
-			}
-			*before = append((*before)[:0], line...)
-		}
+		b.know(captureKey(e.Filename, e.Offset), from, n, string(line))
 		return nil
 	}
 }
@@ -179,38 +198,45 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 		return err
 	}
 	defer file.Close()
-	marked := &marking{r: file}
-	if f.grows {
-		marked.r = io.LimitReader(file, want.Length)
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	in := warc.NewReader(marked)
-	for {
-		if err := ended(v.ctx); err != nil {
-			return err
-		}
-		r, err := in.Next()
-		if err == io.EOF {
-			break
-		}
-		if err == nil {
-			v.done.Records++
-			err = v.record(r, f.name)
-		}
-		if err == nil {
-			continue
-		}
-		v.problem("%s: %w", f.path, err)
-		var bad *warc.Error
-		if !errors.As(err, &bad) {
+	length := info.Size()
+	if f.grows {
+		length = min(length, want.Length)
+	}
+	marked := &marking{w: io.Discard}
+	scan := warcscan.Scan[*batch]{
+		New:  newBatch,
+		Work: func(b *batch, r *warc.Record) error { return b.record(r, f.name) },
+		Size: (*batch).memory,
+		Use:  func(b *batch) error { v.take(b); return nil },
+		Bad: func(in *warc.Reader, err error) error {
+			v.problem("%s: %w", f.path, err)
+			var bad *warc.Error
+			if !errors.As(err, &bad) {
+				return errNoMore
+			}
+			if _, err := in.Skip(); err != nil && err != io.EOF {
+				return fmt.Errorf("%s: %w", f.path, err)
+			}
 			return nil
-		}
-		if _, err := in.Skip(); err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", f.path, err)
-		}
+		},
+		Mark: marked, Workers: v.split.Workers, Segment: int64(v.split.Block),
+	}
+	switch err := scan.File(v.ctx, file, length); {
+	case err == errNoMore:
+		return nil
+	case err != nil:
+		return err
 	}
 	v.compareMark(f.path, marked.Mark, want)
 	return nil
 }
+
+// errNoMore says that the rest of a file is not read, because of a problem that was reported.
+var errNoMore = errors.New("the rest is not read")
 
 // compareMark compares two marks: the first is that of the file as it was read, and want is
 // that in the state.
@@ -223,7 +249,9 @@ func (v *verifier) compareMark(path string, is, want state.Mark) {
 	}
 }
 
-func (v *verifier) record(r *warc.Record, name string) error {
+// record adds a record of the WARC file with the given name.
+func (b *batch) record(r *warc.Record, name string) error {
+	b.count.records++
 	wrong := r.Verify()
 	if wrong != nil && !errors.Is(wrong, warc.ErrDigest) {
 		return wrong
@@ -234,17 +262,17 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	}
 	if was := r.Header.Get(warc.FieldPurged); was != "" && p.URL == "" {
 		if was == lostRecord {
-			v.done.LostRecords++
+			b.count.lostRecords++
 			return wrong
 		}
-		v.done.Purged++
+		b.count.purged++
 		if answer, ok := strings.CutPrefix(was, purgedAnswer); ok {
-			v.know(aboutReferred+answer, ofPurged, p.Offset, "")
+			b.know(aboutReferred+answer, ofPurged, p.Offset, "")
 		}
 		return wrong
 	}
 	if p.Head { // no index lists the answer to a HEAD request, and no record repeats it
-		v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
+		b.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&p, nil))
 		return wrong
 	}
 	e, err := cdxj.EntryOf(&p, name)
@@ -259,24 +287,31 @@ func (v *verifier) record(r *warc.Record, name string) error {
 	if r.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
 		said.Status = 0 // the page has the status of the earlier answer, not 304
 	}
-	v.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
+	b.know(captureKey(name, p.Offset), ofRecord, p.Offset, recordFact(&said, bytes.TrimSuffix(line, []byte("\n"))))
 	if p.Type != warc.Revisit {
-		v.know(referredKey(p.URL, p.Date), ofRecord, p.Offset, name)
+		b.know(referredKey(p.URL, p.Date), ofRecord, p.Offset, name)
 	} else if r.Header.Get(warc.FieldRefersToDate) != "" || r.Header.Get(warc.FieldProfile) == string(warc.IdenticalPayloadDigest) {
 		date, err := time.Parse(time.RFC3339Nano, r.Header.Get(warc.FieldRefersToDate))
 		if err != nil {
 			return &warc.Error{Offset: p.Offset, Err: err}
 		}
 		url := r.Header.Get(warc.FieldRefersToURI)
-		v.know(referredKey(url, date), ofRevisit, p.Offset, revisitFact(url, date, name))
+		b.know(referredKey(url, date), ofRevisit, p.Offset, revisitFact(url, date, name))
 	}
 	return wrong
+}
+
+// A lineCheck says what to do with the lines of a file.
+type lineCheck struct {
+	each func(b *batch, n int64, line []byte) error // adds line n to a batch; called by several goroutines
+	next func(line []byte) error                    // called after each for the lines without an error, in their order; may be nil
+	all  func(b *batch)                             // called for each batch, in the order of the file; may be nil
 }
 
 // lines calls check for the committed lines of a file, and compares the file with its mark. If
 // the file is the log, and the last run did not close the crawl, it also checks later lines,
 // except an incomplete last line.
-func (v *verifier) lines(name string, want state.Mark, check func(n int64, line []byte) error) error {
+func (v *verifier) lines(name string, want state.Mark, check lineCheck) error {
 	path := filepath.Join(v.dir, name)
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -302,23 +337,41 @@ func (v *verifier) lines(name string, want state.Mark, check func(n int64, line 
 	if name == PagesFile {
 		reader = lines.NewPageReader(in)
 	}
-	for n := int64(1); ; n++ {
-		if err := ended(v.ctx); err != nil {
-			return err
+	type checked struct {
+		*batch
+		wrong []error // of each line
+	}
+	err = lines.InOrder(v.ctx, reader, v.split, func(b *lines.Block[checked]) {
+		b.Value.batch = newBatch()
+		b.Each(func(l lines.Line) error {
+			switch {
+			case l.Err != nil:
+			case later && l.Torn: // ignore an incomplete last line of the log
+			default:
+				l.Err = check.each(b.Value.batch, l.N, l.Text)
+			}
+			b.Value.wrong = append(b.Value.wrong, l.Err)
+			return nil
+		})
+	}, func(b *lines.Block[checked]) error {
+		b.Each(func(l lines.Line) error {
+			wrong := b.Value.wrong[l.N-b.First]
+			if wrong == nil && check.next != nil {
+				wrong = check.next(l.Text)
+			}
+			if wrong != nil && !(later && l.Torn) {
+				v.problemOf(name, "%s:%d: %w", path, l.N, wrong)
+			}
+			return nil
+		})
+		if check.all != nil {
+			check.all(b.Value.batch)
 		}
-		line, err := reader.Next()
-		if err == io.EOF || later && reader.Torn() {
-			break // ignore an incomplete last line of the log
-		}
-		if err != nil && err != lines.ErrLong {
-			return err
-		}
-		if err == nil {
-			err = check(n, line)
-		}
-		if err != nil {
-			v.problemOf(name, "%s:%d: %w", path, n, err)
-		}
+		v.take(b.Value.batch)
+		return v.ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
 	if info.Size() > want.Length && !v.done.Unclean {
 		counts.Length = info.Size()

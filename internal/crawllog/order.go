@@ -1,6 +1,7 @@
 package crawllog
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -60,18 +61,35 @@ var errTorn = errors.New("it has no end, as in a log that is still written, or o
 // Sift parses a log. It calls line with the number and contents of each line. For a line
 // that cannot be parsed, is too long, or has no newline at its end, it calls other with the
 // number of the line and the reason. Sift takes bounded memory for any r, and stops at the
-// first error of a function or of r.
+// first error of a function or of r. Lines are read before they are needed.
 func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
-	return SiftTexts(r, func(n int64, text []byte, torn bool) error {
-		if torn {
-			return other(n, errTorn)
-		}
-		l, err := Parse(string(text))
-		if err != nil {
-			return other(n, err)
-		}
-		return line(n, l, text)
-	}, other)
+	type parsed struct {
+		line *Line
+		err  error
+	}
+	return lines.InOrder(context.Background(), lines.NewReader(r), lines.Split{}, func(b *lines.Block[[]parsed]) {
+		_ = b.Each(func(l lines.Line) error {
+			var p parsed
+			switch {
+			case l.Err != nil:
+				p.err = l.Err
+			case l.Torn:
+				p.err = errTorn
+			default:
+				p.line, p.err = Parse(string(l.Text))
+			}
+			b.Value = append(b.Value, p)
+			return nil
+		})
+	}, func(b *lines.Block[[]parsed]) error {
+		return b.Each(func(l lines.Line) error {
+			p := b.Value[l.N-b.First]
+			if p.err != nil {
+				return other(l.N, p.err)
+			}
+			return line(l.N, p.line, l.Text)
+		})
+	})
 }
 
 // SiftTexts calls text with each line of a log, as Texts calls f. For a line that is too

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/internal/wacz"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
@@ -25,18 +27,38 @@ func (s *Source) WriteCDXJ(ctx context.Context, w io.Writer) (int64, error) {
 	}
 	index := cdxj.NewSorter(s.Temp, s.Memory)
 	defer index.Close()
-	err := s.records(ctx, func(rec *warc.Record, name string) error {
-		e, err := cdxj.NewEntry(rec, name)
-		if err != nil || e == nil {
-			return err
-		}
-		return index.Add(e)
-	}, s.damaged)
+	err := read(ctx, s, &reader[*indexLines]{
+		new:  func() *indexLines { return new(indexLines) },
+		work: (*indexLines).record,
+		size: func(l *indexLines) int { return len(l.text) },
+		use: func(l *indexLines) error {
+			for line := range bytes.Lines(l.text) {
+				if err := index.AddLine(line); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		damaged: s.damaged,
+	})
 	if err != nil {
 		return 0, err
 	}
 	_, err = index.WriteTo(&cancelled{ctx, w})
 	return index.Len(), err
+}
+
+// indexLines are lines of an index.
+type indexLines struct{ text []byte }
+
+// record adds the line of a record, if an index lists it.
+func (l *indexLines) record(rec *warc.Record, name string) error {
+	e, err := cdxj.NewEntry(rec, name)
+	if err != nil || e == nil {
+		return err
+	}
+	l.text, err = e.Append(l.text)
+	return err
 }
 
 // cancelled is a writer that fails after its context ends.
@@ -139,7 +161,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 			}
 			return
 		}
-		err := s.pages(ctx, func(p *storage.PageRecord) error {
+		err := pages(ctx, s, same, func(p *storage.PageRecord) error {
 			if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) {
 				put(wacz.Page{URL: p.URL, Time: p.Time, Title: p.Title})
 			}
@@ -168,7 +190,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	defer file.Close()
 	url := ""
 	// Damage is reported later, when the pages are listed.
-	err = readPages(ctx, file, s.Pages, func(p *storage.PageRecord) error {
+	err = readPages(ctx, file, s.Pages, lines.Split{Workers: 1}, same, func(p *storage.PageRecord) error {
 		if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL
 			return errStop

@@ -7,104 +7,238 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/warcscan"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// records calls f for each record of all WARC files, in their order. If a record cannot be
-// read, or f returns a *warc.Error, it calls damaged, and continues with the next record unless
+// A reader says what to do with the records of WARC files. B is what was made of some of them.
+type reader[B any] struct {
+	work  func(batch B, rec *warc.Record, name string) error // called by several goroutines; name is that of the file
+	use   func(batch B) error
+	alone func(rec *warc.Record, name string) error // as in warcscan.Scan
+	new   func() B
+	size  func(batch B) int
+	// damaged is called if a record cannot be read.
+	damaged func(*Damage) error
+	serial  bool // call only alone
+}
+
+// read reads the records of all WARC files, in their order. If a record cannot be read, or r
+// returns a *warc.Error for it, read calls r.damaged, and continues with the next record unless
 // damaged returns an error.
-func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error, damaged func(*Damage) error) error {
+func read[B any](ctx context.Context, s *Source, r *reader[B]) error {
 	for _, path := range s.WARCs {
-		if err := s.fileRecords(ctx, path, f, damaged); err != nil {
+		if err := readFile(ctx, s, path, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Source) fileRecords(ctx context.Context, path string, f func(rec *warc.Record, name string) error, damaged func(*Damage) error) error {
-	file, err := s.open(path)
+func readFile[B any](ctx context.Context, s *Source, path string, r *reader[B]) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	r := warc.NewReader(file)
-	name := warcName(path)
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		rec, err := r.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			if err = f(rec, name); err == nil {
-				_, err = rec.Close()
-			}
-		}
-		if err == nil {
-			continue
-		}
-		var bad *warc.Error
-		if !errors.As(err, &bad) {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if strings.HasSuffix(path, openSuffix) && errors.Is(err, warc.ErrCut) {
-			err = fmt.Errorf("the last record is not whole, as in a crawl that still runs or was killed (crawl run on it mends that): %w", bad.Err)
-		} else {
-			err = bad.Err
-		}
-		if err := damaged(&Damage{File: path, Offset: bad.Offset, Err: err}); err != nil {
-			return err
-		}
-		if _, err := r.Skip(); err != nil && err != io.EOF {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
+	name := warcName(path)
+	closed := func(rec *warc.Record, err error) error {
+		if err == nil {
+			_, err = rec.Close()
+		}
+		return err
+	}
+	scan := warcscan.Scan[B]{
+		New:  r.new,
+		Work: func(batch B, rec *warc.Record) error { return closed(rec, r.work(batch, rec, name)) },
+		Size: r.size,
+		Use: func(batch B) error {
+			if err := r.use(batch); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			return nil
+		},
+		Bad: func(in *warc.Reader, err error) error {
+			var bad *warc.Error
+			if !errors.As(err, &bad) {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			if strings.HasSuffix(path, openSuffix) && errors.Is(err, warc.ErrCut) {
+				err = fmt.Errorf("the last record is not whole, as in a crawl that still runs or was killed (crawl run on it mends that): %w", bad.Err)
+			} else {
+				err = bad.Err
+			}
+			if err := r.damaged(&Damage{File: path, Offset: bad.Offset, Err: err}); err != nil {
+				return err
+			}
+			if _, err := in.Skip(); err != nil && err != io.EOF {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			return nil
+		},
+		Read:    func(n int64) { s.read.Add(n) },
+		Workers: s.split.Workers, Segment: int64(s.split.Block),
+	}
+	if r.serial {
+		scan.Workers = 1
+	}
+	if r.alone != nil {
+		scan.Alone = func(rec *warc.Record) error { return closed(rec, r.alone(rec, name)) }
+	}
+	return scan.File(ctx, file, info.Size())
 }
 
-// captures calls f for each capture, an archived answer, in the WARC files.
-func (s *Source) captures(ctx context.Context, f func(*Row) error) error {
+// records calls f for each record of all WARC files, one after the other.
+func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name string) error, damaged func(*Damage) error) error {
+	return read(ctx, s, &reader[struct{}]{alone: f, serial: true, damaged: damaged})
+}
+
+// captures calls f for the key and the row of each capture, an archived answer, in the WARC files.
+func (s *Source) captures(ctx context.Context, f func(key, row []byte) error) error {
 	// A metadata record follows the answer that it is about.
-	var last *Row
-	about := int64(-1) // offset of the metadata record of last; -1 if none was read
+	var last described
 	flush := func() error {
-		if last == nil {
+		if last.row == nil {
 			return nil
 		}
-		return f(last)
+		var e encodedRows
+		if err := e.add(last.row); err != nil {
+			return err
+		}
+		return e.each(f)
 	}
-	err := s.records(ctx, func(rec *warc.Record, name string) error {
-		if rec.Type == warc.Metadata && last != nil && strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>") == last.WARCID {
-			err := last.describe(rec)
-			about, last.Undescribed = rec.Offset, err != nil
-			return err
-		}
-		row, err := capture(rec, name)
-		if err != nil || row == nil {
-			return err
-		}
-		if err := flush(); err != nil {
-			return err
-		}
-		last, about = row, -1
-		return nil
-	}, func(d *Damage) error {
-		if last != nil && warcName(d.File) == last.WARCFile && (about < 0 || d.Offset == about) {
-			last.Undescribed = true
-		}
-		return s.damaged(d)
+	err := read(ctx, s, &reader[*captured]{
+		new:  func() *captured { return capturedPool.Get().(*captured) },
+		work: (*captured).record,
+		size: func(c *captured) int { return len(c.rows.buf) + c.unread },
+		use: func(c *captured) error {
+			defer c.free()
+			for _, m := range c.before {
+				if last.isOf(m.of) {
+					last.row.take(m.fields)
+					last.about, last.row.Undescribed = m.offset, false
+				}
+			}
+			if c.last.row == nil {
+				return nil
+			}
+			if err := errors.Join(flush(), c.rows.each(f)); err != nil {
+				return err
+			}
+			last = c.last
+			return nil
+		},
+		alone: func(rec *warc.Record, name string) error {
+			if done, err := last.describe(rec); done {
+				return err
+			}
+			row, err := capture(rec, name)
+			if err != nil || row == nil {
+				return err
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+			last = described{row: row, about: -1}
+			return nil
+		},
+		damaged: func(d *Damage) error {
+			if last.row != nil && warcName(d.File) == last.row.WARCFile && (last.about < 0 || d.Offset == last.about) {
+				last.row.Undescribed = true
+			}
+			return s.damaged(d)
+		},
 	})
 	if err != nil {
 		return err
 	}
 	return flush()
+}
+
+// A described is the row of a capture, and where it was described.
+type described struct {
+	row   *Row
+	about int64 // offset of the metadata record about the capture; -1 if none was read
+}
+
+func (d *described) isOf(id string) bool { return d.row != nil && d.row.WARCID == id }
+
+// describe adds what a metadata record says of the capture. done is false if the record is about
+// something else.
+func (d *described) describe(rec *warc.Record) (done bool, err error) {
+	if rec.Type != warc.Metadata || !d.isOf(about(rec)) {
+		return false, nil
+	}
+	fields, err := rec.Fields()
+	if err == nil {
+		d.row.take(fields)
+	}
+	d.about, d.row.Undescribed = rec.Offset, err != nil
+	return true, err
+}
+
+// about returns the ID of the record that a metadata record is about.
+func about(rec *warc.Record) string {
+	return strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>")
+}
+
+// A captured is what was read in some records that follow each other.
+type captured struct {
+	before []metadata  // records that may be about a capture before these records
+	rows   encodedRows // of all captures, except the last
+	last   described   // the last capture
+	unread int         // memory of before, in bytes
+}
+
+var capturedPool = sync.Pool{New: func() any { return new(captured) }}
+
+// free makes the memory of c available for other records.
+func (c *captured) free() {
+	clear(c.before)
+	*c = captured{before: c.before[:0], rows: c.rows.empty()}
+	capturedPool.Put(c)
+}
+
+// A metadata is a metadata record.
+type metadata struct {
+	of     string // ID of the record that it is about
+	offset int64
+	fields []warc.Field
+}
+
+// record adds a record.
+func (c *captured) record(rec *warc.Record, name string) error {
+	if done, err := c.last.describe(rec); done {
+		return err
+	}
+	if rec.Type == warc.Metadata && c.last.row == nil {
+		fields, err := rec.Fields()
+		c.before = append(c.before, metadata{about(rec), rec.Offset, fields})
+		c.unread += 100 + int(rec.Size)
+		return err
+	}
+	row, err := capture(rec, name)
+	if err != nil || row == nil {
+		return err
+	}
+	if c.last.row != nil {
+		if err := c.rows.add(c.last.row); err != nil {
+			return err
+		}
+	}
+	c.last = described{row: row, about: -1}
+	return nil
 }
 
 // capture returns the row of a record, without reading its block. It returns nil if the record
@@ -159,13 +293,9 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// describe sets the columns that come from a metadata record: from the fields of WARC 1.1,
-// section 6.6, and from the fields that this crawler adds.
-func (r *Row) describe(rec *warc.Record) error {
-	fields, err := rec.Fields()
-	if err != nil {
-		return err
-	}
+// take sets the columns that come from the fields of a metadata record: from those of WARC 1.1,
+// section 6.6, and from those that this crawler adds.
+func (r *Row) take(fields []warc.Field) {
 	for _, f := range fields {
 		switch strings.ToLower(f.Name) {
 		case "via":
@@ -203,7 +333,6 @@ func (r *Row) describe(rec *warc.Record) error {
 	if r.Depth == nil && r.Via == "" && !r.Robots.IsZero() {
 		r.Depth = new(0)
 	}
-	return nil
 }
 
 // mediaType returns a media type without its parameters.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/extsort"
+	"github.com/permesso-crawler/permesso/internal/inorder"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
@@ -46,22 +47,110 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 
 // sort adds to sorted a row for each line of pages.jsonl and each archived capture.
 func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
-	var key []byte
-	add := func(r *Row) error {
-		// The URL is made valid before sorting, so that the written rows are in order.
-		r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
-		r.SURT = cdxj.SURT(r.URL)
-		value, err := r.store()
-		if err != nil {
-			return err
-		}
-		key = r.appendKey(key[:0])
-		return sorted.Add(key, value)
-	}
-	if err := s.pages(ctx, func(p *storage.PageRecord) error { return add(pageRow(p)) }); err != nil {
+	err := pages(ctx, s, func(p *storage.PageRecord) (e encodedRows, err error) {
+		err = e.add(pageRow(p))
+		return e, err
+	}, func(e encodedRows) error { return e.each(sorted.Add) })
+	if err != nil {
 		return err
 	}
-	return s.captures(ctx, add)
+	return s.captures(ctx, sorted.Add)
+}
+
+// encodedRows are rows in the form in which they are sorted.
+type encodedRows struct {
+	buf  []byte // keys and rows
+	ends []int  // where each of them ends
+}
+
+// add adds a row.
+func (e *encodedRows) add(r *Row) error {
+	// The URL is made valid before sorting, so that the written rows are in order.
+	r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
+	r.SURT = cdxj.SURT(r.URL)
+	value, err := r.store()
+	if err != nil {
+		return err
+	}
+	e.buf = r.appendKey(e.buf)
+	e.ends = append(e.ends, len(e.buf))
+	e.buf = append(e.buf, value...)
+	e.ends = append(e.ends, len(e.buf))
+	return nil
+}
+
+// each calls f for each row.
+func (e *encodedRows) each(f func(key, row []byte) error) error {
+	at := 0
+	for i := 0; i < len(e.ends); i += 2 {
+		key, end := e.ends[i], e.ends[i+1]
+		if err := f(e.buf[at:key], e.buf[key:end]); err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
+// empty returns e without rows, but with its memory.
+func (e encodedRows) empty() encodedRows { return encodedRows{e.buf[:0], e.ends[:0]} }
+
+// ahead is how many rows are restored at a time.
+const ahead = 256
+
+// rowsMemory is the largest memory of rows that were restored before they are needed, in bytes.
+const rowsMemory = 8 << 20
+
+// restored calls f for each sorted row, in order.
+func (s *Source) restored(ctx context.Context, sorted *extsort.Sorter, f func(*Row) error) error {
+	type batch struct {
+		stored encodedRows
+		rows   []*Row
+		err    error // of the row after rows
+	}
+	return inorder.Each(inorder.Limits{Workers: s.split.Workers, Memory: rowsMemory}, func(put func(*batch, int64) bool) error {
+		next := new(batch)
+		full := func() bool {
+			b := next
+			next = new(batch)
+			return put(b, int64(4*len(b.stored.buf)))
+		}
+		err := sorted.Each(func(_, value []byte) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			e := &next.stored
+			e.buf = append(e.buf, value...)
+			if e.ends = append(e.ends, len(e.buf)); len(e.ends) == ahead && !full() {
+				return errStop
+			}
+			return nil
+		})
+		if full(); err == errStop {
+			err = nil
+		}
+		return err
+	}, func(b *batch) *batch {
+		at := 0
+		for _, end := range b.stored.ends {
+			var r *Row
+			if r, b.err = restore(b.stored.buf[at:end]); b.err != nil {
+				break
+			}
+			b.rows, at = append(b.rows, r), end
+		}
+		return b
+	}, func(b *batch) error {
+		for _, r := range b.rows {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		return b.err
+	})
 }
 
 // join yields the sorted rows. A page and its capture become one row. If yield returns false,
@@ -78,14 +167,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 		return nil
 	}
 	var archived *Row // the last capture, if the next page may belong to it
-	err := sorted.Each(func(_, value []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		r, err := restore(value)
-		if err != nil {
-			return err
-		}
+	err := s.restored(ctx, sorted, func(r *Row) error {
 		before := archived
 		archived = nil
 		if !r.Page {

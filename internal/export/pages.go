@@ -14,8 +14,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// pages calls f for each line of pages.jsonl, in its order.
-func (s *Source) pages(ctx context.Context, f func(*storage.PageRecord) error) error {
+// pages calls make for each line of pages.jsonl, in several goroutines, and then f with what make
+// has returned, in the order of the lines.
+func pages[X any](ctx context.Context, s *Source, make func(*storage.PageRecord) (X, error), f func(X) error) error {
 	if s.Pages == "" {
 		return nil
 	}
@@ -24,41 +25,69 @@ func (s *Source) pages(ctx context.Context, f func(*storage.PageRecord) error) e
 		return err
 	}
 	defer file.Close()
-	return readPages(ctx, file, s.Pages, f, s.damaged)
+	return readPages(ctx, file, s.Pages, s.split, make, f, s.damaged)
 }
 
-func readPages(ctx context.Context, r io.Reader, name string, f func(*storage.PageRecord) error, damaged func(*Damage) error) error {
-	in := lines.NewPageReader(r)
-	for n := 1; ; n++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		line, err := in.Next()
-		if err == io.EOF {
+// same returns its argument, for pages.
+func same(p *storage.PageRecord) (*storage.PageRecord, error) { return p, nil }
+
+// A madePage is a line of pages.jsonl, and what was made of it.
+type madePage[X any] struct {
+	blank   bool
+	damaged error // why the line cannot be read
+	made    X
+	err     error // of making it
+}
+
+func readPages[X any](ctx context.Context, r io.Reader, name string, split lines.Split, make func(*storage.PageRecord) (X, error), f func(X) error, damaged func(*Damage) error) error {
+	in, n := lines.NewPageReader(r), int64(0)
+	var failed error // an error that is not one of reading
+	err := lines.InOrder(ctx, in, split, func(b *lines.Block[[]madePage[X]]) {
+		_ = b.Each(func(l lines.Line) error {
+			b.Value = append(b.Value, readPage(l, make))
 			return nil
+		})
+	}, func(b *lines.Block[[]madePage[X]]) error {
+		for i, p := range b.Value {
+			n = b.First + int64(i)
+			failed = ctx.Err()
+			switch {
+			case failed != nil || p.blank:
+			case p.damaged != nil:
+				failed = damaged(&Damage{File: name, Line: int(n), Err: p.damaged})
+			case p.err != nil:
+				failed = p.err
+			default:
+				failed = f(p.made)
+			}
+			if failed != nil {
+				return failed
+			}
 		}
-		if err != nil && err != lines.ErrLong {
-			return fmt.Errorf("%s:%d: %w", name, n, err)
-		}
-		if err == nil && len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var p storage.PageRecord
-		if err == nil {
-			err = parsePage(line, &p)
-		}
-		if err != nil && in.Torn() {
-			err = fmt.Errorf("the last line is not whole, as in a crawl that still runs or was killed (crawl run on it mends that): %w", err)
-		}
-		if err != nil {
-			err = damaged(&Damage{File: name, Line: n, Err: err})
-		} else {
-			err = f(&p)
-		}
-		if err != nil {
-			return err
-		}
+		return nil
+	})
+	if err != nil && err != failed && err != ctx.Err() {
+		err = fmt.Errorf("%s:%d: %w", name, n+1, err)
 	}
+	return err
+}
+
+func readPage[X any](l lines.Line, make func(*storage.PageRecord) (X, error)) (p madePage[X]) {
+	if p.damaged = l.Err; p.damaged == nil && len(bytes.TrimSpace(l.Text)) == 0 {
+		p.blank = true
+		return p
+	}
+	var record storage.PageRecord
+	if p.damaged == nil {
+		p.damaged = parsePage(l.Text, &record)
+	}
+	switch {
+	case p.damaged != nil && l.Torn:
+		p.damaged = fmt.Errorf("the last line is not whole, as in a crawl that still runs or was killed (crawl run on it mends that): %w", p.damaged)
+	case p.damaged == nil:
+		p.made, p.err = make(&record)
+	}
+	return p
 }
 
 func parsePage(line []byte, p *storage.PageRecord) error {

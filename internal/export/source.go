@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -49,6 +50,8 @@ type Source struct {
 	Missing Missing
 
 	read atomic.Int64
+
+	split lines.Split // in tests; its Block is also warcscan.Scan.Segment
 }
 
 // A Missing counts the revisit records of a WACZ package for which it has no body: each repeats

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/permesso-crawler/permesso/internal/inorder"
 	"github.com/permesso-crawler/permesso/internal/temp"
 )
 
@@ -40,19 +41,33 @@ type Sorter struct {
 	fanIn  int
 	create func() (*os.File, error)
 
-	buf  []byte // keys and values of the records in held
-	held []span // the records in memory, which are not in a run yet
+	held  load // the records that were added last
+	n     int64
+	apart bool // a goroutine writes runs, while more records are added
+
+	// full has the records that were added before those in held, and that are not yet in a run.
+	// While spilled is not nil, the goroutine of turn writes them, and uses the fields below.
+	full    load
+	spilled chan struct{} // closed when that goroutine ends
 	// Runs are in the order in which their records were added, and merging neighbours keeps
 	// this order.
 	runs []run
 	out  *bufio.Writer
-	n    int64
 }
 
-// A span is a record in Sorter.buf: its key, then its value.
+// A load has records in memory.
+type load struct {
+	buf   []byte // keys and values of the records
+	spans []span
+}
+
+// empty returns l without records, but with its memory.
+func (l load) empty() load { return load{l.buf[:0], l.spans[:0]} }
+
+// A span is a record in load.buf: its key, then its value.
 type span struct {
 	from, key, end int
-	head           uint64 // eight bytes of the key, see Sorter.sort
+	head           uint64 // eight bytes of the key, see load.sort
 }
 
 // A run is a file of sorted records.
@@ -64,14 +79,18 @@ type run struct {
 
 // New returns a Sorter with temporary files in dir; "" means the system's directory. The Sorter
 // holds at most memory bytes of records, but always at least one record. Each record counts 32
-// bytes more than it has. While the buffer for the records grows, it takes as much memory
-// again. Merging takes 64 KiB for each of 64 runs, and writing a run takes 256 KiB. The files
+// bytes more than it has. If memory is a megabyte or more, one half of it is filled while the other
+// half is written to a run. While the buffer for the records grows, it takes as much memory again. Merging takes 64 KiB
+// for each of 64 runs, and 256 KiB for records that were merged before they are needed; writing a
+// run takes 256 KiB. The files
 // take the bytes of the records and a few more for each record. While the largest runs are
 // merged, the files take twice as much.
 //
 // Close must be called.
 func New(dir string, memory int) *Sorter {
-	return &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
+	s := &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
+	s.apart = memory >= 1<<20
+	return s
 }
 
 // Len returns how many records were added.
@@ -81,45 +100,92 @@ func (s *Sorter) Len() int64 { return s.n }
 // record is not added, but all earlier records stay. When there is room on the disk, Add can
 // be called again with the same record.
 func (s *Sorter) Add(key, value []byte) error {
-	if len(s.held) > 0 && len(s.buf)+len(key)+len(value)+(len(s.held)+1)*spanSize > s.memory {
-		if err := s.spill(); err != nil {
+	most := s.memory
+	if s.apart {
+		most /= 2
+	}
+	if h := &s.held; len(h.spans) > 0 && len(h.buf)+len(key)+len(value)+(len(h.spans)+1)*spanSize > most {
+		if err := s.turn(); err != nil {
 			return s.failed(err)
 		}
 	}
-	from := len(s.buf)
-	s.grow(len(key) + len(value))
-	s.buf = append(append(s.buf, key...), value...)
-	s.held = append(s.held, span{from: from, key: from + len(key), end: len(s.buf)})
+	s.held.add(key, value, most)
 	s.n++
 	return nil
 }
 
-// grow makes room in buf for n bytes. It doubles buf, as append does, but not beyond s.memory,
-// except for a single larger record.
-func (s *Sorter) grow(n int) {
-	if need := len(s.buf) + n; need > cap(s.buf) {
-		size := max(need, min(2*cap(s.buf), s.memory))
-		s.buf = append(make([]byte, 0, size), s.buf...)
+// add adds a record. It doubles buf, as append does, but not beyond most bytes, except for a
+// single larger record.
+func (l *load) add(key, value []byte, most int) {
+	from := len(l.buf)
+	if need := from + len(key) + len(value); need > cap(l.buf) {
+		size := max(need, min(2*cap(l.buf), most))
+		l.buf = append(make([]byte, 0, size), l.buf...)
 	}
+	l.buf = append(append(l.buf, key...), value...)
+	l.spans = append(l.spans, span{from: from, key: from + len(key), end: len(l.buf)})
 }
 
 // Each calls f for each record in order. If f returns an error, Each stops and returns it.
 // Key and value are valid until f returns, and f must not use s. Each may be called any
 // number of times, also after a call that ended early.
 func (s *Sorter) Each(f func(key, value []byte) error) error {
+	s.wait()
 	for len(s.runs) >= s.fanIn { // one source less than fanIn, because the records in memory are a source, too
 		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
 			return s.failed(err)
 		}
 	}
-	s.sort()
-	return each(append(s.sources(s.runs), &source{held: s.held, buf: s.buf}), f)
+	s.full.sort()
+	s.held.sort()
+	memory := []*source{{load: s.full}, {load: s.held}}
+	if len(s.runs) == 0 || !s.apart {
+		return each(append(s.sources(s.runs), memory...), f)
+	}
+	return ahead(append(s.sources(s.runs), memory...), f)
 }
+
+// ahead is like each, but merges in a goroutine of its own.
+func ahead(all []*source, f func(key, value []byte) error) error {
+	return inorder.Each(inorder.Limits{Workers: 2, Memory: 4 * aheadSize}, func(put func(load, int64) bool) error {
+		var next load
+		full := func() bool {
+			l := next
+			next = load{make([]byte, 0, cap(l.buf)), make([]span, 0, cap(l.spans))}
+			return len(l.spans) == 0 || put(l, int64(len(l.buf)+spanSize*len(l.spans)))
+		}
+		err := each(all, func(key, value []byte) error {
+			if len(next.buf)+spanSize*len(next.spans) >= aheadSize && !full() {
+				return errNoMore
+			}
+			next.add(key, value, 2*aheadSize)
+			return nil
+		})
+		if err != errNoMore {
+			full()
+		}
+		return err
+	}, func(l load) load { return l }, func(l load) error {
+		for _, h := range l.spans {
+			if err := f(l.buf[h.from:h.key:h.key], l.buf[h.key:h.end]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// aheadSize is the memory of records that are merged at a time, in bytes.
+const aheadSize = 64 << 10
+
+// errNoMore says that the records that follow are not needed.
+var errNoMore = errors.New("no more records are needed")
 
 // Close frees the memory and removes all files. The Sorter is empty afterwards.
 func (s *Sorter) Close() error {
+	s.wait()
 	runs := s.runs
-	s.buf, s.held, s.runs, s.out, s.n = nil, nil, nil, nil, 0
+	s.held, s.full, s.runs, s.out, s.n = load{}, load{}, nil, nil, 0
 	return remove(runs)
 }
 
@@ -128,16 +194,15 @@ func (s *Sorter) failed(err error) error {
 	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
 }
 
-// sort sorts the records in memory. Comparing keys from all over the memory would be slow,
-// so each span has a copy of eight bytes of its key: those after the common prefix of all
-// keys.
-func (s *Sorter) sort() {
-	if len(s.held) == 0 {
+// sort sorts the records. Comparing keys from all over the memory would be slow, so each span
+// has a copy of eight bytes of its key: those after the common prefix of all keys.
+func (l *load) sort() {
+	if len(l.spans) == 0 {
 		return
 	}
-	buf := s.buf
-	common := buf[s.held[0].from:s.held[0].key]
-	for _, h := range s.held {
+	buf := l.buf
+	common := buf[l.spans[0].from:l.spans[0].key]
+	for _, h := range l.spans {
 		key := buf[h.from:h.key]
 		n := 0
 		for n < min(len(common), len(key)) && common[n] == key[n] {
@@ -145,13 +210,13 @@ func (s *Sorter) sort() {
 		}
 		common = common[:n]
 	}
-	for i := range s.held {
-		h := &s.held[i]
+	for i := range l.spans {
+		h := &l.spans[i]
 		var head [8]byte
 		copy(head[:], buf[h.from+len(common):h.key])
 		h.head = binary.BigEndian.Uint64(head[:])
 	}
-	slices.SortFunc(s.held, func(a, b span) int {
+	slices.SortFunc(l.spans, func(a, b span) int {
 		if a.head != b.head {
 			return cmp.Compare(a.head, b.head)
 		}
@@ -162,21 +227,57 @@ func (s *Sorter) sort() {
 	})
 }
 
-// spill writes the records in memory to a run. If it fails, no record is lost, but some
-// runs may have been merged.
+// turn makes room for more records: it writes those in memory to a run, or starts a goroutine
+// that does so. If the run of an earlier goroutine could not be written, turn writes it now. If it
+// fails, no record is lost.
+func (s *Sorter) turn() error {
+	s.wait()
+	if len(s.full.spans) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	s.full, s.held = s.held, s.full.empty()
+	if !s.apart {
+		err := s.spill()
+		if err != nil {
+			s.full, s.held = s.held, s.full
+		}
+		return err
+	}
+	spilled := make(chan struct{})
+	s.spilled = spilled
+	go func() {
+		defer close(spilled)
+		_ = s.spill() // after an error, the next turn tries again
+	}()
+	return nil
+}
+
+// wait waits until the goroutine of turn has ended. If that could not write its run, the records
+// are still in full.
+func (s *Sorter) wait() {
+	if s.spilled != nil {
+		<-s.spilled
+		s.spilled = nil
+	}
+}
+
+// spill writes the records in full to a run. If it fails, no record is lost, but some runs may
+// have been merged.
 func (s *Sorter) spill() error {
 	for n := len(s.runs); n >= s.fanIn && s.runs[n-s.fanIn].level == s.runs[n-1].level; n = len(s.runs) {
 		if err := s.merge(s.fanIn); err != nil {
 			return err
 		}
 	}
-	s.sort()
-	r, err := s.write(0, &source{held: s.held, buf: s.buf})
+	s.full.sort()
+	r, err := s.write(0, &source{load: s.full})
 	if err != nil {
 		return err
 	}
 	s.runs = append(s.runs, r)
-	s.buf, s.held = s.buf[:0], s.held[:0]
+	s.full = s.full.empty()
 	return nil
 }
 
@@ -254,8 +355,7 @@ type source struct {
 	name string
 	data []byte
 
-	held []span
-	buf  []byte
+	load // the records in memory that are left; none of a run
 }
 
 // newSource reads a run from its beginning; several sources may share the file.
@@ -268,9 +368,9 @@ func (s *source) next() error {
 	switch {
 	case s.r != nil && s.left > 0:
 		return s.read()
-	case len(s.held) > 0:
-		h := s.held[0]
-		s.held = s.held[1:]
+	case len(s.spans) > 0:
+		h := s.spans[0]
+		s.spans = s.spans[1:]
 		s.key, s.value = s.buf[h.from:h.key], s.buf[h.key:h.end]
 		return nil
 	}

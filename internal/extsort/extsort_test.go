@@ -231,7 +231,7 @@ func TestTheLastMergeIsBounded(t *testing.T) {
 // written returns a run of one record.
 func written(t *testing.T, s *Sorter, r record) run {
 	t.Helper()
-	one := &source{held: []span{{key: len(r.Key), end: len(r.Key) + len(r.Value)}}, buf: []byte(r.Key + r.Value)}
+	one := &source{load: load{spans: []span{{key: len(r.Key), end: len(r.Key) + len(r.Value)}}, buf: []byte(r.Key + r.Value)}}
 	made, err := s.write(0, one)
 	if err != nil {
 		t.Fatal(err)
@@ -543,8 +543,8 @@ func TestTheBufferIsNoLargerThanTheMemory(t *testing.T) {
 	s := small(t, 10_000, 64)
 	for range 1000 {
 		add(t, s, record{"a key", strings.Repeat("x", 95)})
-		if cap(s.buf) > 10_000 {
-			t.Fatalf("a buffer of %d bytes for %d records, at most 10000 are allowed", cap(s.buf), s.Len())
+		if cap(s.held.buf) > 10_000 {
+			t.Fatalf("a buffer of %d bytes for %d records, at most 10000 are allowed", cap(s.held.buf), s.Len())
 		}
 	}
 	if s.Len() != 1000 || len(s.runs) == 0 {

@@ -34,6 +34,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/permesso-crawler/permesso/internal/warcscan"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
@@ -209,7 +210,11 @@ func indexFile(ctx context.Context, file string, add func(*cdxj.Entry) error) er
 		return err
 	}
 	defer f.Close()
-	for e, err := range cdxj.Index(ctx, f, filepath.Base(file)) {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for e, err := range warcscan.Entries(ctx, f, info.Size(), filepath.Base(file)) {
 		if err == nil {
 			err = add(e)
 		}

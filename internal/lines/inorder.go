@@ -1,0 +1,97 @@
+package lines
+
+import (
+	"cmp"
+	"context"
+	"io"
+
+	"github.com/permesso-crawler/permesso/internal/inorder"
+)
+
+const (
+	blockSize = 64 << 10 // bytes of lines, from which on a block is full
+	memory    = 24 << 20 // bytes of all blocks together, and of what is made of them
+)
+
+// A Block has some lines of a file that follow each other.
+type Block[V any] struct {
+	First int64 // number of the first line, from 1
+	Value V     // what was made of the lines
+
+	text  []byte
+	lines []line
+}
+
+type line struct {
+	end  int // where it ends in the text of the block
+	err  error
+	torn bool
+}
+
+// A Line is a line of a file.
+type Line struct {
+	N    int64
+	Text []byte // without its newline
+	Err  error  // ErrLong if the line was skipped, or else nil
+	Torn bool   // the line had no newline
+}
+
+// Each calls f for each line, until f returns an error.
+func (b *Block[V]) Each(f func(Line) error) error {
+	at := 0
+	for i, l := range b.lines {
+		if err := f(Line{b.First + int64(i), b.text[at:l.end:l.end], l.err, l.torn}); err != nil {
+			return err
+		}
+		at = l.end
+	}
+	return nil
+}
+
+// A Split says how InOrder splits its work. The zero value is what most callers want.
+type Split struct {
+	Workers int // goroutines that work; 0: GOMAXPROCS
+	Block   int // bytes of lines, from which on a block is full; 0: 64 KiB
+}
+
+// InOrder reads the lines that r returns from now on, as blocks. It calls work for each block, in
+// several goroutines, and then use, in the order of the file, in the goroutine that has called
+// InOrder. The blocks take 24 MiB, or more if a single line does.
+//
+// InOrder returns the first error of use, or else the error of ctx or of r, after the lines before
+// the error were used.
+func InOrder[V any](ctx context.Context, r *Reader, split Split, work func(*Block[V]), use func(*Block[V]) error) error {
+	return inorder.Each(inorder.Limits{Workers: split.Workers, Memory: memory}, func(put func(*Block[V], int64) bool) error {
+		most := int64(3 * cmp.Or(split.Block, blockSize))
+		next := &Block[V]{First: 1}
+		full := func() bool {
+			b := next
+			next = &Block[V]{First: b.First + int64(len(b.lines)), text: make([]byte, 0, min(cap(b.text), 2*blockSize)), lines: make([]line, 0, len(b.lines))}
+			return len(b.lines) == 0 || put(b, b.size())
+		}
+		for {
+			err := ctx.Err()
+			var text []byte
+			if err == nil {
+				text, err = r.Next()
+			}
+			if err != nil && err != ErrLong {
+				if full(); err == io.EOF {
+					err = nil
+				}
+				return err
+			}
+			next.text = append(next.text, text...)
+			next.lines = append(next.lines, line{len(next.text), err, r.Torn()})
+			if next.size() >= most && !full() {
+				return nil
+			}
+		}
+	}, func(b *Block[V]) *Block[V] {
+		work(b)
+		return b
+	}, use)
+}
+
+// size returns the memory for the block and what is made of it, in bytes.
+func (b *Block[V]) size() int64 { return 3*int64(len(b.text)) + 100*int64(len(b.lines)) }
