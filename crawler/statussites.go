@@ -33,7 +33,7 @@ type StatusSites struct {
 	AskingSites  []StatusSite `json:"asking_sites,omitempty"`   // of the running visits that began first, the first of them first; Seconds is the age of the visit
 	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`  // of the sites counted in Waiting, those that may get a request last, the last one first
 	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"` // of the sites counted in GivenUp, those with the most queued URLs; Given and Detail say why
-	LongestFirst []StatusSite `json:"longest_first,omitempty"` // the sites whose queued URLs take longest to fetch, at most 15, the longest first; Seconds as in Longest
+	LongestFirst []StatusSite `json:"longest_first,omitempty"`  // the sites whose queued URLs take longest to fetch, at most 15, the longest first; Seconds as in Longest
 }
 
 // mostSites is the most sites in each list of StatusSites.
