@@ -378,7 +378,7 @@ func (c *Crawler) open(h Handler) error {
 	if deps.cluster != nil {
 		// The other nodes may find more for this one: only all of them know when the crawl ends.
 		c.limits.Open = true
-		c.join = func() { deps.cluster.Join(front, limits.Lease) }
+		c.join = func() { deps.cluster.Join(front, c.visits.fetcher.Longest(o.Concurrency)) }
 	}
 	err = front.Allow(c.limits.put(o.Concurrency))
 	c.mu.Unlock()

@@ -68,7 +68,7 @@ func asText(o crawler.Options) map[string]string {
 }
 
 // elsewhere are the flags that are not options of a crawl: the scripts test them.
-var elsewhere = []string{"dir", "column", "name", "contact", "progress", "json", "log-level", "log-file", "metrics", "on-end", "fresh", "job", "dry-run", "series", "due", "provenance", "sign-key", "sign-requests", "signature-agent"}
+var elsewhere = []string{"dir", "column", "name", "contact", "progress", "json", "log-level", "log-file", "metrics", "on-end", "fresh", "job", "dry-run", "series", "due", "provenance", "sign-key", "sign-requests", "signature-agent", "state"}
 
 // Each flag sets one option, and only that; the tests of crawler check its effect. A new
 // flag needs a row.

@@ -75,8 +75,8 @@ func node() int {
 		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
 		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))},
 	}
-	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 2*time.Second
-	opts.Timeout, opts.Shared = 2*time.Second, crawler.NoShared
+	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 20*time.Second
+	opts.Timeout, opts.Shared = time.Second, crawler.NoShared
 	for i := range args.Hosts {
 		to, err := fetch.ParseConnectTo(fmt.Sprintf("h%d.example:80:%s", i, args.Web))
 		if err != nil {

@@ -24,6 +24,7 @@ type session struct {
 	mu     sync.Mutex
 	gate   chan struct{} // closed when Blocked may have another result; nil: no caller waits
 	steady time.Duration // uptime since which every renewal came in time; used by the goroutine that renews
+	over   atomic.Bool   // the session has ended: the frontier is told, and must not wait for a lease
 	sure   atomic.Bool   // renewals have come in time for so long that others may be buried
 }
 
@@ -47,9 +48,10 @@ func (s *session) stop() {
 // May implements state.Cluster.
 func (db *node) May() bool { return int64(uptime()) < db.session.until.Load() }
 
-// Blocked implements state.Cluster.
+// Blocked implements state.Cluster. After the end of the session it does not block, so that the
+// frontier learns of the end; nothing is sent then, because May returns false.
 func (db *node) Blocked() <-chan struct{} {
-	free := func() bool { return db.May() && !db.queue.behind() }
+	free := func() bool { return db.session.over.Load() || db.May() && !db.queue.behind() }
 	if free() {
 		return nil
 	}
@@ -157,6 +159,7 @@ func (db *node) renewals(ctx context.Context) {
 // end ends the work of a node whose session is over.
 func (db *node) end(err error) {
 	db.session.until.Store(0)
+	db.session.over.Store(true)
 	db.queue.fail(err, true)
 	db.tell(frontier.Growth{Err: err})
 	db.session.changed()
