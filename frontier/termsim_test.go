@@ -406,11 +406,11 @@ func (c *simCluster) chaos() {
 			c.jobs.Go(func() { c.start(nil) })
 		case 's':
 			n.mu.Lock()
-			n.stalled = time.Now().Add(time.Duration(c.intn(int(3 * simLease))))
+			n.stalled = time.Now().Add(time.Duration(c.intn(3*int(simLease/time.Microsecond))) * time.Microsecond)
 			n.mu.Unlock()
 		case 'd':
 			c.db.mu.Lock()
-			c.db.down = time.Now().Add(time.Duration(c.intn(int(2*simLease))) * time.Duration(1+c.intn(4)))
+			c.db.down = time.Now().Add(time.Duration(c.intn(2*int(simLease/time.Microsecond))) * time.Microsecond * time.Duration(1+c.intn(4)))
 			c.db.mu.Unlock()
 		default: // a partition goes to another node, and perhaps comes back soon
 			other := live[c.intn(len(live))]
