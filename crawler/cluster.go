@@ -57,7 +57,11 @@ func (c *Crawler) agree(changes []Change) error {
 // the node sends nothing then. The URL is handed out again.
 func (j *job) forgive(res *fetch.Result) {
 	c, o := j.deps.cluster, &res.Outcome
-	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble || c.May() {
+	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {
+		return
+	}
+	refused := func(x *fetch.Exchange) bool { return x.Err != nil && errors.Is(x.Err, errLease) }
+	if c.May() && !slices.ContainsFunc(res.Exchanges, refused) {
 		return
 	}
 	*o = frontier.Outcome{Again: true, Request: o.Request}

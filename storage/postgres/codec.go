@@ -49,7 +49,6 @@ func partOf(site frontier.Site, n int) int {
 
 // A row is what the columns of an entry and of its row in queue have.
 type row struct {
-	site      frontier.Site
 	n         int64
 	rank      int16
 	depth     int32

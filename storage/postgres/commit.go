@@ -74,13 +74,12 @@ type link struct {
 // An end is an entry that ends, or is queued again.
 type end struct {
 	siteID
-	name frontier.Site
-	key  [16]byte
-	n    uint64
-	was  outEntry
-	to   kind // if due is set
-	due  *time.Time
-	until,
+	name  frontier.Site
+	key   [16]byte
+	n     uint64
+	was   outEntry
+	to    kind // if due is set
+	due   *time.Time
 	local time.Time
 	entry *frontier.Entry
 	fate  *frontier.Fate

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -53,7 +52,6 @@ type keeper struct {
 	*node
 	frontier state.Shared
 	idle     bool // the row of the node says that it is at rest
-	verdict  error
 }
 
 func (db *node) keep(ctx context.Context, f state.Shared) {
@@ -148,11 +146,10 @@ func (k *keeper) balance(ctx context.Context) error {
 		}
 	}
 	surplus := len(db.had) - db.fair(live)
-	for id, p := range db.had {
+	for _, p := range db.had {
 		if p.leaving {
 			surplus--
 		}
-		_ = id
 	}
 	for id, p := range db.had {
 		if surplus > 0 && !p.leaving {
@@ -426,7 +423,7 @@ func (k *keeper) rest() error {
 	if still == k.idle && !still {
 		return nil
 	}
-	var busy, waits bool
+	var busy bool
 	err := db.retry(func() error {
 		b := &pgx.Batch{}
 		if !still {
@@ -435,18 +432,13 @@ func (k *keeper) rest() error {
 			b.Queue("update node set idle = seq where id = $1 and idle <> seq", db.id)
 			b.Queue(`select exists (select 1 from node where until > clock_timestamp() and idle <> seq) or exists (select 1 from part where owner is null)
 				or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
-				or exists (select 1 from news), exists (select 1 from queue)`).QueryRow(func(row pgx.Row) error { return row.Scan(&busy, &waits) })
+				or exists (select 1 from news)`).QueryRow(func(row pgx.Row) error { return row.Scan(&busy) })
 		}
 		return db.send(b)
 	})
 	if k.idle = still; err != nil || !still || busy {
 		return err
 	}
-	verdict := r.Verdict
-	if errors.Is(verdict, frontier.ErrEnd) && waits {
-		verdict = nil // the entries that wait are those of other nodes: they end with the same words
-		verdict = frontier.ErrEnd
-	}
-	_ = k.frontier.End(verdict) // refused if something has begun meanwhile: then it is not the end
+	_ = k.frontier.End(r.Verdict) // refused if something has begun meanwhile: then it is not the end
 	return nil
 }

@@ -75,7 +75,7 @@ func node() int {
 		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
 		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))},
 	}
-	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 20*time.Second
+	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // longer than a site rests whose robots.txt a stopped node did not get
 	opts.Timeout, opts.Shared = time.Second, crawler.NoShared
 	for i := range args.Hosts {
 		to, err := fetch.ParseConnectTo(fmt.Sprintf("h%d.example:80:%s", i, args.Web))
@@ -102,9 +102,9 @@ func node() int {
 
 // An asked is a request that the web has answered.
 type asked struct {
-	host, path  string
-	begin, end  time.Time
-	robots, cut bool
+	host, path string
+	begin, end time.Time
+	robots     bool
 }
 
 // A web is hosts with pages. Each page is linked from exactly one other page, often of another
@@ -180,12 +180,11 @@ func (w *web) below(n int, waits map[string]bool) bool {
 }
 
 type process struct {
-	cmd     *exec.Cmd
-	dir     string
-	log     *os.File
-	ended   chan struct{}
-	status  int
-	stopped bool
+	cmd    *exec.Cmd
+	dir    string
+	log    *os.File
+	ended  chan struct{}
+	status int
 }
 
 func (r *faultyRun) run(t *testing.T) {
