@@ -174,6 +174,7 @@ func putOthers(t *testing.T, db *node) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	statetest.Settle(t, db, 1)
 }
 
 // putAside puts an entry aside.
