@@ -19,7 +19,7 @@ if (!dir) {
 }
 mkdirSync(dir, { recursive: true });
 process.chdir(dir);
-const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", `file://${process.cwd()}/`), "utf8");
+const axe = readFileSync(new URL("node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const hostile = `<img src=x onerror=alert(1)>"'</script>\u202e`;
 const env = { ...process.env, CRAWL_NAME: "testbot", CRAWL_CONTACT: "me@example.org", XDG_CONFIG_HOME: join(dir, "config"), HOME: dir };
 const children = [];
