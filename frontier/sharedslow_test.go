@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,14 +12,16 @@ import (
 // slowShared is a Shared whose Reserve takes long.
 type slowShared struct {
 	Shared
-	f     *Frontier
-	took  map[string]time.Duration // by key
-	alone bool                     // Reserve had the frontier unlocked each time
+	f      *Frontier
+	took   map[string]time.Duration // by key
+	locked atomic.Bool              // Reserve once had the frontier locked
 }
 
 func (s *slowShared) Reserve(key string, now, until time.Time) (Taken, bool) {
-	if s.alone = s.alone && s.f.mu.TryLock(); s.alone {
+	if s.f.mu.TryLock() {
 		s.f.mu.Unlock()
+	} else {
+		s.locked.Store(true)
 	}
 	time.Sleep(s.took[key])
 	return s.Shared.Reserve(key, now, until)
@@ -28,7 +31,7 @@ func (s *slowShared) Reserve(key string, now, until time.Time) (Taken, bool) {
 // have begun meanwhile counts.
 func TestTheFrontierGoesOnWhileReserveWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := &slowShared{Shared: NewSharedClocks(), alone: true, took: map[string]time.Duration{"host a.example": time.Second, "host b.example": 150 * time.Millisecond}}
+		shared := &slowShared{Shared: NewSharedClocks(), took: map[string]time.Duration{"host a.example": time.Second, "host b.example": 150 * time.Millisecond}}
 		f := opened(t, new(memory), Options{Shared: shared}, "http://a.example/", "http://b.example/")
 		shared.f = f
 		begin := time.Now()
@@ -47,8 +50,8 @@ func TestTheFrontierGoesOnWhileReserveWaits(t *testing.T) {
 		}
 		finish(t, b, Outcome{Again: true})
 		b = turnOf(t, f, siteB)
-		if err := b.Bind(addr, true); err != nil || !shared.alone {
-			t.Errorf("%v, alone: %v", err, shared.alone)
+		if err := b.Bind(addr, true); err != nil || shared.locked.Load() {
+			t.Errorf("%v, locked: %v", err, shared.locked.Load())
 		}
 		finish(t, a, page)
 		finish(t, b, page)

@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,21 +110,27 @@ func TestVerdicts(t *testing.T) {
 // deferred is the outcome of a turn whose site rests for d.
 func deferred(d time.Duration) Outcome { return Outcome{Again: true, Defer: time.Now().Add(d)} }
 
-// gate is an Options.Blocked.
-type gate struct{ shut chan struct{} }
+// A gate has an Options.Blocked. The zero value is open.
+type gate struct{ shut atomic.Pointer[chan struct{}] }
 
 func (g *gate) blocked() <-chan struct{} {
-	if g.shut == nil {
-		return nil
+	if shut := g.shut.Load(); shut != nil {
+		return *shut
 	}
-	return g.shut
+	return nil
 }
 
-func (g *gate) open() { shut := g.shut; g.shut = nil; close(shut) }
+func (g *gate) close() {
+	shut := make(chan struct{})
+	g.shut.Store(&shut)
+}
+
+func (g *gate) open() { close(*g.shut.Swap(nil)) }
 
 func TestNoTurnLeavesNextWhileRequestsAreBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{make(chan struct{})}
+		g := &gate{}
+		g.close()
 		f := opened(t, new(memory), Options{Blocked: g.blocked}, "http://a.example/1", "http://a.example/2")
 		none(t, f, time.Hour)
 		if r := f.Rest(); r.Out != 0 || r.Verdict != nil {
@@ -135,7 +142,7 @@ func TestNoTurnLeavesNextWhileRequestsAreBlocked(t *testing.T) {
 		if d := time.Since(begin); d != time.Minute {
 			t.Errorf("a turn after %v", d)
 		}
-		g.shut = make(chan struct{})
+		g.close()
 		var notYet *NotYet
 		if err := turn.Bind(oneAddr, true); !errors.As(err, &notYet) || *notYet != (NotYet{}) {
 			t.Errorf("Bind: %v", err)
@@ -157,7 +164,7 @@ type blockedByRead struct {
 
 func (b *blockedByRead) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	if b.reads++; b.reads == 1 {
-		b.g.shut = make(chan struct{})
+		b.g.close()
 	}
 	return b.memory.Read(s, now, entries)
 }
