@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
@@ -161,6 +162,9 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 		p.events.Ended(s)
 	}
 	again, is := show.again, exit.OfRun(s)
+	if errors.Is(is, exit.ErrNothing) && crawldir.IsNode(dir) {
+		is = nil // the other nodes of the crawl may have had all sites
+	}
 	if show.over {
 		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
 			again, is = progress.SnapshotOver, nil

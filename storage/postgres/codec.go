@@ -26,11 +26,15 @@ const (
 )
 
 func flagsOf(e *frontier.Entry) (flags int16) {
-	for bit, set := range map[int16]bool{isHead: e.Head, isByGet: e.ByGet, isApart: e.Apart, isRequisite: e.Requisite()} {
-		if set {
+	set := func(bit int16, is bool) {
+		if is {
 			flags |= bit
 		}
 	}
+	set(isHead, e.Head)
+	set(isByGet, e.ByGet)
+	set(isApart, e.Apart)
+	set(isRequisite, e.Requisite())
 	return flags
 }
 

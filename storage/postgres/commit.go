@@ -74,7 +74,6 @@ type link struct {
 // An end is an entry that ends, or is queued again.
 type end struct {
 	siteID
-	name  frontier.Site
 	key   [16]byte
 	n     uint64
 	was   outEntry
@@ -258,7 +257,7 @@ func (g *group) collect() {
 		if !ok {
 			continue
 		}
-		e := end{siteID: s.siteID, name: c.Site, key: db.hash(c.Entry.Key()), n: c.Entry.ID, was: was, entry: &c.Entry, fate: &c.Fate}
+		e := end{siteID: s.siteID, key: db.hash(c.Entry.Key()), n: c.Entry.ID, was: was, entry: &c.Entry, fate: &c.Fate}
 		if c.Fate.Waits() {
 			e.to, e.local = retry, c.Fate.Until
 			if c.Entry.Visits != nil && c.Entry.Tries == 0 {
@@ -399,6 +398,12 @@ func (g *group) addSites(b *pgx.Batch) {
 	var parts []int32
 	var ids, ended []int64
 	var clocksOf, spent, fates [][]byte
+	more := map[siteID]int{} // how many entries end with this group
+	for i := range g.ends {
+		if e := &g.ends[i]; e.due == nil {
+			more[e.siteID]++
+		}
+	}
 	names := slices.SortedFunc(maps.Keys(g.sites), func(a, b frontier.Site) int { return bySite(db.ids[a], db.ids[b]) })
 	for _, name := range names {
 		c, id := g.sites[name], db.ids[name]
@@ -410,7 +415,7 @@ func (g *group) addSites(b *pgx.Batch) {
 		if c.Given.Code != frontier.Undecided {
 			fate = state.EncodeFate(&c.Given)
 		}
-		total := g.endedOf(name)
+		total := more[id]
 		if s := db.sites[name]; s != nil {
 			total += s.ended
 		}
@@ -425,16 +430,6 @@ func (g *group) addSites(b *pgx.Batch) {
 		where s.part = u.part and s.id = u.id`, parts, ids, clocksOf, spent, fates, ended)
 }
 
-// endedOf returns how many entries of a site end with g.
-func (g *group) endedOf(name frontier.Site) (n int) {
-	for i := range g.ends {
-		if e := &g.ends[i]; e.name == name && e.due == nil {
-			n++
-		}
-	}
-	return n
-}
-
 // apply brings the sites in memory up to date, and reports them to the frontier.
 func (g *group) apply() error {
 	db := g.db
@@ -442,18 +437,11 @@ func (g *group) apply() error {
 	defer db.reading.Unlock()
 	growth := frontier.Growth{}
 	touched := map[siteID]*site{}
-	err := func() error {
+	func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
-		names := map[siteID]frontier.Site{}
-		for i := range g.links {
-			names[g.links[i].siteID] = g.links[i].entry.URL.Site()
-		}
-		for name := range g.sites {
-			names[db.ids[name]] = name
-		}
 		get := func(id siteID) *site {
-			s := db.sites[names[id]]
+			s := db.byID[id]
 			if s != nil {
 				touched[id] = s
 			}
@@ -484,11 +472,7 @@ func (g *group) apply() error {
 				s.came(c.k, c.head, c.first)
 			}
 		}
-		return nil
 	}()
-	if err != nil {
-		return err
-	}
 	if err := g.applyOthers(touched); err != nil {
 		return err
 	}

@@ -224,7 +224,7 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 		if !queued && !s.clocks.Due.After(now) && (db.had[s.part].term.Rest.IsZero() || now.Sub(s.clocks.Ended) > longestPause) {
 			continue // learn reads it when it gets an entry
 		}
-		db.sites[s.name] = s
+		db.add(s)
 		g.Sites = append(g.Sites, db.state(s))
 	}
 	db.mu.Unlock()
@@ -285,19 +285,10 @@ func (k *keeper) news() error {
 
 // hear takes in news. The caller holds db.changing.
 func (db *node) hear(all []come) error {
-	byID := map[siteID]*site{}
+	var unread []siteID
 	db.mu.Lock()
 	for _, c := range all {
-		byID[c.siteID] = nil
-	}
-	for _, s := range db.sites {
-		if _, ok := byID[s.siteID]; ok {
-			byID[s.siteID] = s
-		}
-	}
-	var unread []siteID
-	for _, c := range all {
-		if s := byID[c.siteID]; s != nil {
+		if s := db.byID[c.siteID]; s != nil {
 			s.came(c.k, c.head, c.first)
 		} else {
 			unread = append(unread, c.siteID)
@@ -309,9 +300,10 @@ func (db *node) hear(all []come) error {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	g := frontier.Growth{}
-	for _, s := range db.sites {
-		if _, ok := byID[s.siteID]; ok {
+	g, told := frontier.Growth{}, map[siteID]bool{}
+	for _, c := range all {
+		if s := db.byID[c.siteID]; s != nil && !told[c.siteID] {
+			told[c.siteID] = true
 			g.Sites = append(g.Sites, db.state(s))
 		}
 	}
@@ -410,6 +402,7 @@ func (k *keeper) leave(ctx context.Context) error {
 	for name, s := range db.sites {
 		if db.had[s.part] == nil {
 			delete(db.sites, name)
+			delete(db.byID, s.siteID)
 		}
 	}
 	return nil

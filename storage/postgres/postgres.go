@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"golang.org/x/net/publicsuffix"
@@ -99,6 +98,7 @@ type node struct {
 
 	mu    sync.Mutex
 	sites map[frontier.Site]*site // those of the partitions that this node has
+	byID  map[siteID]*site        // the same sites
 	ids   map[frontier.Site]siteID
 	had   map[int]*partition
 	terms []atomic.Uint64 // by partition: the number of the term in which this node has it; 0: it does not
@@ -123,7 +123,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 	db := &node{
 		dir: dir, opts: opts, lease: d.lease, longest: 2 * time.Minute, ctx: ctx, cancel: cancel,
 		closing: make(chan struct{}), committed: make(chan struct{}),
-		sites: map[frontier.Site]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
+		sites: map[frontier.Site]*site{}, byID: map[siteID]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
 	}
 	db.clock.same = d.same
 	db.known.init()
@@ -398,7 +398,7 @@ func nodeName(dir string) string {
 	return fmt.Sprintf("%s-%06x", name, rand.Uint32N(1<<24))
 }
 
-var _ interface {
-	state.Store
-	Snapshot(frontier.Site) (*robots.Snapshot, error)
-} = (*node)(nil)
+var (
+	_ state.Store   = (*node)(nil)
+	_ state.Cluster = (*node)(nil)
+)

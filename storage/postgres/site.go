@@ -111,6 +111,9 @@ func (s *site) outNumbers() []int64 {
 	return all
 }
 
+// add adds a site to those in memory. The caller holds node.mu.
+func (db *node) add(s *site) { db.sites[s.name], db.byID[s.siteID] = s, s }
+
 // learn reads sites that this node has into memory: their rows, and the counts of their entries. It
 // also removes the news about them, in the same snapshot, because the counts include what these
 // news say. Entries that are out stay out. The caller holds db.changing. A site whose partition the
@@ -139,7 +142,7 @@ func (db *node) learn(ids []siteID) error {
 		switch {
 		case db.had[s.part] == nil:
 		case was == nil:
-			db.sites[s.name] = s
+			db.add(s)
 		default:
 			was.queued, was.nextRetry, was.nextAgain = s.queued, s.nextRetry, s.nextAgain
 			was.head, was.readRank, was.readTo = s.head, 0, 0
@@ -154,13 +157,9 @@ func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, err error) {
 	var parts []int32
 	var numbers, outs []int64
 	db.mu.Lock()
-	byID := map[siteID]bool{}
 	for _, id := range ids {
-		byID[id] = true
 		parts, numbers = append(parts, int32(id.part)), append(numbers, id.id)
-	}
-	for _, s := range db.sites {
-		if byID[s.siteID] {
+		if s := db.byID[id]; s != nil {
 			outs = append(outs, s.outNumbers()...)
 		}
 	}

@@ -61,13 +61,17 @@ func empty(r *storage.Reader) error {
 	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
+// IsNode reports whether dir is the directory of a node of a crawl on several machines, whose state
+// is in a database.
+func IsNode(dir string) bool { return Exists(filepath.Join(dir, "crawl.json")) }
+
 // NoCrawl returns the error that there is no crawl in dir. If dir is a series of crawls, the
 // error names one of these crawls.
 func NoCrawl(dir string) error {
 	if last := Newest(dir); last != "" {
 		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
 	}
-	if Exists(filepath.Join(dir, "crawl.json")) {
+	if IsNode(dir) {
 		return exit.Usagef("%s has the outputs of one node of a crawl, whose state is in a database: crawl collect makes one crawl of all nodes", dir)
 	}
 	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)

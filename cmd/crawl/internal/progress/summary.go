@@ -112,12 +112,11 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		t.Labels = append(t.Labels, label)
 		t.Rows = append(t.Rows, []looks.Text{{{Style: looks.Strong, Text: say.OneLine(what)}}, looks.Line(words)})
 	}
-	add("next", "crawl report "+arg, "makes one page with pictures")
-	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
-		add("", "crawl list --count "+arg, "counts URLs by fate")
-		add("", "crawl explain --dir "+arg+" URL", "says why a URL was not fetched")
+	if crawldir.IsNode(dir) {
+		add("next", "crawl collect "+arg+" ... INTO.crawl", "makes one crawl of all nodes, once they have ended")
+	} else {
+		nextReads(add, s, arg)
 	}
-	add("", "crawl audit "+arg, "checks each pause and each rule")
 	label := "files"
 	for _, file := range [][2]string{{storage.ArchiveDir, "what the servers sent"}, {storage.PagesFile, "a JSON object per page"}, {storage.LogFile, "a line per request"}} {
 		if path := filepath.Join(dir, file[0]); crawldir.Exists(path) {
@@ -126,6 +125,16 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		}
 	}
 	w.Table(t)
+}
+
+// nextReads adds the commands that read a crawl whose directory is arg.
+func nextReads(add func(label, what, words string), s crawler.Summary, arg string) {
+	add("next", "crawl report "+arg, "makes one page with pictures")
+	if len(s.SkippedURLs)+len(s.SkippedLinks) > 0 || s.Frontier.Entries > 0 {
+		add("", "crawl list --count "+arg, "counts URLs by fate")
+		add("", "crawl explain --dir "+arg+" URL", "says why a URL was not fetched")
+	}
+	add("", "crawl audit "+arg, "checks each pause and each rule")
 }
 
 // shortPath returns the path of a directory, relative to the current directory if that is
