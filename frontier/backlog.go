@@ -217,7 +217,7 @@ func (f *Frontier) Withdraw(ctx context.Context) error {
 }
 
 // End ends the run with one of the errors that Next returns when nothing is left: ErrEnd,
-// ErrUnasked, ErrPatience or ErrLimit. It is for a crawl on several frontiers, of which none
+// ErrUnasked, ErrPatience or ErrLimit. It is for a crawl on several frontiers: no frontier
 // alone can know that the crawl has ended: see Rest. End returns an error and changes nothing if
 // err is another error, or if something is under way in this frontier: a turn, a held entry or
 // a Submit that has not settled. With ErrLimit these do not matter. After the end of the run End

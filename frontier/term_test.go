@@ -361,7 +361,7 @@ func TestASiteOfAnUnknownFrontierRests(t *testing.T) {
 	}
 }
 
-// A site that rests, and of which nothing is queued, is not kept in memory; but its host rests.
+// A site that rests and has an empty queue is not kept in memory; but its host rests.
 func TestTheHostOfAnUnknownFrontierRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{DomainDelay: 30 * time.Second})

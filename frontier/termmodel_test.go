@@ -129,7 +129,7 @@ type simNode struct {
 	rests   []time.Time
 	numbers uint64
 	queue   []Completion
-	since   time.Time // when the commit under way began; zero: there is none
+	since   time.Time // when the commit under way began; zero: no commit is under way
 	changed chan struct{}
 	wake    chan struct{} // of capacity 1: there is something to commit
 	late    []Growth      // not yet in growths

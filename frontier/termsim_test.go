@@ -27,10 +27,10 @@ type simWeb struct {
 
 // A simLog is what a site has seen.
 type simLog struct {
-	by        *simNode // sends the request that is under way; nil: there is none
+	by        *simNode // sends the request that is under way; nil: no request is
 	last      *simNode // sent the last request
 	ended     time.Time
-	least     time.Time          // no request before, whatever the last answer was
+	least     time.Time          // no request before, with any last answer
 	not       time.Time          // no request before, as the last answer says
 	kept      time.Time          // not, as the last answer says that was committed
 	committed bool               // the last answer was committed
@@ -145,7 +145,7 @@ func (w *simWeb) killed(n *simNode) {
 	}
 }
 
-// forgotten is called when a node is buried: nobody knows what its last answers said.
+// forgotten is called when a node is buried: its last answers are not known.
 func (w *simWeb) forgotten(n *simNode) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,8 +17,14 @@ mount -t tmpfs tmpfs "$work" # the overlay is gone with this process
 mkdir "$work"/{upper,lower,root}
 mount -t overlay overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/lower" "$work/root"
 mount -t proc proc "$work/root/proc"
-mkdir -p "$work/root/run/systemd/system" "$work/root/dev/shm"
-mount --bind /dev "$work/root/dev"
+mkdir -p "$work/root/run/systemd/system"
+# Devices of its own: those of the machine stay out of reach.
+mount -t tmpfs -o mode=755,dev tmpfs "$work/root/dev"
+mkdir "$work/root/dev/shm"
+mknod -m 666 "$work/root/dev/null" c 1 3
+mknod -m 666 "$work/root/dev/zero" c 1 5
+mknod -m 666 "$work/root/dev/random" c 1 8
+mknod -m 666 "$work/root/dev/urandom" c 1 9
 within() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive /usr/sbin/chroot "$work/root" "$@"; }
 as_permesso() { within /usr/sbin/runuser -u permesso -- env HOME=/var/lib/permesso "$@"; }
 

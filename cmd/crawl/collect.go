@@ -119,7 +119,7 @@ func collectState(nodes []string, into string, f collectFlags) (storage.State, e
 	return state, nil
 }
 
-// stateOf returns the state of the crawl of which dir is the directory of a node. The directory
+// stateOf returns the state of the crawl that has a node with the directory dir. The directory
 // names the server and the database; the user and the password come from the environment and the
 // files of PostgreSQL.
 func stateOf(dir string) (storage.State, error) {

@@ -215,7 +215,7 @@ func (s *source) Nodes() []state.Node { return s.nodes }
 func (s *source) Hold(dir string) (name string, held io.Closer, err error) {
 	path := filepath.Join(dir, state.NodeFile)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) { // of an archive that nobody may change
+	if errors.Is(err, fs.ErrPermission) { // of an archive that is read-only
 		f, err = os.Open(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {

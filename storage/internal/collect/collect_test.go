@@ -43,7 +43,7 @@ func (f *fakeNodes) Copy(_ context.Context, m *state.Maker) error {
 
 func (f *fakeNodes) Close() error { return nil }
 
-// write writes an output of a node, of which the first bytes are committed.
+// write writes an output of a node. Its first bytes are committed.
 func (f *fakeNodes) write(t *testing.T, root string, node int, name, committed, more string) {
 	t.Helper()
 	for len(f.nodes) <= node {

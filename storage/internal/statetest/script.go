@@ -228,7 +228,7 @@ func (s *Script) kill() {
 			s.T.Fatal(err)
 		}
 		got := states[st.Site]
-		got.Site = st.Site // a Store need not have a site of which it knows nothing else
+		got.Site = st.Site // a Store need not have a site if it knows only its name
 		if !same(got, st) {
 			s.T.Errorf("after a kill:\ngot  %+v\nwant %+v", got, st)
 		}

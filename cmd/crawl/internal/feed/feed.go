@@ -28,7 +28,7 @@ type Feed struct {
 	mu      sync.Mutex // guards the fields below
 	readers int
 	leaving *time.Timer        // cancels the run, if no reader comes; nil while there are readers
-	cancel  context.CancelFunc // ends the run; nil if there is none
+	cancel  context.CancelFunc // ends the run; nil between runs
 	done    chan struct{}      // closed when the last run has ended; nil if there was none
 	now     *Update            // of all parts; nil before the first
 	changed chan struct{}      // closed with the next change

@@ -148,7 +148,7 @@ func (s *Server) Close() {
 	}
 }
 
-// feedOf returns the feed with a name. It makes the feed if there is none yet.
+// feedOf returns the feed with a name. It makes a missing feed.
 func (s *Server) feedOf(name string, run feed.Run) *feed.Feed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
