@@ -106,3 +106,36 @@ func TestASocketIsNotWrittenTo(t *testing.T) {
 		t.Errorf("it is %v, %v", info.Mode(), err)
 	}
 }
+
+// A child process has the files of its parent until it runs its program, and with them the
+// locks. A lock that is released is free all the same.
+func TestAReleasedLockIsFree(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Lock(f); err != nil || !got {
+		t.Fatal(got, err)
+	}
+	child, err := unix.Dup(int(f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	other, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if got, err := Lock(other); err != nil || got {
+		t.Errorf("before it is released: %v, %v", got, err)
+	}
+	if err := Release(f); err != nil {
+		t.Error(err)
+	}
+	if got, err := Lock(other); err != nil || !got {
+		t.Errorf("after it is released: %v, %v", got, err)
+	}
+}

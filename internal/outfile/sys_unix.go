@@ -18,5 +18,11 @@ func Lock(f *os.File) (got bool, err error) {
 	return err == nil, err
 }
 
+// Release unlocks and closes a file that Lock has locked. Closing it would not be enough: a child
+// process that is started at that moment has the lock, too, until it runs its program.
+func Release(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 // remove removes an open file.
 func remove(f *os.File) { _ = os.Remove(f.Name()) }

@@ -19,6 +19,12 @@ func Lock(f *os.File) (got bool, err error) {
 	return err == nil, err
 }
 
+// Release unlocks and closes a file that Lock has locked. Closing it would not unlock it at once.
+func Release(f *os.File) error {
+	at := windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxUint32}
+	return errors.Join(windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at), f.Close())
+}
+
 // remove removes an open file, which Windows cannot remove before it is closed.
 func remove(f *os.File) {
 	f.Close()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -45,7 +46,7 @@ type Run struct {
 }
 
 // Close releases the series.
-func (r *Run) Close() error { return r.lock.file.Close() }
+func (r *Run) Close() error { return outfile.Release(r.lock.file) }
 
 // Undo closes a run that will not be started, and restores the series. It removes the snapshot
 // if Begin has made it and no other files were added to it.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/permesso-crawler/permesso/internal/outfile"
 )
 
 // LockFile is the name of a file in a series. The process that makes a snapshot locks it. The
@@ -99,7 +101,7 @@ func (l *lock) undo() (err error) {
 	} else if err = l.file.Truncate(0); err == nil {
 		_, err = l.file.WriteAt(l.was, 0)
 	}
-	err = errors.Join(err, l.file.Close())
+	err = errors.Join(err, outfile.Release(l.file))
 	if l.madeDir && err == nil {
 		err = os.Remove(filepath.Dir(path))
 	}
@@ -115,9 +117,12 @@ func (s Series) Free() error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
 	taken, err := tryLock(f)
-	if err == nil && !taken {
+	if err == nil && taken {
+		return outfile.Release(f)
+	}
+	defer f.Close()
+	if err == nil {
 		err = s.inUse(f)
 	}
 	return err

@@ -212,7 +212,7 @@ func (s *source) readRests(ctx context.Context) error {
 func (s *source) Nodes() []state.Node { return s.nodes }
 
 // Hold implements state.Source.
-func (s *source) Hold(dir string) (name string, held io.Closer, err error) {
+func (s *source) Hold(dir string) (name string, release io.Closer, err error) {
 	path := filepath.Join(dir, state.NodeFile)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) { // of an archive that is read-only
@@ -229,8 +229,13 @@ func (s *source) Hold(dir string) (name string, held io.Closer, err error) {
 		f.Close()
 		return "", nil, err
 	}
-	return name, f, nil
+	return name, held{f}, nil
 }
+
+// held is a locked file. Close releases it.
+type held struct{ *os.File }
+
+func (h held) Close() error { return outfile.Release(h.File) }
 
 func (s *source) hold(dir string, f *os.File) (string, error) {
 	if got, err := outfile.Lock(f); err != nil {

@@ -37,15 +37,19 @@ func (db *node) home(d *database) (err error) {
 	if err := os.MkdirAll(db.dir, 0o755); err != nil {
 		return err
 	}
-	if db.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
 		return err
 	}
-	if got, err := outfile.Lock(db.file); err != nil {
+	if got, err := outfile.Lock(f); err != nil || !got {
+		f.Close()
+		if err == nil {
+			run, _ := state.ReadRun(db.dir)
+			err = &state.InUseError{Dir: db.dir, Run: run}
+		}
 		return err
-	} else if !got {
-		run, _ := state.ReadRun(db.dir)
-		return &state.InUseError{Dir: db.dir, Run: run}
 	}
+	db.file = f
 	raw, err := io.ReadAll(io.LimitReader(db.file, 1<<16))
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"golang.org/x/net/publicsuffix"
@@ -336,7 +337,7 @@ func (db *node) Abandon() error {
 		db.pool.Close()
 	}
 	if db.file != nil {
-		return db.file.Close()
+		return outfile.Release(db.file)
 	}
 	return nil
 }
